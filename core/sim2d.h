@@ -24,8 +24,8 @@
 #include "record/s2d/replay.h"
 #include "shape/shape.h"
 
-const char *s2_version(void); // "major.minor.patch"
-// The commit and the compiler of this build, as far as known: "0689b3e4 gcc 12.2.0".
+const char *s2_version(void); // "major.minor.patch".
+// The commit and the compiler of this build, as far as known, for example "0689b3e4 gcc 12.2.0".
 const char *s2_build(void);
 
 #endif

@@ -31,8 +31,8 @@ static int sim_no_field(lua_State *L) {
   return s2_lua_no_field(L, lua_tostring(L, lua_upvalueindex(2)), 2, lua_upvalueindex(1));
 }
 
-// From now on, reading or writing an unknown field of the table on top raises an error. Existing
-// metamethods are kept.
+// Makes reading or writing an unknown field of the table on top of the stack raise an error.
+// Existing metamethods are kept.
 static void close_table(lua_State *L, const char *name) {
   static const char *const events[] = {"__index", "__newindex"};
   int closed = lua_gettop(L);
@@ -79,7 +79,7 @@ int luaopen_sim2d(lua_State *L) {
                                        {"wait", s2_lua_wait},
                                        {NULL, NULL}};
   luaL_checkversion(L);
-  // Types come first: their constructors look up these metatables.
+  // Open the types first, because constructors look up their metatables.
   s2_lua_open_vector(L);
   s2_lua_open_body(L);
   s2_lua_open_joint(L);
@@ -93,7 +93,7 @@ int luaopen_sim2d(lua_State *L) {
   s2_lua_open_plan(L);
   s2_lua_open_tracked(L);
   s2_lua_open_array(L);
-  // The table sim, and libraries in it.
+  // Create the table sim and the libraries in it.
   lua_newtable(L);
   s2_lua_functions(L, functions, 0);
   s2_lua_open_program_solvers(L);
@@ -129,7 +129,7 @@ int luaopen_sim2d(lua_State *L) {
   lua_setfield(L, -2, "data");
   lua_pushstring(L, s2_version());
   lua_setfield(L, -2, "version");
-  // Modules in Lua add to it; then unknown names raise.
+  // Modules written in Lua add to the table. After that, unknown names raise errors.
   s2_embedded_open(L);
   close_library(L);
   return 1;

@@ -51,7 +51,7 @@ void s2_arena_reset(S2Arena *arena) {
       total += block->size;
     }
     free_until(arena, NULL);
-    unsigned char *raw = s2_memory_try(raw_bytes(total)); // on failure it grows again later
+    unsigned char *raw = s2_memory_try(raw_bytes(total)); // on failure the arena grows again later
     arena->block = raw == NULL ? NULL : block_in(raw, total);
   }
   if (arena->block != NULL) {
@@ -61,15 +61,15 @@ void s2_arena_reset(S2Arena *arena) {
 }
 
 void s2_arena_grow(S2Arena *arena, size_t bytes) {
-  // Twice the size of the last block (the same size if it is large), but at least a quarter of the
-  // used memory and at least the requested size.
+  // The next block has twice the size of the last block (the same size if that is large), but at
+  // least a quarter of the used memory and at least the requested size.
   size_t size = arena->block == NULL           ? FIRST_BLOCK
                 : arena->block->size < DOUBLED ? 2 * arena->block->size
                                                : arena->block->size;
   size = size < arena->used / 4 ? arena->used / 4 : size;
   size = size < bytes ? bytes : size;
   unsigned char *raw = s2_memory_try(raw_bytes(size));
-  if (raw == NULL) { // there may be enough memory for the requested size
+  if (raw == NULL) { // there may still be enough memory for the requested size
     size = bytes;
     raw = s2_memory_take(raw_bytes(size));
   }

@@ -6,18 +6,18 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { S2_ARENA_ALIGNMENT = 64 }; // a cache line, and enough for any vector register
+enum { S2_ARENA_ALIGNMENT = 64 }; // the size of a cache line, and enough for any vector register
 
 typedef struct S2ArenaBlock S2ArenaBlock;
 struct S2ArenaBlock { // private to arena.c
   S2ArenaBlock *older;
-  size_t size; // bytes of `data`
+  size_t size; // number of bytes of `data`
   size_t at;   // bytes taken
   unsigned char *data;
 };
 
 typedef struct S2Arena {
-  S2ArenaBlock *block; // newest first; memory comes from the newest only
+  S2ArenaBlock *block; // newest first; only the newest block supplies memory
   size_t used;         // bytes taken since the last reset, over all blocks
   size_t peak;         // largest `used` ever
 } S2Arena;
@@ -37,10 +37,10 @@ void s2_arena_free(S2Arena *arena);
 // size.
 void s2_arena_reset(S2Arena *arena);
 
-// private to arena.c: adds a block with room for `bytes`
+// private to arena.c: adds a block with space for `bytes`
 void s2_arena_grow(S2Arena *arena, size_t bytes);
 
-// Returns aligned, uninitialised memory. If memory runs out, the running call ends (memory.h).
+// Returns aligned, uninitialised memory. If memory runs out, the current call ends (memory.h).
 static inline void *s2_arena_take(S2Arena *arena, size_t bytes) {
   size_t rounded = (bytes + S2_ARENA_ALIGNMENT - 1) & ~(size_t)(S2_ARENA_ALIGNMENT - 1);
   if (arena->block == NULL || arena->block->size - arena->block->at < rounded) {
@@ -60,7 +60,7 @@ static inline void *s2_arena_take_zeroed(S2Arena *arena, size_t bytes) {
   return memset(s2_arena_take(arena, bytes), 0, bytes);
 }
 
-// A copy of `count` numbers; `from` may be NULL if there are none.
+// Returns a copy of `count` numbers. `from` may be NULL if `count` is 0.
 double *s2_arena_copy(S2Arena *arena, const double *from, int count);
 
 S2ArenaMark s2_arena_mark(const S2Arena *arena);

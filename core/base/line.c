@@ -24,13 +24,13 @@ void *s2_line_reserved(void *at, S2LinePlace line, int wanted) {
   if (wanted <= *line.capacity - *line.before) {
     return at;
   }
-  // A third is free afterwards, so a caller that removes at the front and adds at the end rarely
-  // moves all items.
+  // Afterwards a third of the memory is free, so a caller that removes at the front and appends at
+  // the end rarely moves all items.
   int capacity = *line.capacity < LEAST ? LEAST : *line.capacity;
   while (capacity < wanted + wanted / 2) {
     capacity *= 2;
   }
-  // Takes larger memory, or moves the free places from the front to the end.
+  // Allocates larger memory, or moves the free places from the front to the end.
   if (capacity > *line.capacity) {
     return line_moved(at, line, capacity, 0);
   }
@@ -42,7 +42,7 @@ void *s2_line_reserved(void *at, S2LinePlace line, int wanted) {
 
 void *s2_line_opened(void *at, S2LinePlace line, int index) {
   int behind = *line.count - index;
-  if (index < behind) { // the front moves
+  if (index < behind) { // the items at the front move
     if (*line.before == 0) {
       int capacity = 2 * *line.count < LEAST ? LEAST : 2 * *line.count;
       at = line_moved(at, line, capacity, (capacity - *line.count) / 2);
@@ -53,7 +53,7 @@ void *s2_line_opened(void *at, S2LinePlace line, int index) {
     *line.count += 1;
     return first;
   }
-  // Move the items after the place.
+  // Move the items after the open place.
   at = s2_line_reserved(at, line, *line.count + 1);
   unsigned char *place = (unsigned char *)at + (size_t)index * line.item;
   memmove(place + line.item, place, (size_t)behind * line.item);

@@ -8,14 +8,15 @@
 #include <stddef.h>
 #include <string.h>
 
-// `at` is the first item. The array has `capacity` items; `before` free ones precede `at`.
+// `at` is the first item. The array has space for `capacity` items; `before` free places precede
+// `at`.
 #define S2_LINE(Type)                                                                              \
   struct {                                                                                         \
     Type *at;                                                                                      \
     int count, capacity, before;                                                                   \
   }
 
-typedef struct S2LinePlace { // refers to a line of any type; the functions below change it
+typedef struct S2LinePlace { // a reference to a line of any type, which the functions below change
   int *count, *capacity, *before;
   size_t item;
 } S2LinePlace;
@@ -26,7 +27,7 @@ typedef struct S2LinePlace { // refers to a line of any type; the functions belo
 // Makes the capacity at least `wanted` items. The items keep their order.
 void *s2_line_reserved(void *at, S2LinePlace line, int wanted);
 // Opens a place for an item (contents undefined) before item `index`, or at the end. s2_line_closed
-// removes such an item.
+// removes an item and closes its place.
 void *s2_line_opened(void *at, S2LinePlace line, int index);
 void *s2_line_closed(void *at, S2LinePlace line, int index);
 void s2_line_freed(void *at, S2LinePlace line);

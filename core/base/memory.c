@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// Memory taken under a guard that frees it on failure: a hash table with open addressing, at most
+// Memory blocks that a guard frees on failure, in a hash table with open addressing that is at most
 // half full.
 typedef struct Held {
   void **at;
-  size_t count, room; // count: includes the places of removed entries; room: a power of two
+  size_t count, room; // count includes the places of removed entries; room is a power of two
 } Held;
 
 typedef struct Guard {
@@ -19,13 +19,13 @@ typedef struct Guard {
   struct Guard *outer;
 } Guard;
 
-static _Thread_local uint64_t taken; // only a statistic
+static _Thread_local uint64_t taken; // used only for statistics
 static _Thread_local Guard *guard;   // the innermost
-static _Thread_local bool masked;    // no guard may jump out of the running code
+static _Thread_local bool masked;    // inside a callback: no guard may jump out of the running code
 static _Thread_local uint64_t failing_at;
 static _Thread_local bool failing_on, failed;
 
-static char gone; // its address marks places of removed entries
+static char gone; // the address of this variable marks places of removed entries.
 
 // ---- Held memory ------------------------------------------------------------------------------
 
@@ -59,7 +59,7 @@ static bool memory_hold(Held *held, void *memory) {
   return true;
 }
 
-// Removes the memory from the guard that holds it, if any.
+// Removes the memory block from the guard that owns it, if any.
 static Guard *let_go(const void *memory) {
   for (Guard *at = guard; at != NULL && memory != NULL; at = at->outer) {
     void **place = at->held.room == 0 ? NULL : memory_place_of(&at->held, memory);
@@ -73,7 +73,7 @@ static Guard *let_go(const void *memory) {
 
 // ---- Allocation -------------------------------------------------------------------------------
 
-// Whether this call is the one that must fail.
+// Whether this call must fail (for tests).
 static bool memory_fails(void) {
   taken += 1;
   if (failing_at == 0 || taken < failing_at) {
@@ -103,7 +103,7 @@ static void *memory_keep(void *memory) {
 }
 
 void *s2_memory_try(size_t bytes) {
-  // a size of 0 must not give NULL
+  // a size of 0 must not return NULL
   return memory_fails() ? NULL : memory_keep(malloc(bytes > 0 ? bytes : 1));
 }
 
@@ -117,7 +117,7 @@ void *s2_memory_try_grow(void *memory, size_t bytes) {
   Guard *holder = let_go(memory);
   void *grown = realloc(memory, bytes);
   if (holder != NULL) {
-    // if the table cannot grow, the memory may leak, but nothing worse happens
+    // if the table cannot grow, the memory may leak, but there is no other harm
     (void)memory_hold(&holder->held, grown != NULL ? grown : memory);
   }
   return grown;
@@ -172,13 +172,13 @@ S2Status s2_memory_room(size_t count, size_t item, const char *what) {
 
 // ---- Guards -----------------------------------------------------------------------------------
 
-// Hands the memory of an inner guard over to the outer one, if there is one.
+// Passes the memory of an inner guard on to the outer guard, if there is one.
 static void pass_on(Held *held) {
   Guard *outer = memory_builder();
   for (size_t i = 0; i < held->room && outer != NULL; i++) {
     if (held->at[i] != NULL && held->at[i] != &gone) {
       (void)memory_hold(&outer->held,
-                        // if the table cannot grow, the memory leaks if the outer guard also fails
+                        // if the table cannot grow, memory leaks when the outer guard also fails
                         held->at[i]);
     }
   }

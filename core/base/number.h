@@ -9,19 +9,22 @@
 #include <stdio.h>
 #include <string.h>
 
-// Whether the numbers are equal bit for bit. Unlike with ==, a nan equals itself, and 0 is not -0.
+// Whether the numbers are equal bit for bit. Unlike ==, this function treats a NaN as equal to
+// itself, and 0 as different from -0.
 static inline bool s2_same_bits(const double *a, const double *b, size_t count) {
   return memcmp(a, b, count * sizeof *a) == 0; // NOLINT(bugprone-suspicious-memory-comparison)
 }
 
-// `text` gets the digits; "nan", never "-nan".
-enum { S2_NUMBER_SIZE = 340 }; // bytes: %.2f of the largest double has 313 characters
-// At most 15 digits if they read back to the same number, otherwise 17 digits, which always do.
-// Returns the length.
+// `text` receives the digits; NaN is always "nan", never "-nan".
+enum { S2_NUMBER_SIZE = 340 }; // bytes; %.2f of the largest double has 313 characters.
+// Writes at most 15 digits if they read back to the same number, otherwise 17 digits, which always
+// do. Returns the length.
 size_t s2_number_exact(char text[S2_NUMBER_SIZE], double value);
-size_t s2_number_printed(char text[S2_NUMBER_SIZE], double value);           // 17 digits, by printf
-void s2_number_short(char text[S2_NUMBER_SIZE], double value, int decimals); // no trailing zeros
-void s2_number_put(FILE *file, double value); // in the form of s2_number_exact
+size_t s2_number_printed(char text[S2_NUMBER_SIZE], double value);           // always 17 digits, by
+                                                                             // printf
+void s2_number_short(char text[S2_NUMBER_SIZE], double value, int decimals); // without trailing
+                                                                             // zeros
+void s2_number_put(FILE *file, double value); // in the form of s2_number_exact.
 
 // Like strtod.
 double s2_number_read(const char *text, char **end);

@@ -41,12 +41,12 @@ uint64_t s2_rng_next(S2Rng *rng) {
 }
 
 double s2_rng_uniform(S2Rng *rng) {
-  // 53 bits: a multiple of 2^-53 in [0, 1).
+  // A random multiple of 2^-53 in [0, 1), with 53 bits.
   return (double)(s2_rng_next(rng) >> 11) * 0x1p-53;
 }
 
 double s2_rng_normal(S2Rng *rng) {
-  // Marsaglia's polar method; the second number is not kept, so that s[] is all of the state.
+  // Marsaglia's polar method. The second number is discarded, so that s[] is the complete state.
   double x, y, r;
   do {
     x = 2 * s2_rng_uniform(rng) - 1;
@@ -62,8 +62,7 @@ int64_t s2_rng_integer(S2Rng *rng, int64_t lo, int64_t hi) {
   if (span == 0) {
     return (int64_t)s2_rng_next(rng);
   }
-  // Draws above the last whole multiple of the span are repeated, so that all numbers are equally
-  // likely.
+  // Reject draws above the last whole multiple of the span, so that all numbers are equally likely.
   uint64_t limit = UINT64_MAX - UINT64_MAX % span;
   uint64_t draw;
   do {

@@ -4,7 +4,7 @@
 
 enum { BLOCK = 64, ROUNDS = 64, WORDS = 8 };
 
-// The first 32 bits of the fractions of the square and the cube roots of the first primes.
+// The first 32 bits of the fractional parts of the square roots and cube roots of the first primes.
 static const uint32_t start[WORDS] = {
     0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
 };
@@ -35,7 +35,7 @@ static void take_block(S2Sha256 *hash) {
     w[i] = w[i - 16] + w[i - 7] + (sha256_turn(a, 7) ^ sha256_turn(a, 18) ^ a >> 3) +
            (sha256_turn(b, 17) ^ sha256_turn(b, 19) ^ b >> 10);
   }
-  // The state is kept as its difference from the start, so that all zeros is a new hash.
+  // The state is stored xored with the initial state, so a new hash is all zeros.
   for (int i = 0; i < WORDS; i++) {
     s[i] = hash->state[i] ^ start[i];
   }

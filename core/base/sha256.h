@@ -5,11 +5,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { S2_SHA256_SIZE = 65 }; // bytes of the hash as text: 64 hexadecimal digits and a 0
+enum { S2_SHA256_SIZE = 65 }; // bytes of the hash as text: 64 hexadecimal digits and a final 0.
 
-// Initialise with zeros.
+// Initialise this structure with zeros.
 typedef struct S2Sha256 {
-  uint32_t state[8]; // xored with its start
+  uint32_t state[8]; // xored with the initial state
   unsigned char block[64];
   uint64_t bytes;
 } S2Sha256;

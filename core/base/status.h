@@ -1,5 +1,5 @@
-// Status: every failure a caller can cause comes back as an S2Status with a message a person can
-// act on. Asserts are for our own bugs only.
+// Status: every failure that a caller can cause is returned as an S2Status, with a message that
+// helps a person to fix it. Asserts are only for internal bugs.
 #ifndef S2_STATUS_H
 #define S2_STATUS_H
 
@@ -8,8 +8,8 @@
 typedef enum S2Code {
   S2_OK = 0,
   S2_INVALID,     // a value out of its domain; the message names value and domain
-  S2_STALE,       // a handle to something destroyed
-  S2_BUSY,        // called from inside a step that forbids it
+  S2_STALE,       // a handle to an object that was destroyed
+  S2_BUSY,        // a call from inside a step that forbids it
   S2_ABORTED,     // a callback asked to stop; the step was rolled back
   S2_UNSOLVED,    // a step missed its tolerance and the caller asked for strictness
   S2_IO,          // a file could not be read or written
@@ -18,7 +18,7 @@ typedef enum S2Code {
                   // derivative
 } S2Code;
 
-enum { S2_MESSAGE_SIZE = 240 }; // bytes with the final 0; longer messages are cut
+enum { S2_MESSAGE_SIZE = 240 }; // bytes, including the final 0; longer messages are truncated
 
 typedef struct S2Status {
   S2Code code;
@@ -26,14 +26,14 @@ typedef struct S2Status {
 } S2Status;
 
 static inline S2Status s2_ok(void) {
-  S2Status status; // the rest of the message stays unset: clearing the message would cost more than
-                   // most calls do
+  S2Status status; // the rest of the message is uninitialised, because clearing it would cost more
+                   // than most calls
   status.code = S2_OK;
   status.message[0] = 0;
   return status;
 }
 
-// printf-like; prints nan as "nan", never "-nan".
+// Formats like printf, but prints NaN as "nan", never "-nan".
 S2Status s2_error(S2Code code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #define S2_TRY(expression)                                                                         \

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { REPLACEMENT = 0xfffd }; // U+FFFD: replaces bytes that are not valid text
+enum { REPLACEMENT = 0xfffd }; // U+FFFD: replaces bytes that are not valid text.
 
 // ---- UTF-8 ------------------------------------------------------------------------------------
 
@@ -23,7 +23,7 @@ uint32_t s2_utf8_next(const char **at) {
     }
     code = code << 6 | (bytes[i] & 0x3fu);
   }
-  // An overlong encoding, a code point beyond Unicode, or half of a surrogate pair.
+  // Reject overlong encodings, code points beyond Unicode, and halves of surrogate pairs.
   if (length == 0 || code < least[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) {
     *at += 1;
     return REPLACEMENT;
@@ -51,14 +51,14 @@ int s2_utf8_put(char bytes[S2_UTF8_MOST], uint32_t code) {
 
 // ---- Escapes ----------------------------------------------------------------------------------
 
-// Bytes of the character at `at`, or 0 if it is not valid.
+// Returns the number of bytes of the character at `at`, or 0 if it is invalid.
 static size_t text_character(const char *at) {
   const char *end = at;
   uint32_t code = s2_utf8_next(&end);
   bool blank = code == '\t' || code == '\n' || code == '\r';
   bool control = (code < 0x20 && !blank) || (code >= 0x7f && code < 0xa0);
   bool forbidden = code == 0xfffe || code == 0xffff;
-  bool bad = code == REPLACEMENT && end == at + 1; // a U+FFFD of the text itself has three bytes
+  bool bad = code == REPLACEMENT && end == at + 1; // a genuine U+FFFD in the text has three bytes
   return control || forbidden || bad ? 0 : (size_t)(end - at);
 }
 
@@ -71,7 +71,7 @@ size_t s2_text_next(S2TextForm form, const char **at, char written[S2_TEXT_PIECE
   unsigned byte = (unsigned char)*from;
   size_t length = text_character(from);
   *at += length > 0 ? length : 1;
-  // Escapes of each form.
+  // The escapes of each form.
   if (form == S2_TEXT_JSON && (byte < 0x20 || byte == 0x7f)) {
     return (size_t)snprintf(written, S2_TEXT_PIECE, "\\u%04x", byte);
   }
@@ -119,7 +119,7 @@ void s2_text_print(FILE *file, S2TextForm form, const char *text) {
 
 enum {
   LONGEST = 40,  // longer words are not compared
-  MAX_EDITS = 2, // a word further away is a different word, not a misspelling
+  MAX_EDITS = 2, // a word with more edits is a different word, not a misspelling
 };
 
 static int text_minimum(int a, int b) {
@@ -129,7 +129,7 @@ static int text_minimum(int a, int b) {
 // Optimal string alignment distance.
 static int text_edits(const char *a, size_t n, const char *b, size_t m) {
   int d[LONGEST + 1][LONGEST + 1];
-  // From or to the empty word: insert or delete all letters.
+  // The distance to the empty word: insert or delete all letters.
   for (size_t i = 0; i <= n; i++) {
     d[i][0] = (int)i;
   }

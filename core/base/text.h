@@ -1,5 +1,5 @@
-// Functions for any text: UTF-8, escapes for people, JSON and XML; and the name nearest to a
-// misspelt word, which messages suggest.
+// Text functions: UTF-8; escapes for terminals, JSON and XML; and the name nearest to a misspelt
+// word, for suggestions in messages.
 #ifndef S2_TEXT_H
 #define S2_TEXT_H
 
@@ -9,10 +9,10 @@
 
 // ---- UTF-8 (RFC 3629) -------------------------------------------------------------------------
 
-enum { S2_UTF8_MOST = 4 }; // bytes of one code point
+enum { S2_UTF8_MOST = 4 }; // largest number of bytes of one code point.
 
 // Reads one code point of a text that ends with 0 and advances `at`. Each byte that is not UTF-8
-// gives U+FFFD.
+// becomes U+FFFD.
 uint32_t s2_utf8_next(const char **at);
 // Writes one code point (U+FFFD if it is invalid); returns the number of bytes.
 int s2_utf8_put(char bytes[S2_UTF8_MOST], uint32_t code);

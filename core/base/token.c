@@ -13,11 +13,12 @@
 #include <string.h>
 
 enum {
-  READ_CHUNK = 65536, // bytes at first; doubled while the file is longer
+  READ_CHUNK = 65536, // initial size in bytes; doubled while the file is longer
   SHOWN = 40,         // characters of a word that an error message quotes
 };
 
-static const size_t LARGEST_FILE = (size_t)1 << 30; // bytes; a limit for devices and pipes
+static const size_t LARGEST_FILE = (size_t)1 << 30; // bytes; a limit on the length of devices and
+                                                    // pipes
 
 static S2Status check_text(S2Tokens *tokens) {
   const char *zero = memchr(tokens->text, 0, tokens->size);
@@ -36,7 +37,7 @@ S2Status s2_tokens_open(S2Tokens *tokens, const char *path) {
   if (file == NULL) {
     return s2_error(S2_IO, "cannot read '%s': %s", path, strerror(errno));
   }
-  // Read to the end of the file: pipes and devices have no size.
+  // Read until the end of the file, because pipes and devices have no size.
   size_t capacity = READ_CHUNK, used = 0;
   char *bytes = s2_memory_try(capacity), *grown = bytes;
   while (grown != NULL &&
@@ -54,7 +55,7 @@ S2Status s2_tokens_open(S2Tokens *tokens, const char *path) {
   if (grown == NULL) {
     return s2_memory_exhausted(capacity);
   }
-  // Check for read errors, the size limit and bytes that are not text.
+  // Check for read errors, for the size limit and for bytes that are not text.
   bytes[used] = 0;
   tokens->size = used;
   if (failed) {
@@ -77,7 +78,7 @@ S2Status s2_tokens_complain(const S2Tokens *tokens, const char *format, ...) {
   va_start(args, format);
   vsnprintf(message, sizeof message, format, args);
   va_end(args);
-  s2_text_escape(clean, sizeof clean, message); // the message quotes the file
+  s2_text_escape(clean, sizeof clean, message); // needed because the message quotes the file
   return s2_error(S2_INVALID, "%s:%d: %s", tokens->path, tokens->line, clean);
 }
 
@@ -89,7 +90,7 @@ static bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
 }
 
-// Skips blanks and comments; false at the end of the line.
+// Skips blanks and comments. Returns false at the end of the line.
 static bool token_skip_blanks(S2Tokens *tokens) {
   while (is_blank(*tokens->at)) {
     ++tokens->at;
@@ -100,7 +101,7 @@ static bool token_skip_blanks(S2Tokens *tokens) {
   return *tokens->at != '\n' && *tokens->at != 0;
 }
 
-// Skips blanks, comments and line ends; false at the end of the file.
+// Skips blanks, comments and line ends. Returns false at the end of the file.
 static bool skip_lines(S2Tokens *tokens) {
   while (!token_skip_blanks(tokens)) {
     if (*tokens->at == 0) {

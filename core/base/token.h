@@ -1,4 +1,4 @@
-// Reading text files word by word, with errors that name file and line.
+// Reads text files word by word. Errors name the file and the line.
 #ifndef S2_TOKEN_H
 #define S2_TOKEN_H
 
@@ -9,18 +9,18 @@
 // Words are separated by blanks and line ends; # starts a comment to the end of its line.
 typedef struct S2Tokens {
   const char *path;
-  char *text;       // the whole file, ends with 0
+  char *text;       // the whole file, with a final 0
   size_t size;      // its bytes
-  const char *at;   // the unread part
-  int line;         // line of `at`, from 1
+  const char *at;   // the unread part of the text
+  int line;         // line number of `at`, counted from 1
   const char *word; // the last word read, not terminated by a 0
-  int length;       // 0: no word was read
+  int length;       // 0 if no word was read
 } S2Tokens;
 
 typedef enum S2Reals {
-  S2_ANY_REAL,     // inf and nan are allowed
-  S2_NO_NAN,       // inf is allowed
-  S2_FINITE_REALS, // neither is allowed
+  S2_ANY_REAL,     // infinities and NaN are allowed
+  S2_NO_NAN,       // infinities are allowed
+  S2_FINITE_REALS, // neither infinities nor NaN are allowed
 } S2Reals;
 
 // Reads the file into memory. Release it with s2_tokens_close, also after an error. Returns S2_IO,
@@ -29,7 +29,7 @@ typedef enum S2Reals {
 S2Status s2_tokens_open(S2Tokens *tokens, const char *path);
 void s2_tokens_close(S2Tokens *tokens);
 
-// "PATH:LINE: message", S2_INVALID.
+// Returns the error S2_INVALID with the message "PATH:LINE: message".
 S2Status s2_tokens_complain(const S2Tokens *tokens, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -40,12 +40,13 @@ S2Status s2_tokens_expect(S2Tokens *tokens, const char *keyword);
 S2Status s2_tokens_end_line(S2Tokens *tokens);
 
 // For formats in which line breaks have no meaning: s2_tokens_seek moves to the next word on any
-// line, for the readers below; `what` names that word in errors. s2_tokens_end_file checks that no
-// word follows.
+// line, for the readers below; error messages call that word `what`. s2_tokens_end_file checks that
+// no word follows.
 S2Status s2_tokens_seek(S2Tokens *tokens, const char *what);
 S2Status s2_tokens_end_file(S2Tokens *tokens);
 
-// Reads the next number of this line; errors call it `name`. *value is undefined after an error.
+// Reads the next number on this line. Error messages call it `name`. After an error, *value is
+// undefined.
 S2Status s2_tokens_integer(S2Tokens *tokens, const char *name, long lo, long hi, int *value);
 S2Status s2_tokens_real(S2Tokens *tokens, const char *name, S2Reals allowed, double *value);
 

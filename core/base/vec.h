@@ -58,16 +58,16 @@ static inline S2Vec2 s2_left(S2Vec2 a) {
 } // turned by +90 degrees
 static inline S2Vec2 s2_right(S2Vec2 a) {
   return (S2Vec2){a.y, -a.x};
-} // turned by -90 degrees
+} // turned by -90 degrees.
 
 // ---- Sine and cosine --------------------------------------------------------------------------
 
-// Sine and cosine together, without branches and without the C library. The bits are the same on
-// every processor (with or without fused instructions), for one number and for several side by
-// side.
+// Computes sine and cosine together, without branches and without the C library. The result has the
+// same bits on every processor (with or without fused instructions), for one number and for several
+// side by side.
 
-// rad: the reduction below is accurate up to this angle. Beyond it, neighbouring doubles are at
-// least 6e-11 apart, and the C library is used.
+// rad: the reduction below is accurate up to this angle. The C library handles larger angles, where
+// neighbouring doubles are at least 6e-11 apart.
 #define S2_SINCOS_MOST 5e5
 
 // Defines `static inline void name(Real x, Real *sine, Real *cosine)` for |x| < S2_SINCOS_MOST,
@@ -82,7 +82,7 @@ static inline S2Vec2 s2_right(S2Vec2 a) {
     Real shifted = x * 6.36619772367581382433e-01 + shift, n = shifted - shift;                    \
     Int quarter, sine_bits, cosine_bits;                                                           \
     memcpy(&quarter, &shifted, sizeof quarter);                                                    \
-    /* The remainder of x after n quarter turns: a, and b, the part below the last digit of a. */  \
+    /* The remainder after n quarter turns is a + b, where b is below the last digit of a. */      \
     Real r0 = x - n * 1.57079632673412561417e+00;                                                  \
     Real w0 = n * 6.07710050630396597660e-11;                                                      \
     Real r1 = r0 - w0;                                                                             \
@@ -116,7 +116,7 @@ static inline S2Vec2 s2_right(S2Vec2 a) {
 // Signed shifts into the sign bit are undefined, so the scalar version uses unsigned integers.
 S2_SINCOS_DEFINE(s2_sincos_near, double, uint64_t)
 
-// For any x; NaN if x is not finite.
+// Works for any x; the results are NaN if x is not finite.
 static inline void s2_sincos(double x, double *sine, double *cosine) {
   if (fabs(x) < S2_SINCOS_MOST) {
     s2_sincos_near(x, sine, cosine);

@@ -14,25 +14,24 @@ typedef struct BatchWorld {
   S2World *world;
   unsigned char *image; // its beginning
   size_t size;
-  uint64_t changes, revision; // s2_world_changes and s2_world_revision at the beginning
-  int controls, observed;     // numbers declared at the beginning
+  uint64_t changes, revision; // s2_world_changes and s2_world_revision at the start of the batch
+  int controls, observed;     // numbers that were declared at the start
   const S2Judge *judge;
   int draws;
   const S2Draw *draw;
   S2BatchPlace place;
-  unsigned own;                    // functions that the program performs in this call
-  BatchLeft left;                  // work that threads leave to the program
-  uint64_t unsolved, mode_changes; // before the steps of this call
+  unsigned own;                    // functions that the calling program performs in this call
+  BatchLeft left;                  // work that threads leave to the calling program
+  uint64_t unsolved, mode_changes; // statistics before the steps of this call
   S2Status failure;
 } BatchWorld;
 
 struct S2Batch {
-  S2BatchDef def; // with a copy of the draws
+  S2BatchDef def; // definition, with a copy of the draws
   S2Workers *workers;
   int count, controls, observed, failures;
   BatchWorld *world;
-  double *last; // [count][controls]: the commands in force
-  // of the current call
+  double *last; // [count][controls]: the active commands of the current call
   const double *mask;
   bool commanded;
   int steps;
@@ -174,7 +173,7 @@ static S2Status batch_restart(S2Batch *batch, int i) {
   return s2_ok();
 }
 
-// The initial commands are 0.
+// Initial commands are 0.
 static void batch_forget_commands(S2Batch *batch, int i) {
   for (int c = 0; c < batch->controls; c++) {
     batch->last[(size_t)i * (size_t)batch->controls + (size_t)c] = 0;
@@ -196,13 +195,14 @@ static S2Status batch_see(const S2Batch *batch, int i, double *row) {
   if ((at->own & S2_OWN_OBSERVE) != 0) {
     return batch->def.program.observe(batch->def.program.user, i, row);
   }
-  int size = s2_world_observation_size(at->world); // the script may have declared more since
+  int size = s2_world_observation_size(at->world); // the caller may have declared more numbers
+                                                   // since then
   return size == batch->observed
              ? s2_world_observe(at->world, row)
              : s2_error(S2_INVALID, "it observes %d numbers, not %d", size, batch->observed);
 }
 
-// Records the first error; the row becomes NAN.
+// Records the first error, and fills the row with NaN.
 static void batch_note(BatchWorld *at, S2Status status) {
   if (at->failure.code == S2_OK) {
     at->failure = status;
@@ -229,7 +229,8 @@ static void batch_renew(S2Batch *batch, int i, bool threaded) {
   S2Status status = batch_restart(batch, i);
   if (status.code != S2_OK) {
     batch_note(at, status);
-    at->place.ended = batch->def.autoreset == S2_RESET_NEXT_STEP; // the next step tries again
+    at->place.ended = batch->def.autoreset == S2_RESET_NEXT_STEP; // the next step tries the reset
+                                                                  // again
   }
   batch_see_or_note(batch, i, batch_row(batch, batch->result->observations, i));
 }
@@ -250,7 +251,7 @@ static void batch_clip(const S2Batch *batch, int i) {
   }
 }
 
-// Asks the program which functions it performs for this world in this call.
+// Asks the calling program which functions it performs for this world in this call.
 static void batch_open(S2Batch *batch, int i) {
   BatchWorld *at = &batch->world[i];
   const S2BatchProgram *program = &batch->def.program;
@@ -259,7 +260,8 @@ static void batch_open(S2Batch *batch, int i) {
   at->failure.code = S2_OK;
 }
 
-// Records the statistics of the world's steps (`begin`: before the steps of this call).
+// Records the statistics of the world's steps (`begin`: the statistics before the steps of this
+// call).
 static void batch_tell(S2Batch *batch, int i, bool begin) {
   BatchWorld *at = &batch->world[i];
   S2BatchResult *result = batch->result;
@@ -276,7 +278,7 @@ static void batch_tell(S2Batch *batch, int i, bool begin) {
   }
 }
 
-// Applies commands, or performs a due reset. True: the world is to be stepped.
+// Applies commands, or performs a due reset. Returns true if the world must be stepped.
 static bool batch_begin(S2Batch *batch, int i, bool threaded) {
   BatchWorld *at = &batch->world[i];
   batch->result->rewards[i] = 0;
@@ -288,7 +290,7 @@ static bool batch_begin(S2Batch *batch, int i, bool threaded) {
     batch_renew(batch, i, threaded);
     return false;
   }
-  // Commands, clipped to the ranges of the actuators if the judge is to see the applied commands
+  // commands, clipped to the ranges of the actuators if the judge uses applied commands
   S2Status status = s2_ok();
   if (batch->def.worth == S2_WORTH_PERIODS && (at->own & S2_OWN_STEP) == 0) {
     batch_clip(batch, i);
@@ -305,13 +307,13 @@ static bool batch_begin(S2Batch *batch, int i, bool threaded) {
   return true;
 }
 
-// Adds the reward of a step and checks the bounds. True: the episode continues.
+// Adds the reward of a step and checks the bounds. Returns true if the episode continues.
 static bool batch_weigh(S2Batch *batch, int i, double before, S2Status status) {
   BatchWorld *at = &batch->world[i];
   double cost = 0;
   bool ended = false;
   if (status.code == S2_OK && batch->def.worth == S2_WORTH_PERIODS) {
-    return true; // a period is judged at its end
+    return true; // a period is judged only at its end
   }
   if (status.code == S2_OK) {
     status = s2_judge_running(at->judge, at->world, commands_of(batch, i), &cost);
@@ -328,7 +330,7 @@ static bool batch_weigh(S2Batch *batch, int i, double before, S2Status status) {
   return !ended;
 }
 
-// One step of a world that the program steps. True: the episode continues.
+// Takes one step of a world that the calling program steps. Returns true if the episode continues.
 static bool batch_advance(S2Batch *batch, int i) {
   BatchWorld *at = &batch->world[i];
   if (at->failure.code != S2_OK) {
@@ -338,7 +340,7 @@ static bool batch_advance(S2Batch *batch, int i) {
   return batch_weigh(batch, i, before, batch->def.program.step(batch->def.program.user, i));
 }
 
-// The reward of a period, by the judge and the program.
+// The reward of a period, from the judge and the calling program.
 static void batch_weigh_period(S2Batch *batch, int i) {
   BatchWorld *at = &batch->world[i];
   const S2BatchProgram *program = &batch->def.program;
@@ -381,7 +383,7 @@ static void batch_end(S2Batch *batch, int i, bool threaded) {
               !(periods && result->terminated[i] != 0);
   result->truncated[i] = failed || over ? 1 : 0;
   bool ended = failed || over || result->terminated[i] != 0;
-  // The final state has a terminal cost.
+  // Add the terminal cost of the final state.
   double cost = 0;
   if (ended && !failed) {
     S2Status status = s2_judge_terminal(at->judge, at->world, commands_of(batch, i), &cost);
@@ -402,7 +404,7 @@ static void batch_end(S2Batch *batch, int i, bool threaded) {
   }
 }
 
-// Steps a world that the program steps.
+// Takes all steps of a world that the calling program steps.
 static void batch_step_world(void *user, int worker, int i) {
   S2Batch *batch = user;
   (void)worker;
@@ -413,7 +415,7 @@ static void batch_step_world(void *user, int worker, int i) {
   }
 }
 
-// Completes the work that threads have left to the program for a world that they stepped.
+// For a world that threads have stepped, completes the work that they left to the calling program.
 static void batch_finish_world(S2Batch *batch, int i) {
   if (batch->world[i].left == LEFT_END) {
     batch_end(batch, i, false);
@@ -422,7 +424,7 @@ static void batch_finish_world(S2Batch *batch, int i) {
   }
 }
 
-// Steps the worlds first .. last - 1 side by side, except those of the program.
+// Steps the worlds first .. last - 1 side by side, except worlds that the calling program steps.
 static void batch_step_chunk(S2Batch *batch, int first, int last) {
   int index[CHUNK], count = 0, begun = 0, all[CHUNK];
   double before[CHUNK];
@@ -430,7 +432,7 @@ static void batch_step_chunk(S2Batch *batch, int first, int last) {
   S2Status status[CHUNK];
   for (int i = first; i < last; i++) {
     batch_open(batch, i);
-    // If a reset is due, the step does nothing else.
+    // If a reset is due, the step only performs the reset.
     if ((batch->world[i].own & S2_OWN_STEP) != 0 || !batch_begin(batch, i, true)) {
       continue;
     }
@@ -445,7 +447,7 @@ static void batch_step_chunk(S2Batch *batch, int first, int last) {
       before[n] = s2_world_time(worlds[n]);
     }
     (void)s2_worlds_step_many(worlds, count, status);
-    // Worlds whose episode continues move up.
+    // Worlds whose episodes continue move up in the list.
     int left = 0;
     for (int n = 0; n < count; n++) {
       if (batch_weigh(batch, index[n], before[n], status[n])) {
@@ -501,7 +503,7 @@ static void batch_run_item(void *user, int worker, int i) {
   }
 }
 
-// Runs the threads, then the worlds of the program in their order.
+// Runs the threads, then processes the worlds of the calling program in order.
 static void batch_run(S2Batch *batch, S2Work *work) {
   BatchRun run = {batch, work};
   bool stepped = work == batch_step_world;
@@ -558,7 +560,7 @@ static void batch_seed(S2Batch *batch, uint64_t seed, const double *mask) {
 }
 
 void s2_batch_reset(S2Batch *batch, const uint64_t *seed, const double *mask,
-                    double *observations) { // NOLINT(*-non-const-parameter): rows are written
+                    double *observations) { // NOLINT(*-non-const-parameter): the rows are written
   S2BatchResult result = {.observations = observations};
   if (seed != NULL) {
     batch_seed(batch, *seed, mask);
@@ -570,7 +572,7 @@ void s2_batch_reset(S2Batch *batch, const uint64_t *seed, const double *mask,
   batch->result = NULL;
 }
 
-// NOLINTNEXTLINE(*-non-const-parameter): rows are written
+// NOLINTNEXTLINE(*-non-const-parameter): the rows are written
 void s2_batch_observe(S2Batch *batch, double *observations) {
   S2BatchResult result = {.observations = observations};
   batch->result = &result;
@@ -633,7 +635,7 @@ S2Status s2_batch_create(const S2BatchDef *def, S2World *const *worlds, int coun
   batch->def.draw = draw;
   size_t commands = (size_t)count * (size_t)batch->controls + 1;
   batch->last = s2_memory_take_zeroed(sizeof *batch->last * commands);
-  // Save the beginning of each world.
+  // Save the initial state of each world.
   batch->world = s2_memory_take_zeroed(sizeof *batch->world * (size_t)count);
   for (int i = 0; i < count; i++) {
     BatchWorld *at = &batch->world[i];
@@ -657,7 +659,8 @@ void s2_batch_free(S2Batch *batch) {
   }
   s2_memory_free(batch->world);
   s2_memory_free(batch->last);
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): the batch owns it; it is const for readers
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the batch owns this memory, which is const for
+  // readers
   s2_memory_free((void *)(uintptr_t)batch->def.draw);
   s2_memory_free(batch);
 }

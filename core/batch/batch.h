@@ -1,15 +1,16 @@
 // Many worlds stepped together by native threads, whatever language the calling program is written
 // in. Commands go in; observations, rewards and ends of episodes come out.
 //
-// The worlds have the same structure (s2_batch_same), so a handle of one is valid in all. The
-// caller still owns them, and may read and change them between steps. The results of a world depend
-// on that world, its commands and its seed alone, never on threads or on other worlds.
+// The worlds have the same structure (s2_batch_same), so a handle of one world is valid in all of
+// them. The caller still owns the worlds, and may read and change them between steps. The results
+// of a world depend only on that world, its commands and its seed, never on threads or other
+// worlds.
 //
 // An episode ends when a world is beyond a bound of the judge (terminated), after `max_steps` calls
 // of s2_batch_step (truncated), or when a step fails (truncated). Then, with s2_batch_step:
 //
-//   S2_RESET_NEXT_STEP  the next step only resets the world: it ignores the commands, and
-//                       its reward is 0
+//   S2_RESET_NEXT_STEP the next step only resets the world; it ignores the commands, and its reward
+//   is 0
 //   S2_RESET_SAME_STEP  the world is reset at once; the observation belongs to the new episode,
 //                       and the last observation of the old one is in `final`
 //   S2_RESET_DISABLED   the episode continues until the caller resets the world
@@ -24,18 +25,18 @@
 
 typedef enum S2AutoReset { S2_RESET_NEXT_STEP, S2_RESET_SAME_STEP, S2_RESET_DISABLED } S2AutoReset;
 
-extern const char *const s2_auto_reset_names[]; // "next_step", "same_step", "disabled", NULL
+extern const char *const s2_auto_reset_names[]; // "next_step", "same_step", "disabled", NULL.
 
 // The reward of a call of s2_batch_step.
 //
-//   S2_WORTH_STEPS    each of its steps is judged: the reward is the sum of minus dt times
-//                     the cost, and the first step beyond a bound is the last
+//   S2_WORTH_STEPS each step is judged: the reward is the sum of minus dt times the cost, and the
+//   call ends at the first step beyond a bound
 //   S2_WORTH_PERIODS  the call is one step of a task: it takes all of its steps, then
-//                     judges the final state (s2_judge_reward). An episode that terminates
-//                     is not also truncated
+//                     judges the final state (s2_judge_reward). A terminated episode does not count
+//                     as truncated
 typedef enum S2Worth { S2_WORTH_STEPS, S2_WORTH_PERIODS } S2Worth;
 
-// A number that is drawn again at each reset, after the world has returned to its beginning.
+// A number that is drawn randomly at each reset, after the world has returned to its initial state.
 typedef struct S2Draw {
   S2Reading of; // a number of a body or joint that can be set; angle and translation of a hinge or
                 // slider are set by s2_world_set_coordinates
@@ -43,10 +44,11 @@ typedef struct S2Draw {
   double a, b;  // mean and deviation; or lo and hi
 } S2Draw;
 
-// Draws the number from `rng` and sets it in the world. S2_INVALID: it cannot be set.
+// Draws the number from `rng` and sets it in the world. Returns S2_INVALID if the number cannot be
+// set.
 S2Status s2_draw(const S2Draw *draw, S2World *world, S2Rng *rng);
 
-// The functions that the program performs for a world.
+// The functions that the calling program performs for a world.
 enum {
   S2_OWN_STEP = 1,    // act and step
   S2_OWN_RESET = 2,   // reset
@@ -55,18 +57,19 @@ enum {
   S2_OWN_ALL = 15
 };
 
-// Functions that the program performs for worlds. They run on the calling thread, after the threads
-// have done their part.
+// Functions that the calling program performs for worlds. They run on the calling thread, after the
+// other threads have finished.
 typedef struct S2BatchProgram {
   void *user;
-  // Which functions the program performs (S2_OWN_STEP ...). Threads call this in each step or
-  // reset; it may read that world only.
+  // Returns which functions the calling program performs (S2_OWN_STEP ...). Threads call this
+  // function in each step or reset, so it may read only that world.
   unsigned (*own)(void *user, int world);
-  S2Status (*step)(void *user, int world);                  // one step of the world
-  S2Status (*act)(void *user, int world, double *commands); // may clip them in place
-  S2Status (*reset)(void *user, int world); // to the world's beginning; it may set place and world
+  S2Status (*step)(void *user, int world);                  // takes one step of the world
+  S2Status (*act)(void *user, int world, double *commands); // may clip the commands in place
+  S2Status (*reset)(void *user, int world); // resets to the initial state; may set place and world
   S2Status (*observe)(void *user, int world, double *numbers);
-  // After a period: reward and terminated have the judge's values, which the program may replace.
+  // Called after a period. `reward` and `terminated` contain the judge's values, which the function
+  // may replace.
   S2Status (*judge)(void *user, int world, const double *commands, double *reward,
                     bool *terminated);
 } S2BatchProgram;
@@ -75,76 +78,77 @@ typedef struct S2BatchDef {
   S2AutoReset autoreset;
   S2Worth worth;
   double constant;   // constant part of a period's reward
-  int64_t max_steps; // calls of s2_batch_step in an episode; 0: no limit
+  int64_t max_steps; // calls of s2_batch_step per episode; 0: no limit
   uint64_t seed;
-  bool unlike; // the worlds need not have the same structure; each has separate judges and draws
+  bool unlike; // the worlds may differ in structure; each has a separate judge and draws
                // (s2_batch_set_world)
   const S2Judge *judge; // NULL: no rewards, no bounds; must live as long as the batch
   int draws;
   const S2Draw *draw;     // copied
-  S2BatchProgram program; // zeros: threads do everything
-  // Numbers of commands and observations if the program acts and observes; 0: the numbers of the
-  // worlds.
+  S2BatchProgram program; // all zero: threads do all the work.
+  // The number of commands and observations if the calling program acts and observes; 0: as
+  // declared in the worlds.
   int controls, observed;
 } S2BatchDef;
 
 typedef struct S2Batch S2Batch;
 
 // Checks that two worlds have the same structure: bodies, shapes, joints, actuators and
-// observations in the same order. S2_INVALID: the message names the difference.
+// observations in the same order. Returns S2_INVALID if not; the message names the difference.
 S2Status s2_batch_same(const S2World *a, const S2World *b);
 
-// `count` >= 1 worlds. Their present states are the beginnings of episodes, and the first draws are
-// applied. S2_INVALID, with nothing created: a world that differs from the first, or a draw that is
-// not possible.
+// Creates a batch of `count` >= 1 worlds. Their present states are the initial states of episodes,
+// and the first draws are applied. S2_INVALID, with nothing created: a world differs from the first
+// one, or a draw is not possible.
 S2Status s2_batch_create(const S2BatchDef *def, S2World *const *worlds, int count,
                          S2Workers *workers, S2Batch **batch);
-void s2_batch_free(S2Batch *batch); // NULL is allowed; worlds and workers stay
+void s2_batch_free(S2Batch *batch); // NULL is allowed; worlds and workers are not freed
 
 int s2_batch_count(const S2Batch *batch);
-int s2_batch_controls(const S2Batch *batch); // commands for each world
-int s2_batch_observed(const S2Batch *batch); // observed numbers for each world
+int s2_batch_controls(const S2Batch *batch); // number of commands for each world
+int s2_batch_observed(const S2Batch *batch); // number of observed values for each world.
 
-// Arrays over the worlds, row by row. Numbers of a world that failed are NAN.
+// Arrays over the worlds, row by row. Values of a world that failed are NaN.
 typedef struct S2BatchResult {
   double *observations;           // [count][observed]
   double *rewards;                // [count]: minus the cost
   double *terminated, *truncated; // [count]: 1 or 0
-  double *final; // [count][observed] or NULL: last observations of the episodes that have ended
-  // [count] or NULL: the number of steps that missed their tolerance, and the number of mode
-  // changes
+  double *final; // [count][observed] or NULL: last observations of the episodes that have ended.
+  // [count] or NULL: numbers of steps that missed their tolerance, and numbers of mode changes
   double *unsolved, *mode_changes;
 } S2BatchResult;
 
-// Resets worlds to their beginning (mask: NULL for all, or 1 for each world to reset) and draws.
-// `seed` (or NULL) restarts their random streams. Writes the observations of all worlds.
+// Resets worlds to their initial states (mask: NULL for all, or 1 for each world to reset) and
+// applies new draws. `seed` (or NULL) restarts their random streams. Writes the observations of all
+// worlds.
 void s2_batch_reset(S2Batch *batch, const uint64_t *seed, const double *mask, double *observations);
-// The commands ([count][controls], finite; NULL: the previous ones) hold for `steps` >= 1 steps of
-// each world, fewer if its episode ends. S2_INVALID: a command is not finite; nothing is stepped
-// then. With S2_WORTH_PERIODS, commands may be infinite and are first clipped to the ranges of the
-// actuators, so that the judge sees the applied values. A NaN makes its world fail.
+// Steps each world `steps` >= 1 times, or fewer if its episode ends. The commands
+// ([count][controls], finite; NULL: the previous ones) hold for these steps. S2_INVALID: a command
+// is not finite, and no world is stepped. With S2_WORTH_PERIODS, commands may be infinite and are
+// first clipped to the ranges of the actuators, so that the judge sees the applied values. A NaN
+// makes its world fail.
 S2Status s2_batch_step(S2Batch *batch, const double *commands, int steps, S2BatchResult *result);
 void s2_batch_observe(S2Batch *batch, double *observations);
-// Returns one world to its beginning, without draws.
+// Returns one world to its initial state, without draws.
 S2Status s2_batch_rewind(S2Batch *batch, int world);
 // Replaces a world by another one with a separate judge (NULL: none) and separate draws, which must
-// live as long as the batch. Its present state is its beginning. Its steps fail if its numbers of
-// commands and observations differ from those of the other worlds.
+// exist as long as the batch. The present state of the new world becomes its initial state. Its
+// steps fail if its numbers of commands and observations differ from those of the other worlds.
 void s2_batch_set_world(S2Batch *batch, int world, S2World *with, const S2Judge *judge, int draws,
                         const S2Draw *draw);
 // Whether the world still has the same structure (s2_world_revision), so that it can be reset.
 bool s2_batch_unchanged(const S2Batch *batch, int world);
 
-// For the last call: the number of worlds that failed; the first failed world from `from` on (-1:
-// none).
+// Results of the last call: the number of worlds that failed, and the first failed world from
+// `from` on (-1: none).
 int s2_batch_failures(const S2Batch *batch);
 int s2_batch_failed(const S2Batch *batch, int from, S2Status *why);
 
 // The data that determine the future of a world in a batch, in addition to the world itself.
 typedef struct S2BatchPlace {
   S2Rng rng;
-  int64_t steps; // of the episode
-  bool ended;    // with S2_RESET_NEXT_STEP the next step resets it
+  int64_t steps; // steps of the current episode
+  bool ended;    // whether the next step only resets the world (S2_RESET_NEXT_STEP)
 } S2BatchPlace;
 S2BatchPlace s2_batch_place(const S2Batch *batch, int world);
 void s2_batch_set_place(S2Batch *batch, int world, const S2BatchPlace *place);

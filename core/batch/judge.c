@@ -39,7 +39,7 @@ static double norm_of(S2Norm norm, double p, double r, double *slope) {
   case S2_NORM_HUBER:
     *slope = size <= p ? r : copysign(p, r);
     return size <= p ? r * r / 2 : p * (size - p / 2);
-  case S2_NORM_POWER: // at the kink of p = 1, the mean of both slopes
+  case S2_NORM_POWER: // for p = 1, the mean of both slopes at the kink
     *slope = size > 0 ? copysign(p * pow(size, p - 1), r) : 0;
     return pow(size, p);
   default:
@@ -57,7 +57,7 @@ double s2_norm(S2Norm norm, double p, int count, const double *r, double *slope)
     }
     return sum;
   }
-  // Norms of all residuals together.
+  // Norms that depend on all residuals together.
   for (int i = 0; i < count; i++) {
     sum += r[i] * r[i];
   }
@@ -97,7 +97,7 @@ S2Status s2_reading_set(S2World *world, const S2Reading *reading, double value) 
   return s2_joint_set(world, reading->joint, (S2JointField)reading->field, value);
 }
 
-// Checks that the number exists.
+// Check that the number exists.
 static S2Status judge_check_reading(const S2World *world, const S2Reading *reading, int controls) {
   if (reading->kind == S2_READ_CONTROL) {
     if (reading->field < 0 || reading->field >= controls) {
@@ -131,7 +131,7 @@ static S2Status judge_check_term(const S2World *world, const S2CostTerm *term, i
   if ((int)term->norm < 0 || term->norm >= S2_NORM_COUNT) {
     return s2_error(S2_INVALID, "there is no norm %d", (int)term->norm);
   }
-  // The domain of a norm's parameter.
+  // Checks the domain of a norm's parameter.
   bool free = term->norm == S2_NORM_LINEAR || term->norm == S2_NORM_QUADRATIC;
   double least = term->norm == S2_NORM_POWER ? 1 : 0;
   bool may_be_least = term->norm == S2_NORM_POWER || term->norm == S2_NORM_L2;
@@ -153,7 +153,7 @@ static S2Status judge_check_term(const S2World *world, const S2CostTerm *term, i
 
 S2Status s2_judge_create(const S2World *world, int controls, int terms, const S2CostTerm *term,
                          int bounds, const S2Bound *bound, S2Judge **judge) {
-  // All is checked before anything is allocated.
+  // Check all arguments before any allocation.
   for (int i = 0; i < terms; i++) {
     S2Status status = judge_check_term(world, &term[i], controls);
     if (status.code != S2_OK) {
@@ -213,7 +213,7 @@ static S2Status judge_term(const S2CostTerm *term, const S2World *world, const d
   return s2_ok();
 }
 
-// sum += sign weight_i n_i, term by term; `terminal`: with the terminal weights.
+// Adds sign weight_i n_i to the sum, term by term. `terminal`: uses the terminal weights.
 static S2Status judge_add(const S2Judge *judge, const S2World *world, const double *controls,
                           bool terminal, double sign, double *sum) {
   for (int i = 0; i < s2_judge_terms(judge); i++) {

@@ -1,5 +1,5 @@
 // The cost of a motion: terms and bounds for numbers of bodies and joints. They are declared once
-// and evaluated without the program, for batches, rollouts and planners.
+// and evaluated without user code, for batches, rollouts and planners.
 //
 // With residuals r_j = field_j - goal_j, a term is a norm n with a parameter p:
 //
@@ -31,10 +31,10 @@ typedef enum S2Norm {
   S2_NORM_COUNT
 } S2Norm;
 
-extern const char *const s2_norm_names[]; // in their order, ends with NULL
-double s2_norm_default(S2Norm norm);      // p
+extern const char *const s2_norm_names[]; // in order; the list ends with NULL
+double s2_norm_default(S2Norm norm);      // default value of p.
 
-// The norm n of `count` residuals; `slope` (or NULL) receives dn/dr_j.
+// Returns the norm n of `count` residuals. `slope` (or NULL) receives dn/dr_j.
 double s2_norm(S2Norm norm, double p, int count, const double *r, double *slope);
 
 // A number read from a world: a field of a body or of a joint, or a control.
@@ -44,31 +44,31 @@ typedef struct S2Reading {
   S2ReadingKind kind;
   S2BodyId body;   // of S2_READ_BODY
   S2JointId joint; // of S2_READ_JOINT
-  int field;       // S2BodyField, S2JointField, or which control
+  int field;       // S2BodyField, S2JointField, or the index of a control
 } S2Reading;
 
-// `controls` may be NULL if no control is read.
+// Reads the number. `controls` may be NULL if no control is read.
 S2Status s2_reading_get(const S2World *world, const S2Reading *reading, const double *controls,
                         double *value);
 
 // Sets a field of a body or joint, as s2_body_set and s2_joint_set do; angle and translation of a
-// hinge or slider are set by s2_world_set_coordinates. S2_INVALID: a control, or a field that
-// cannot be set.
+// hinge or slider are set by s2_world_set_coordinates. Returns S2_INVALID for controls and for
+// fields that cannot be set.
 S2Status s2_reading_set(S2World *world, const S2Reading *reading, double value);
 
-enum { S2_TERM_MOST = 16 }; // numbers of a term
+enum { S2_TERM_MOST = 16 }; // largest number of readings of a term
 
 typedef struct S2CostTerm {
   int count;
   S2Reading of[S2_TERM_MOST];
-  double goal[S2_TERM_MOST]; // in the units of the fields
+  double goal[S2_TERM_MOST]; // goals in the units of the fields
   bool wrap;                 // residuals are angles and are wrapped to -pi .. pi
-  double weight, terminal;   // finite, may be negative (a reward)
+  double weight, terminal;   // finite; may be negative (a reward)
   S2Norm norm;
-  double p; // of the norm
+  double p; // parameter of the norm
 } S2CostTerm;
 
-// The motion ends outside of lo .. hi (either may be infinite).
+// The motion ends if the number is outside lo .. hi (either may be infinite).
 typedef struct S2Bound {
   S2Reading of;
   double lo, hi;
@@ -76,22 +76,23 @@ typedef struct S2Bound {
 
 typedef struct S2Judge S2Judge;
 
-// Copies its arguments. `controls` is the number of controls. S2_INVALID, S2_STALE: a term or bound
-// is not possible in `world` (and in worlds with the same handles); the message names it.
+// Copies its arguments. `controls` is the number of controls. Returns S2_INVALID or S2_STALE if a
+// term or bound is not possible in `world` (and in worlds with the same handles). The message names
+// it.
 S2Status s2_judge_create(const S2World *world, int controls, int terms, const S2CostTerm *term,
                          int bounds, const S2Bound *bound, S2Judge **judge);
 void s2_judge_free(S2Judge *judge); // NULL is allowed
 int s2_judge_terms(const S2Judge *judge);
 const S2CostTerm *s2_judge_term(const S2Judge *judge, int index);
 
-// sum_i weight_i n_i, per s. A NULL judge gives 0.
+// The cost per second, sum_i weight_i n_i. A NULL judge gives 0.
 S2Status s2_judge_running(const S2Judge *judge, const S2World *world, const double *controls,
                           double *cost);
-// constant - weight_1 n_1 - weight_2 n_2 ..., summed in this order: the reward of a period, of
-// which only the final state is judged. A NULL judge gives the constant.
+// The reward of a period, which depends only on its final state: constant - weight_1 n_1 - weight_2
+// n_2 ..., summed in this order. A NULL judge gives the constant.
 S2Status s2_judge_reward(const S2Judge *judge, const S2World *world, const double *controls,
                          double constant, double *reward);
-// sum_i terminal_i n_i.
+// The terminal cost, sum_i terminal_i n_i.
 S2Status s2_judge_terminal(const S2Judge *judge, const S2World *world, const double *controls,
                            double *cost);
 // Whether the world is beyond a bound. NaN counts as beyond.

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-enum { LANES = 8 }; // sequences that a thread steps side by side
+enum { LANES = 8 }; // number of sequences that a thread steps side by side
 
 typedef struct RolloutRun {
   const S2Rollout *rollout;
@@ -14,11 +14,11 @@ typedef struct RolloutRun {
   const unsigned char *image;
   size_t size;
   S2World **scratch; // LANES for each worker
-  S2Status *status;  // one for each sample
+  S2Status *status;  // one status for each sample
 } RolloutRun;
 
 typedef struct RolloutLanes { // samples of one thread, side by side
-  int first, count;           // of the samples
+  int first, count;           // range of the samples
   S2World **world;
   double sum[LANES];
 } RolloutLanes;
@@ -28,7 +28,7 @@ static const double *rollout_command(const RolloutRun *run, int sample, int knot
   return run->rollout->controls + row * (size_t)run->controls;
 }
 
-// One step of the running sequences, and its cost.
+// Takes one step of the running sequences and adds its cost.
 static void rollout_step(const RolloutRun *run, RolloutLanes *lanes, int knot) {
   int index[LANES] = {0}, count = 0;
   S2World *worlds[LANES] = {NULL};

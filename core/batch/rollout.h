@@ -1,5 +1,4 @@
-// Rollouts: copies of one world in its present state, each driven by a separate sequence of
-// controls.
+// Rollouts: copies of one world in its present state, each with a separate sequence of controls.
 //
 // The result of a sequence depends only on the world and the sequence, never on threads. The world
 // itself does not change.
@@ -10,19 +9,19 @@
 #include "batch/judge.h"
 
 typedef struct S2Rollout {
-  int samples, knots;     // sequences; consecutive controls in each
-  int hold;               // steps that each control holds, >= 1
+  int samples, knots;     // number of sequences; number of consecutive controls in each
+  int hold;               // number of steps for which each control holds, >= 1
   const double *controls; // [samples][knots][actuators of the world], finite
-  const S2Judge *judge;   // of this world
-  double *costs;          // [samples]; INFINITY where a step failed
+  const S2Judge *judge;   // judge for this world
+  double *costs;          // [samples]: cost, or INFINITY if a step failed.
   // NULL, or [samples][knots][s2_world_state_size]: the state after each knot
   double *states;
-  // NULL, or shaped as controls: derivative of the cost with respect to the controls; NAN after a
+  // NULL, or the derivative of the cost with respect to the controls, in their shape; NAN after a
   // failure
   double *gradient;
 } S2Rollout;
 
-// S2_INVALID: a control is not finite, or there are no steps; nothing is computed then. *failed (or
+// S2_INVALID: a control is not finite, or there are no steps, and nothing is computed. *failed (or
 // NULL) receives the number of failed sequences; *why receives the error of the first failed
 // sequence, with its index.
 S2Status s2_rollout(S2Workers *workers, const S2World *world, const S2Rollout *rollout, int *failed,

@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-static const double TURN = 6.283185307179586476925; // rad
+static const double TURN = 6.283185307179586476925; // rad.
 
-// One sample on a private tape.
+// A sample on a private tape.
 typedef struct Taped {
   const S2RolloutSample *sample;
   S2World *world;

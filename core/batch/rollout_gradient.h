@@ -1,4 +1,4 @@
-// The derivative of the cost of one sequence of controls with respect to these controls.
+// Computes the derivative of the cost of one sequence of controls with respect to these controls.
 #ifndef S2_ROLLOUT_GRADIENT_H
 #define S2_ROLLOUT_GRADIENT_H
 
@@ -8,11 +8,11 @@ typedef struct S2RolloutSample {
   int knots, hold;
   const double *controls; // [knots][actuators]
   const S2Judge *judge;
-  double *gradient; // shaped as controls; overwritten
+  double *gradient; // same shape as the controls; overwritten
 } S2RolloutSample;
 
-// Steps `world` through the sample on a private tape and sweeps the tape. S2_UNAVAILABLE: something
-// has no derivative; the message names it.
+// Steps `world` through the sample on a private tape and sweeps the tape. Returns S2_UNAVAILABLE if
+// a derivative does not exist; the message gives the reason.
 S2Status s2_rollout_gradient(S2World *world, const S2RolloutSample *sample);
 
 #endif

@@ -1,8 +1,9 @@
 // A balanced binary tree of boxes, stored like a heap (children of node k: 2k+1, 2k+2). It is built
 // by repeatedly halving the proxies along the longer side. If a box moves, the boxes above it are
-// updated at once. So the tree is always correct, but it gets slower when proxies mingle. It is
-// rebuilt when a search visits clearly more nodes than the first search after the last rebuild.
-// Proxies added since the last rebuild are loose: they are in no leaf and are tested one by one.
+// updated at once. So the tree is always correct, but searches become slower when proxies mingle.
+// It is rebuilt when a search visits clearly more nodes than the first search after the last
+// rebuild. Proxies added since the last rebuild are loose: they are in no leaf and are tested one
+// by one.
 
 #include "collide/collide.h"
 
@@ -14,8 +15,8 @@
 #include <string.h>
 
 enum {
-  LOOSE_MIN = 32,   // this many loose proxies cost less than a rebuild
-  LOOSE_SHARE = 16, // one loose proxy per this many proxies in the tree also costs less
+  LOOSE_MIN = 32,   // up to this many loose proxies cost less than a rebuild
+  LOOSE_SHARE = 16, // one loose proxy per this many proxies in the tree costs less, too
 };
 
 // The tree is rebuilt when a search visits this many times the nodes of a fresh tree.
@@ -32,13 +33,13 @@ static int32_t loose_at(int32_t place) { // this function is its own inverse
 
 typedef struct Node {
   S2Box box;
-  int32_t proxy; // the proxy of a leaf; -1 for an inner node
-  bool active;   // whether there is an active proxy below
+  int32_t proxy; // proxy of a leaf; -1 for an inner node
+  bool active;   // whether any proxy below the node is active
 } Node;
 
 struct S2Broadphase {
   int32_t capacity; // proxies are 0 .. capacity - 1
-  S2Box *boxes;     // boxes as given; empty for absent proxies
+  S2Box *boxes;     // boxes as given by the caller; empty for absent proxies
   uint8_t *states;
   int32_t *leaves; // node of a proxy, loose_at(place in `loose`) or NO_LEAF
   int32_t *loose;  // proxies without a leaf, in any order, because results are sorted
@@ -46,14 +47,14 @@ struct S2Broadphase {
   Node *nodes;
   int32_t node_count, node_room;
   int32_t leaf_count;
-  int32_t *order; // scratch memory of building
+  int32_t *order; // scratch memory for building the tree
   S2Pair *found;  // scratch memory of the search
   int64_t found_count, found_room;
-  int64_t visits, visits_fresh; // nodes visited by the last search and by the first one after a
-                                // rebuild; 0: none yet
+  int64_t visits, visits_fresh; // nodes visited by the last search and by the first search after a
+                                // rebuild; 0: none
 };
 
-// Overlaps nothing, and does not change a box that it is joined with.
+// The empty box overlaps nothing. A union with it does not change a box.
 static const S2Box EMPTY = {{INFINITY, INFINITY}, {-INFINITY, -INFINITY}};
 
 // Replaces infinite sides, so that nothing overlaps EMPTY. Returns EMPTY if a side is not a number.
@@ -114,7 +115,7 @@ static void broadphase_grow(S2Broadphase *b, int32_t least) {
   b->leaves = s2_memory_grow(b->leaves, count * sizeof *b->leaves);
   b->loose = s2_memory_grow(b->loose, count * sizeof *b->loose);
   b->order = s2_memory_grow(b->order, count * sizeof *b->order);
-  // Memory for a rebuild is reserved now, because undoing a failed step must not allocate.
+  // Reserve memory for a rebuild here, because undoing a failed step must not allocate.
   b->nodes = s2_memory_grow(b->nodes, 2 * count * sizeof *b->nodes);
   b->node_room = 2 * capacity;
   for (int32_t i = b->capacity; i < capacity; i++) {
@@ -150,7 +151,7 @@ static void set_leaf(S2Broadphase *b, int32_t node, S2Box box, bool active) {
 
 static double broadphase_middle(S2Box box, bool along_y) {
   double at = along_y ? box.lo.y / 2 + box.hi.y / 2 : box.lo.x / 2 + box.hi.x / 2;
-  return isnan(at) ? 0 : at; // 0 for a box from -infinity to infinity
+  return isnan(at) ? 0 : at; // 0 for a box that extends from -infinity to infinity
 }
 
 // Moves the `first` proxies with the smallest centres along the axis to the front (Hoare's
@@ -161,7 +162,7 @@ static void select_smallest(const S2Box *boxes, int32_t *order, int32_t count, i
   int32_t hi = count - 1;
   while (lo < hi) {
     int32_t pivot_index = order[lo + (hi - lo) / 2];
-    // The pivot is the element in the middle.
+    // The pivot is the middle element.
     double pivot = broadphase_middle(boxes[pivot_index], along_y);
     int32_t i = lo;
     int32_t j = hi;
@@ -180,7 +181,7 @@ static void select_smallest(const S2Box *boxes, int32_t *order, int32_t count, i
         order[j--] = kept;
       }
     }
-    // Continues in the part that contains position `first`.
+    // Continue in the part that contains position `first`.
     if (first <= j) {
       hi = j;
     } else if (first >= i) {
@@ -191,8 +192,8 @@ static void select_smallest(const S2Box *boxes, int32_t *order, int32_t count, i
   }
 }
 
-// The number of leaves below the left child of a heap-shaped tree with `count` leaves: the deepest
-// row fills from the left.
+// The number of leaves below the left child of a heap-shaped tree with `count` leaves, whose
+// deepest row is filled from the left.
 static int32_t left_leaves(int32_t count) {
   int32_t full = 1; // leaves of the largest full tree that fits
   while (2 * full <= count) {
@@ -209,7 +210,7 @@ static void build_node(S2Broadphase *b, int32_t node, int32_t *order, int32_t co
     b->leaves[proxy] = node;
     return;
   }
-  // Splits along the longer side of the box of all centres.
+  // Split along the longer side of the bounding box of all centres.
   double lo_x = INFINITY, hi_x = -INFINITY, lo_y = INFINITY, hi_y = -INFINITY;
   for (int32_t i = 0; i < count; i++) {
     double x = broadphase_middle(b->boxes[order[i]], false);
@@ -268,7 +269,7 @@ void s2_broadphase_remove(S2Broadphase *b, int32_t proxy) {
   b->boxes[proxy] = EMPTY;
   b->states[proxy] = ABSENT;
   if (b->leaves[proxy] >= 0) {
-    set_leaf(b, b->leaves[proxy], EMPTY, false); // the leaf is kept for the proxy's return
+    set_leaf(b, b->leaves[proxy], EMPTY, false); // the leaf is reserved for the proxy's return
     return;
   }
   int32_t place = loose_at(b->leaves[proxy]), last = b->loose[--b->loose_count];
@@ -292,7 +293,8 @@ static bool is_leaf(const S2Broadphase *b, int32_t node) {
   return 2 * node + 1 >= b->node_count;
 }
 
-// Pairs with one proxy below p and one below q. The recursion is at most twice as deep as the tree.
+// Finds pairs with one proxy below p and one below q. The recursion is at most twice as deep as the
+// tree.
 static void pairs_across(S2Broadphase *b, int32_t p, int32_t q) {
   const Node *np = &b->nodes[p];
   const Node *nq = &b->nodes[q];
@@ -345,7 +347,7 @@ static bool makes_pair(const S2Broadphase *b, int32_t p, int32_t q) {
 static void sort_pairs(S2Pair *sorted, const S2Pair *pairs, int64_t count, bool by_a,
                        int64_t *starts, int32_t capacity) {
   memset(starts, 0, ((size_t)capacity + 1) * sizeof *starts);
-  // Count, add up, fill.
+  // Count, accumulate the counts, then fill.
   for (int64_t i = 0; i < count; i++) {
     starts[(by_a ? pairs[i].a : pairs[i].b) + 1] += 1;
   }
@@ -358,7 +360,7 @@ static void sort_pairs(S2Pair *sorted, const S2Pair *pairs, int64_t count, bool 
 }
 
 int s2_broadphase_pairs(S2Broadphase *b, S2Arena *arena, S2Pair **pairs) {
-  // A tree that has become slow, or has many loose proxies, is rebuilt.
+  // Rebuild the tree if it has become slow or has many loose proxies.
   bool worn = b->visits_fresh > 0 && (double)b->visits > WORN * (double)b->visits_fresh;
   if (worn || b->loose_count > LOOSE_MIN + b->leaf_count / LOOSE_SHARE) {
     broadphase_build(b);
@@ -382,7 +384,7 @@ int s2_broadphase_pairs(S2Broadphase *b, S2Arena *arena, S2Pair **pairs) {
       }
     }
   }
-  // Sorts by (a, b): by b first, then by a. The second sort keeps the order of b.
+  // Sorts by (a, b): by b first, then by a. The second sort preserves the order of b.
   *pairs = S2_TAKE(arena, S2Pair, b->found_count);
   S2ArenaMark mark = s2_arena_mark(arena);
   S2Pair *half = S2_TAKE(arena, S2Pair, b->found_count);
@@ -483,8 +485,8 @@ void s2_broadphase_query(const S2Broadphase *b, S2Box box, S2Arena *arena, S2Pro
 
 // ---- Image ------------------------------------------------------------------------------------
 
-// count (as int64), then boxes and states of the proxies up to the last one present. The tree is
-// built from them.
+// The image contains the count (as int64), then boxes and states of the proxies up to the last
+// existing one. The tree is rebuilt from them.
 
 static int64_t present_count(const S2Broadphase *b) {
   int64_t count = b->capacity;

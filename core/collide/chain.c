@@ -4,12 +4,12 @@
 
 #include <math.h>
 
-// Rounding of the sine of an angle between unit vectors, with a margin for poses far from the
+// Rounding error of the sine of an angle between unit vectors, with a margin for poses far from the
 // origin.
 static const double ANGLE_ROUNDING = 1e-12;
 
-// rad: a joint with a smaller bend counts as straight. An edge across such a joint rests on its own
-// two ends.
+// rad: a joint between segments with a smaller bend counts as straight. An edge across such a joint
+// rests on its own two ends.
 static const double STRAIGHT = 1e-9;
 
 // An edge resting on two joints of a hill tilts slightly. The tilt moves its normal out of the cone
@@ -19,8 +19,8 @@ static const double STRAIGHT = 1e-9;
 static const double TILT_FRACTION = 0.25;
 static const double TILT_MAX = 0.01;
 
-// Divides the cone between the two segments, as a ratio of sines. The division is not in the
-// middle, because rounding would then decide in symmetric scenes.
+// The ratio of sines that divides the cone between the two segments. The division is not in the
+// middle, because rounding would then decide the result in symmetric scenes.
 static const double DIVISION = 0.86;
 
 static bool is_chained(const S2Shape *shape) {
@@ -31,7 +31,7 @@ bool s2_is_joined(const S2Shape *shape) {
   return shape->sides != NULL || is_chained(shape);
 }
 
-// At a hollow corner a vertex can sink into one side and still touch the other. So each edge is
+// At a concave corner a vertex can sink into one side and still touch the other. So each edge is
 // extended beyond the corner by OVERHANG, a fraction of the shorter segment, if the sine of the
 // corner's bend exceeds SHARP. In flatter corners one side alone supports the vertex.
 static const double SHARP = 0.1;
@@ -42,8 +42,8 @@ static S2Vec2 chain_unit(S2Vec2 from, S2Vec2 to) {
   return s2_scale(1 / s2_length(along), along);
 }
 
-// The outline at a vertex: its directions before and after, and which of the two edges is the
-// shape's own.
+// The outline at a vertex: its directions before and after the vertex, and which of the two edges
+// belongs to the shape.
 static S2Side chain_side(const S2Shape *segment, int vertex) {
   const S2Vec2 *v = segment->vertices;
   bool joint = vertex == 0 ? segment->has_previous : segment->has_next;
@@ -63,13 +63,14 @@ bool s2_corner_owns(const S2Shape *shape, int vertex, S2Vec2 direction, bool aga
   if (side.owns_in > 0 && side.owns_out > 0) {
     return true;
   }
-  // Sines of the angles by which the direction is past the normal of the first edge, and short of
-  // the normal of the second.
+  // Sines of two angles: how far the direction is past the normal of the first edge, and how far it
+  // is short of the normal of the second edge.
   double beyond = s2_dot(direction, side.in);
   double before = -s2_dot(direction, side.out);
   double slack = ANGLE_ROUNDING;
   bool to_the_right = s2_dot(direction, s2_right(s2_add(side.in, side.out))) > 0;
-  // An edge across a convex joint may tilt slightly; across a straight joint the contact is false.
+  // An edge across a convex joint may tilt slightly. At a straight joint such a contact would be
+  // false.
   if (against_edge) {
     double bend = to_the_right ? s2_cross(side.in, side.out) : -s2_cross(side.in, side.out);
     if (bend <= STRAIGHT) {
@@ -77,8 +78,8 @@ bool s2_corner_owns(const S2Shape *shape, int vertex, S2Vec2 direction, bool aga
     }
     slack += fmin(TILT_FRACTION * bend, TILT_MAX);
   }
-  // The direction is between the two normals, on the outside, and on this side of the division of
-  // that cone.
+  // Check that the direction is between the two normals, on the outside, and on this side of the
+  // division of the cone.
   if (beyond < -slack || before < -slack || (shape->sides != NULL && !to_the_right)) {
     return false;
   }

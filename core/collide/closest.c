@@ -3,16 +3,16 @@
 #include <math.h>
 
 S2Closest s2_closest(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose pose_b) {
-  // Only the shapes themselves count here, not the chains they may belong to.
+  // Use only the shapes themselves, not the chains to which they may belong.
   S2Shape alone_a = {.vertices = a->vertices, .count = a->count, .radius = a->radius};
   S2Shape alone_b = {.vertices = b->vertices, .count = b->count, .radius = b->radius};
   S2Manifold manifold;
   s2_collide(&alone_a, pose_a, &alone_b, pose_b, INFINITY, &manifold);
-  if (manifold.count == 0) { // a pose is not a number
+  if (manifold.count == 0) { // possible only if a pose is NaN
     S2Vec2 none = {NAN, NAN};
     return (S2Closest){NAN, none, none, none};
   }
-  // The nearer of two points. The surfaces are half the gap away on each side of it.
+  // Take the nearer of two points. Each surface is half the gap away from it.
   const S2ManifoldPoint *closest = &manifold.points[0];
   if (manifold.count == 2 && manifold.points[1].gap < closest->gap) {
     closest = &manifold.points[1];

@@ -21,59 +21,61 @@ typedef enum S2Feature {
 
 typedef struct S2ManifoldPoint {
   S2Feature feature;
-  uint32_t id;    // made of vertex and edge indices: equal ids in two steps mean the same contact
-  S2Vec2 local_a; // core point in the frame of a: the vertex, or a point of the edge
+  uint32_t id;    // contains vertex and edge indices: equal ids in two steps mean the same contact
+  S2Vec2 local_a; // core point in the frame of a: a vertex or a point of the edge
   S2Vec2 local_b;
-  S2Vec2 local_normal; // EDGE_A: outward unit normal of a's edge in a's frame, EDGE_B likewise in
-                       // b's frame; VERTEX_VERTEX: unused
-  S2Vec2 normal;       // unit, world axes, from b to a
-  S2Vec2 point; // half way between the two surfaces, world axes, RELATIVE TO THE POSITION OF a
+  S2Vec2 local_normal; // EDGE_A: outward unit normal of a's edge in a's frame; EDGE_B: the same for
+                       // b; VERTEX_VERTEX: unused
+  S2Vec2 normal;       // unit vector, world axes, from b to a
+  S2Vec2 point; // midway between the two surfaces, world axes, RELATIVE TO THE POSITION OF a
   double gap;   // m, along the normal; negative when overlapping
 } S2ManifoldPoint;
 
 typedef struct S2Manifold {
-  int count; // 0, 1 or 2
+  int count; // number of points: 0, 1 or 2
   S2ManifoldPoint points[2];
 } S2Manifold;
 
-// Finds the contact points of two shapes whose gap is at most `reach` (m, >= 0). The gap is the
+// Finds the contact points of two shapes with gaps of at most `reach` (m, >= 0). The gap is the
 // exact distance while the cores are apart; otherwise it is minus the least overlap. All arithmetic
 // is relative to pose_a, so it is accurate far from the origin. Swapping a and b gives the mirrored
 // manifold.
 void s2_collide(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose pose_b, double reach,
                 S2Manifold *manifold);
 
-// Gap, normal and point of the same features at other poses (no search). A step uses it to check
-// whether a known contact is still valid after the bodies moved. `point` is updated in place. A
-// VERTEX_VERTEX pair keeps the sign of its normal even if the cores have passed each other.
+// Recomputes gap, normal and point of the same features at other poses, without a search. A step
+// uses this to check whether a known contact is still valid after the bodies have moved. `point` is
+// updated in place. A VERTEX_VERTEX pair keeps the sign of its normal even if the cores have passed
+// each other.
 void s2_manifold_point_update(S2ManifoldPoint *point, const S2Shape *a, S2Pose pose_a,
                               const S2Shape *b, S2Pose pose_b);
 
-// The features of an id; s2_manifold_point_update computes the point.
+// Decodes the features of an id; s2_manifold_point_update then computes the point.
 S2ManifoldPoint s2_manifold_point_of(uint32_t id, const S2Shape *a, const S2Shape *b);
-// The index in each shape: of an edge if the feature has one on that side, otherwise of a vertex.
+// The index in each shape: of an edge if the feature has an edge on that side, otherwise of a
+// vertex.
 void s2_manifold_indices(uint32_t id, int *in_a, int *in_b);
 
 typedef struct S2Closest {
-  double distance; // m; negative when overlapping (the least translation that separates)
-  S2Vec2 point_a;  // on the surface of a, world
-  S2Vec2 point_b;  // on the surface of b, world
-  S2Vec2 normal;   // unit, from b to a
+  double distance; // m; if negative, the length of the least translation that separates the shapes
+  S2Vec2 point_a;  // point on the surface of a, world
+  S2Vec2 point_b;  // point on the surface of b, world
+  S2Vec2 normal;   // unit vector from b to a
 } S2Closest;
 
 S2Closest s2_closest(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose pose_b);
 
 typedef struct S2RayHit {
   bool hit;
-  double fraction; // 0..1 along from -> to
+  double fraction; // position of the hit, 0..1 along from -> to
   S2Vec2 point;
-  S2Vec2 normal;   // outward, unit; for a line, to the side the ray comes from
-  bool on_surface; // the ray began on the surface, or ran along the line of a segment. A small
-                   // displacement gives another hit or none
+  S2Vec2 normal;   // outward unit normal; for a line, on the side of the ray's start
+  bool on_surface; // the ray began on the surface, or ran along a segment, so a small displacement
+                   // may change the hit
 } S2RayHit;
 
 // A ray that begins on a surface, or below it by at most this fraction of the shape's size, hits at
-// fraction 0 if it points inwards. The fraction is a hundred times the overlap that a step leaves
+// fraction 0 if it points inwards. This tolerance is a hundred times the overlap that a step leaves
 // between bodies of that size (S2_PROJECTION_TRIGGER).
 #define S2_RAY_SURFACE 1e-7
 
@@ -84,13 +86,13 @@ S2RayHit s2_shape_raycast(const S2Shape *shape, S2Pose pose, S2Vec2 from, S2Vec2
 
 // ---- Broad phase ------------------------------------------------------------------------------
 
-// A balanced tree of boxes, refitted as the boxes move. The tree is stored in plain arrays of
-// indices, so a snapshot is a copy of the arrays. The pairs depend only on the boxes, never on the
-// shape of the tree.
+// A balanced tree of boxes, which is refitted as the boxes move. The tree is stored in plain arrays
+// of indices, so a snapshot is a copy of the arrays. The pairs depend only on the boxes, never on
+// the shape of the tree.
 typedef struct S2Broadphase S2Broadphase;
 
 typedef struct S2Pair {
-  int32_t a, b; // proxies, a < b
+  int32_t a, b; // numbers of the two proxies, a < b
 } S2Pair;
 
 S2Broadphase *s2_broadphase_new(void);
@@ -101,10 +103,10 @@ void s2_broadphase_free(S2Broadphase *broadphase);
 void s2_broadphase_set(S2Broadphase *broadphase, int32_t proxy, S2Box box, bool active);
 void s2_broadphase_remove(S2Broadphase *broadphase, int32_t proxy);
 
-// All pairs whose boxes overlap (touching counts), sorted by (a, b). Memory from `arena`.
+// Finds all pairs whose boxes overlap or touch, sorted by (a, b). The result is in `arena`.
 int s2_broadphase_pairs(S2Broadphase *broadphase, S2Arena *arena, S2Pair **pairs);
 
-// Finds the same pairs by testing every two boxes: the reference for tests.
+// Finds the same pairs by testing all pairs of boxes; a reference for tests.
 int s2_broadphase_pairs_brute(const S2Broadphase *broadphase, S2Arena *arena, S2Pair **pairs);
 
 // The box around all boxes; empty (lo above hi) if there are no boxes.
@@ -116,7 +118,8 @@ typedef bool S2ProxyVisit(void *user, int32_t proxy);
 void s2_broadphase_query(const S2Broadphase *broadphase, S2Box box, S2Arena *arena,
                          S2ProxyVisit *visit, void *user);
 
-// Copies everything to and from a flat buffer: bytes needed, write, read (replaces contents).
+// Copies the whole tree to and from a flat buffer: size in bytes, write, and read (which replaces
+// the contents).
 size_t s2_broadphase_image_size(const S2Broadphase *broadphase);
 void s2_broadphase_image_write(const S2Broadphase *broadphase, void *image);
 void s2_broadphase_image_read(S2Broadphase *broadphase, const void *image, size_t size);

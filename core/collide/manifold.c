@@ -1,5 +1,5 @@
-// Contact points of a pair. Each is a vertex against an edge, or a vertex against a vertex. The
-// plane has no other cases, so a point can be updated exactly when the bodies move
+// Contact points of a pair. Each point is a vertex against an edge, or a vertex against a vertex.
+// There are no other cases in the plane, so a point can be updated exactly when the bodies move
 // (s2_manifold_point_update).
 //
 // The edge with the largest separation and the edge of the other shape that faces it give at most
@@ -14,21 +14,22 @@
 #include <float.h>
 #include <math.h>
 
-// Two ends nearer to each other than this fraction of the shorter edge count as one. Which of the
-// two vertices is used then depends on their shapes, not on rounding.
+// Two ends count as one if their distance is below this fraction of the shorter edge. The choice
+// between the two vertices then depends on the shapes, not on rounding.
 static const double TIE = 1e-10;
 
-// Rounding of a coordinate, as a fraction of the magnitudes it is computed from.
+// Rounding error of a coordinate, as a fraction of the magnitudes from which it is computed.
 static const double ROUNDING = 16 * DBL_EPSILON;
 
-// A shape that overlaps another by more than this fraction of the size of the smaller one is inside
-// the other.
+// A shape counts as inside another shape if they overlap by more than this fraction of the size of
+// the smaller one.
 static const double SUNK = 1e-2;
 
-// Two vertices nearer than this fraction of their coordinates define no direction.
+// Two vertices closer than this fraction of their coordinates do not define a direction.
 static const double NO_DIRECTION = 1e-12;
 
-// A unit vector with a smaller component across a segment points along it, to neither side.
+// A unit vector with a smaller component across a segment points along the segment, to neither
+// side.
 static const double ALONG_SEGMENT = 1e-9;
 
 // If the component of the least translation across a segment is at least this, the translation
@@ -39,14 +40,14 @@ static const double TO_FAR_SIDE = 1e-2;
 
 typedef struct Candidate {
   S2Feature feature;
-  int index_a, index_b; // vertices, or an edge if the feature has one
+  int index_a, index_b; // indices of vertices, or of an edge if the feature has one
   double gap;           // gap between the cores
 } Candidate;
 
 typedef struct Candidates {
   Candidate list[2];
   int count;
-  double tolerance; // gaps that differ by at most this are equal
+  double tolerance; // gaps count as equal if they differ by at most this
 } Candidates;
 
 typedef struct Pair {
@@ -54,7 +55,7 @@ typedef struct Pair {
 } Pair;
 
 typedef struct Edge {
-  S2Vec2 start, end, along, normal; // `along` and `normal` are unit
+  S2Vec2 start, end, along, normal; // `along` and `normal` are unit vectors
   double length;
 } Edge;
 
@@ -85,7 +86,7 @@ static Candidate against_edge(bool edge_is_a, int edge_index, const Edge *edge, 
 
 // ---- Two edges facing each other --------------------------------------------------------------
 
-// The edge at vertex `support` that faces the direction `normal` most directly.
+// Finds the edge at vertex `support` that faces the direction `normal` most directly.
 static int facing_edge(const S2Placed *placed, int support, S2Vec2 normal) {
   int count = placed->shape->count;
   int before = support > 0 ? support - 1 : count - 1;
@@ -124,8 +125,8 @@ static bool is_before(const S2Placed *placed, S2Vec2 point, S2Vec2 normal) {
 }
 
 // Whether a vertex of `shape`, at the distance `beyond` past an end of edge `index`, touches the
-// extension of that edge. It does if most of `shape` is in front of both edges of the hollow
-// corner. *over: length of the extension, m.
+// extension of that edge. It does if most of `shape` is in front of both edges of the concave
+// corner. *over receives the length of the extension (m).
 static bool hangs_over(const S2Placed *shape, const S2Placed *placed, int index, const Edge *edge,
                        bool at_end, double beyond, double *over) {
   S2Vec2 normal = {0, 0}, joint = at_end ? edge->end : edge->start;
@@ -134,8 +135,8 @@ static bool hangs_over(const S2Placed *shape, const S2Placed *placed, int index,
          is_before(shape, joint, s2_rotate(placed->pose.rotation, normal));
 }
 
-// The contact points between the edge of `axis` and the edge facing it, with a gap of at least
-// `floor`. A point with a smaller gap is behind the whole shape, not in front of its edge.
+// Finds the contact points between the edge of `axis` and the opposite edge, with gaps of at least
+// `floor`. A point with a smaller gap is beyond the whole shape, not in front of its edge.
 static Candidates manifold_clip(const Pair *pair, bool reference_is_a, const S2Axis *axis,
                                 double floor) {
   const S2Placed *reference = reference_is_a ? &pair->a : &pair->b;
@@ -143,7 +144,7 @@ static Candidates manifold_clip(const Pair *pair, bool reference_is_a, const S2A
   Candidates found = {0};
   int r = axis->edge;
   Edge edge = manifold_edge_of(reference, r);
-  // The size of the coordinates, for their rounding.
+  // The size of the coordinates determines their rounding error.
   double size = manifold_magnitude(edge.start) + manifold_magnitude(edge.end) +
                 2 * manifold_magnitude(pair->b.pose.position);
   // A circle has a single vertex, so only that vertex can be in front of the edge.
@@ -164,7 +165,7 @@ static Candidates manifold_clip(const Pair *pair, bool reference_is_a, const S2A
       ROUNDING * (size + manifold_magnitude(other.start) + manifold_magnitude(other.end));
   found.tolerance = TIE * shorter + rounding;
   // A joined shape contributes its edge, because its vertex may belong to its neighbour. Otherwise
-  // a contributes its edge.
+  // shape a contributes its edge.
   bool edge_of_a = !s2_is_joined(pair->b.shape);
   // The edges have opposite directions: the end of one is near the start of the other.
   for (int k = 0; k < 2; k++) {
@@ -175,8 +176,8 @@ static Candidates manifold_clip(const Pair *pair, bool reference_is_a, const S2A
     double w_at = s2_dot(s2_sub(w, edge.start), edge.along);
     double v_at = s2_dot(s2_sub(v, other.start), other.along);
     double beyond = k == 0 ? -w_at : w_at - edge.length;
-    // Use the end of the incident edge if it is in front of the reference edge; otherwise the end
-    // of the reference edge, if that is in front of the incident edge.
+    // Use the end of the incident edge if it is in front of the reference edge. Otherwise use the
+    // end of the reference edge if that end is in front of the incident edge.
     bool tie =
         fabs(beyond) <= found.tolerance && manifold_within(v_at, other.length, found.tolerance);
     double over, v_beyond = k == 0 ? v_at - other.length : -v_at;
@@ -218,7 +219,8 @@ static bool shares_vertex(const Candidate *p, const Candidate *primary) {
 // translation), and the second point of the two facing edges. The closest features have the least
 // gap.
 static Candidates manifold_search(const Pair *pair, const S2Axis axes[2], double separation) {
-  // Take the edge with the larger separation; if they are almost equal, the edge of a.
+  // Take the edge with the larger separation. If the separations are almost equal, take the edge of
+  // a.
   double margin = TIE * fmin(axes[0].length, axes[1].length);
   int first = axes[1].separation > axes[0].separation + margin ? 1 : 0;
   if (axes[first].edge < 0) {
@@ -234,15 +236,15 @@ static Candidates manifold_search(const Pair *pair, const S2Axis axes[2], double
       return second;
     }
   }
-  // No edge has a vertex in front of it whose distance is the distance between the cores. So the
-  // closest features are two vertices, or the cores overlap so deeply that the vertex of least
-  // translation is beyond the edge.
+  // No edge has a vertex in front of it at the distance between the cores. So either the closest
+  // features are two vertices, or the cores overlap so deeply that the vertex of least translation
+  // is beyond the end of the edge.
   Candidate primary = {.feature = S2_VERTEX_VERTEX};
   primary.gap = s2_nearest_vertices(&pair->a, &pair->b, &primary.index_a, &primary.index_b);
   double size = manifold_magnitude(s2_placed_vertex(&pair->a, primary.index_a)) +
                 manifold_magnitude(s2_placed_vertex(&pair->b, primary.index_b));
   // If the cores are apart, the vertices are closest. If they overlap, the least translation is
-  // along an edge's normal.
+  // along the normal of an edge.
   bool apart = separation > 0 || s2_end_separation(&pair->a, &pair->b) > 0 ||
                s2_end_separation(&pair->b, &pair->a) > 0;
   if (!apart || primary.gap <= NO_DIRECTION * size) {
@@ -265,7 +267,7 @@ static Candidates manifold_search(const Pair *pair, const S2Axis axes[2], double
 
 // ---- Points -----------------------------------------------------------------------------------
 
-enum { INDEX_BITS = 15, INDEX_MASK = (1 << INDEX_BITS) - 1 }; // bits of S2ManifoldPoint.id
+enum { INDEX_BITS = 15, INDEX_MASK = (1 << INDEX_BITS) - 1 }; // bit fields of S2ManifoldPoint.id
 
 static inline S2ManifoldPoint of_features(S2Feature feature, int index_a, int index_b,
                                           const S2Shape *a, const S2Shape *b) {
@@ -275,7 +277,7 @@ static inline S2ManifoldPoint of_features(S2Feature feature, int index_a, int in
           (uint32_t)feature << 2 * INDEX_BITS | (uint32_t)index_a << INDEX_BITS | (uint32_t)index_b,
       .local_a = a->vertices[index_a],
       .local_b = b->vertices[index_b],
-      .normal = {0, 1}, // for two circles with the same centre; otherwise replaced
+      .normal = {0, 1}, // default for two circles with the same centre; otherwise replaced
   };
   if (feature == S2_EDGE_A) {
     point.local_normal = s2_edge_normal(a, index_a);
@@ -303,7 +305,7 @@ static S2ManifoldPoint manifold_point_of(const Pair *pair, const Candidate *cand
     S2Vec2 from_b = s2_sub(s2_placed_vertex(&pair->a, candidate->index_a),
                            s2_placed_vertex(&pair->b, candidate->index_b));
     if (s2_length2(from_b) > 0) {
-      point.normal = from_b; // only its sign counts
+      point.normal = from_b; // only the sign of this vector is used
     }
   }
   return point;
@@ -315,7 +317,7 @@ static void manifold_place(S2ManifoldPoint *point, const Pair *pair) {
   double ra = pair->a.shape->radius;
   double rb = pair->b.shape->radius;
   S2Vec2 from_b = s2_sub(pa, pb);
-  // The normal points from one vertex to the other, or it is the normal of the edge.
+  // The normal either points from one vertex to the other, or is the normal of the edge.
   if (point->feature == S2_VERTEX_VERTEX) {
     double distance = s2_length(from_b);
     if (distance > NO_DIRECTION * (manifold_magnitude(pa) + manifold_magnitude(pb))) {
@@ -357,7 +359,8 @@ static bool owned_by(const S2Placed *placed, bool placed_is_a, const S2Placed *o
   }
   int index = placed_is_a ? candidate->index_a : candidate->index_b;
   int other_index = placed_is_a ? candidate->index_b : candidate->index_a;
-  // A vertex of the other shape in front of this shape's edge, or this shape's vertex.
+  // The candidate is a vertex of the other shape in front of this shape's edge, or a vertex of this
+  // shape.
   if (candidate->feature == (placed_is_a ? S2_EDGE_A : S2_EDGE_B)) {
     Edge edge = manifold_edge_of(placed, index);
     double at = s2_dot(s2_sub(s2_placed_vertex(other, other_index), edge.start), edge.along);
@@ -367,7 +370,7 @@ static bool owned_by(const S2Placed *placed, bool placed_is_a, const S2Placed *o
   return s2_corner_owns(placed->shape, index, outward, candidate->feature != S2_VERTEX_VERTEX);
 }
 
-// The normal of the candidate with the least gap, from b to a.
+// The normal of the candidate with the smallest gap, from b to a.
 static S2Vec2 least_normal(const Pair *pair, const Candidates *found) {
   const Candidate *least = &found->list[0];
   for (int k = 1; k < found->count; k++) {
@@ -381,7 +384,7 @@ static S2Vec2 least_normal(const Pair *pair, const Candidates *found) {
 typedef enum Dropped { KEPT, DROPPED_BY_A, DROPPED_BY_B } Dropped;
 
 // Adds the candidates that belong to this pair and are within reach. If the candidate with the
-// least gap belongs to another shape of the same body, returns which shape dropped it.
+// smallest gap belongs to another shape of the same body, returns which shape rejected it.
 static Dropped add_owned(S2Manifold *manifold, const Pair *pair, const Candidates *found,
                          double reach) {
   Dropped dropped = KEPT;
@@ -429,10 +432,10 @@ static double sunk_depth(const Pair *pair) {
 
 // Adds points of a joined shape whose neighbour has the closest features, because this shape may
 // still support another vertex of the other shape. `floor` bounds the gaps of such points. While
-// the cores are apart, no gap is smaller than the least one. If the cores overlap, the joined shape
-// is inside the other one by at most the least translation, along its direction. The same bound
-// holds for the part of an edge beyond a vertex of the other shape, on the side of the edge to
-// which the translation leads.
+// the cores are apart, no gap can be smaller than the smallest known gap. If the cores overlap, the
+// joined shape is inside the other one by at most the least translation, along its direction. The
+// same bound holds for the part of an edge beyond a vertex of the other shape, on the side of the
+// edge to which the translation leads.
 static void add_further(S2Manifold *manifold, const Pair *pair, bool joined_is_a,
                         const Candidates *closest, double separation, double reach) {
   const S2Placed *joined = joined_is_a ? &pair->a : &pair->b;
@@ -440,8 +443,8 @@ static void add_further(S2Manifold *manifold, const Pair *pair, bool joined_is_a
   manifold->count = 0;
   double floor = separation > 0 ? separation : -INFINITY;
   if (separation <= 0 && joined->shape->sides != NULL) {
-    // A point behind another side of the piece is no contact. If a shape is deeply sunk, it must be
-    // pushed out, and joints do not matter.
+    // A point beyond another side of the piece is not a contact. A deeply sunk shape must be pushed
+    // out, so joints have no effect.
     floor = -sunk_depth(pair);
     if (separation < floor) {
       add_all(manifold, pair, closest, reach);
@@ -453,7 +456,7 @@ static void add_further(S2Manifold *manifold, const Pair *pair, bool joined_is_a
     if (separation <= 0 && joined->shape->sides == NULL) {
       S2Vec2 outward = s2_rotate(joined->pose.rotation, s2_edge_normal(joined->shape, axis.edge));
       double along = s2_dot(joined_is_a ? s2_neg(outward) : outward, least_normal(pair, closest));
-      if (along < -TO_FAR_SIDE) { // the other side of the segment
+      if (along < -TO_FAR_SIDE) { // the translation leads to the other side of the segment
         axis = s2_edge_separation(joined, other, 1 - axis.edge);
         along = -along;
       }
@@ -477,11 +480,11 @@ void s2_collide(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose pose_b
     add_owned(manifold, &pair, &found, reach);
     return;
   }
-  // The shapes are too far apart to touch.
+  // Return early if the shapes are too far apart to touch.
   S2Axis axes[2] = {s2_separation(&pair.a, &pair.b), s2_separation(&pair.b, &pair.a)};
   double separation = fmax(axes[0].separation, axes[1].separation);
   if (separation == -INFINITY || separation - a->radius - b->radius > reach) {
-    return; // the first condition also covers poses that are not numbers
+    return; // the first condition also rejects poses that are NaN
   }
   Candidates found = manifold_search(&pair, axes, separation);
   Dropped dropped = add_owned(manifold, &pair, &found, reach);

@@ -10,7 +10,7 @@ typedef struct S2Placed {
   S2Pose pose;
 } S2Placed;
 
-// Edge i goes from vertex i to the next one; a segment has two, one for each side.
+// Edge i leads from vertex i to the next vertex. A segment has two edges, one for each side.
 static inline int s2_edge_end(const S2Shape *shape, int edge) {
   return edge + 1 < shape->count ? edge + 1 : 0;
 }

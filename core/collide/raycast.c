@@ -5,15 +5,15 @@
 #include <float.h>
 #include <math.h>
 
-// Rounding of a point in the frame of a shape, as a fraction of the coordinates it is computed
-// from.
+// Rounding error of a point in the frame of a shape, as a fraction of the coordinates from which it
+// is computed.
 static const double POINT_ROUNDING = 16 * DBL_EPSILON;
 
-// A ray that meets a line or a surface at a smaller sine runs along it.
+// A ray that meets a line or a surface at an angle with a smaller sine counts as parallel to it.
 static const double ALONG_SINE = 1e-12;
 
-// An edge is extended by this fraction at each end, so that no ray passes through a corner by
-// rounding.
+// An edge is extended by this fraction at each end, so that no ray passes through a corner because
+// of rounding.
 static const double END_SLACK = 1e-14;
 
 typedef struct Ray {
@@ -29,9 +29,10 @@ static void take_earlier(S2RayHit *hit, double fraction, S2Vec2 normal) {
 }
 
 // Records where the ray enters the disc about `centre`. The ray's nearest point to the centre is
-// computed first, because the usual discriminant is inaccurate far away.
+// computed first, because the usual discriminant is inaccurate at large distances.
 static void cast_disc(S2RayHit *hit, const Ray *ray, S2Vec2 centre, double radius) {
-  // Pythagoras: half the chord is the root of r^2 - d^2, as a fraction of the ray's length.
+  // Pythagoras: half the chord is the root of r^2 - d^2. Express it as a fraction of the ray's
+  // length.
   double length2 = s2_length2(ray->along);
   double nearest = s2_dot(s2_sub(centre, ray->from), ray->along) / length2;
   S2Vec2 offset = s2_sub(s2_add_scaled(ray->from, nearest, ray->along), centre);
@@ -44,7 +45,7 @@ static void cast_disc(S2RayHit *hit, const Ray *ray, S2Vec2 centre, double radiu
   take_earlier(hit, nearest - half, s2_scale(1 / radius, outward));
 }
 
-// Whether the position `to`, relative to the start of an edge, is on the outline of the body.
+// Whether the position `to`, measured from the start of an edge, is on the outline of the body.
 static bool on_outline(const S2Shape *shape, int i, S2Vec2 to) {
   S2Vec2 edge = s2_sub(shape->vertices[s2_edge_end(shape, i)], shape->vertices[i]);
   double length = s2_length(edge);
@@ -58,7 +59,7 @@ static void cast_edge(S2RayHit *hit, const Ray *ray, const S2Shape *shape, int i
   double radius = shape->radius;
   double approach = -s2_dot(ray->along, normal);
   if (approach <= 0) {
-    return; // leaving, or along the edge
+    return; // the ray leaves the shape or runs along the edge
   }
   // The ray's intersection with the edge's line must be between its ends.
   S2Vec2 to = s2_sub(ray->from, p);
@@ -107,8 +108,9 @@ static void hit_at_start(S2RayHit *hit, S2Vec2 normal) {
   *hit = (S2RayHit){.hit = true, .on_surface = true, .normal = normal};
 }
 
-// The start is in a sharp polygon. Finds the edges that it is on, and whether the ray points
-// inwards from all of them. The edge that the ray would have crossed last gives the normal.
+// The start is in a polygon without radius. Finds the edges on which the start lies, and whether
+// the ray points inwards from all of them. The edge that the ray would have crossed last determines
+// the normal.
 static void begin_on_polygon(S2RayHit *hit, const S2Shape *shape, const Ray *ray, double depth) {
   double length = s2_length(ray->along), last = -INFINITY;
   S2Vec2 normal = {0, 0};
@@ -117,7 +119,7 @@ static void begin_on_polygon(S2RayHit *hit, const S2Shape *shape, const Ray *ray
     double height = s2_dot(n, s2_sub(ray->from, shape->vertices[i]));
     double approach = -s2_dot(n, ray->along);
     if (height < -depth || !on_outline(shape, i, s2_sub(ray->from, shape->vertices[i]))) {
-      continue; // below the surface, or at an inner cut
+      continue; // below the surface, or at an internal cut between pieces
     }
     if (approach <= ALONG_SINE * length) {
       return;
@@ -132,7 +134,8 @@ static void begin_on_polygon(S2RayHit *hit, const S2Shape *shape, const Ray *ray
   }
 }
 
-// A line has no inside: a ray that begins on the line and does not run along it passes through it.
+// A line has no inside. A ray that begins on the line and is not parallel to it passes through the
+// line.
 static void begin_on_line(S2RayHit *hit, const S2Shape *shape, const Ray *ray) {
   S2Vec2 normal = s2_edge_normal(shape, 0);
   double approach = -s2_dot(normal, ray->along);
@@ -169,8 +172,8 @@ static bool ray_begins(S2RayHit *hit, const S2Shape *shape, const Ray *ray, doub
 
 // ---- Along a line -----------------------------------------------------------------------------
 
-// A ray in the line of a bare segment hits the segment's nearer end, unless that end is a joint of
-// a chain, where the line continues.
+// A ray along the line of a segment without radius hits the segment's nearer end, unless that end
+// is a joint of a chain, where the line continues.
 static void cast_along(S2RayHit *hit, const S2Shape *shape, const Ray *ray, double rounding) {
   const S2Vec2 *v = shape->vertices;
   S2Vec2 along = s2_sub(v[1], v[0]);
@@ -204,7 +207,7 @@ S2RayHit s2_shape_raycast(const S2Shape *shape, S2Pose pose, S2Vec2 from, S2Vec2
     cast_along(&hit, shape, &ray, rounding);
     settled = true;
   }
-  // The outline consists of discs at the vertices and edges moved outwards: the first hit counts.
+  // The outline consists of discs at the vertices and of edges moved outwards. Use the first hit.
   for (int i = 0; !settled && i < shape->count; i++) {
     S2Vec2 p = shape->vertices[i];
     if (shape->radius > 0) {
@@ -214,7 +217,7 @@ S2RayHit s2_shape_raycast(const S2Shape *shape, S2Pose pose, S2Vec2 from, S2Vec2
       cast_edge(&hit, &ray, shape, i);
     }
   }
-  // Back to the world.
+  // Transform the hit back to the world frame.
   if (hit.hit) {
     hit.point = s2_add_scaled(from, hit.fraction, along);
     hit.normal = s2_rotate(pose.rotation, hit.normal);

@@ -3,15 +3,15 @@
 
 #include <math.h>
 
-// The separation along the normal of an edge. `offset` leads to the position of `other`, in the
-// frame of `placed`.
+// The separation along the normal of an edge. `offset` is the position of `other` in the frame of
+// `placed`.
 static inline S2Axis separation_along(const S2Placed *placed, const S2Placed *other, S2Vec2 offset,
                                       int edge) {
   const S2Shape *against = other->shape;
   S2Vec2 normal = s2_edge_normal(placed->shape, edge);
-  // Turn the normal into the frame of `other`, to find its lowest vertex.
+  // Rotate the normal to the frame of `other`, to find the lowest vertex.
   S2Vec2 turned = s2_unrotate(other->pose.rotation, s2_rotate(placed->pose.rotation, normal));
-  // The search is in the frame of `other`, in which its vertices are given.
+  // Search in the frame of `other`, in which its vertices are given.
   int support = 0;
   double least = s2_dot(turned, against->vertices[0]);
   for (int k = 1; k < against->count; k++) {
@@ -21,7 +21,7 @@ static inline S2Axis separation_along(const S2Placed *placed, const S2Placed *ot
       support = k;
     }
   }
-  // The height of that vertex above the edge.
+  // The height of the lowest vertex above the edge.
   double separation = s2_dot(normal, s2_sub(offset, placed->shape->vertices[edge])) + least;
   return (S2Axis){.edge = edge, .support = support, .separation = separation};
 }
@@ -41,7 +41,7 @@ static inline S2Axis separation_of(const S2Placed *placed, const S2Placed *other
   const S2Shape *shape = placed->shape;
   S2Axis best = {.edge = -1, .separation = -INFINITY};
   S2Vec2 offset = separation_offset(placed, other);
-  // The largest separation of all edges counts.
+  // Use the largest separation of all edges.
   for (int i = 0; shape->count > 1 && i < shape->count; i++) {
     if (outline && s2_side_is_inner(shape, i)) {
       continue;
@@ -76,7 +76,7 @@ double s2_end_separation(const S2Placed *placed, const S2Placed *other) {
   S2Vec2 start = s2_placed_vertex(placed, 0);
   S2Vec2 along = s2_sub(s2_placed_vertex(placed, 1), start);
   double length = s2_length(along);
-  // The other shape's extent along the segment, against 0 .. length.
+  // Compare the other shape's extent along the segment with 0 .. length.
   double lowest = INFINITY, highest = -INFINITY;
   // The other shape's extent along the segment.
   for (int k = 0; k < other->shape->count; k++) {

@@ -10,14 +10,14 @@
 #include "collide/placed.h"
 
 typedef struct S2Axis {
-  int edge;          // -1: the shape has none (a circle)
-  int support;       // the other shape's vertex deepest along the normal
-  double separation; // m, of that vertex from the edge's line; -INFINITY without an edge
-  double length;     // m, of the edge
+  int edge;          // -1: the shape has no edge (a circle)
+  int support;       // vertex of the other shape that is deepest along the normal
+  double separation; // m, distance of that vertex from the edge's line; -INFINITY without an edge
+  double length;     // m, length of the edge
 } S2Axis;
 
-// The edge of `placed` from whose line the nearest vertex of `other` is furthest away. Ties: lowest
-// index.
+// The edge of `placed` with the largest separation from the nearest vertex of `other`. For equal
+// separations, the lowest index.
 S2Axis s2_separation(const S2Placed *placed, const S2Placed *other);
 
 // The largest separation over the edges that are on the outline of the body of `placed`.
@@ -25,11 +25,12 @@ S2Axis s2_outline_separation(const S2Placed *placed, const S2Placed *other);
 // The separation of one edge of `placed`.
 S2Axis s2_edge_separation(const S2Placed *placed, const S2Placed *other, int edge);
 
-// Separation along the direction of a segment, beyond its ends; -INFINITY if `placed` is not a
-// segment. Together with the normals it decides whether two collinear segments meet.
+// Separation beyond the ends of a segment, along its direction; -INFINITY if `placed` is not a
+// segment. With the separations along normals, it decides whether two collinear segments touch.
 double s2_end_separation(const S2Placed *placed, const S2Placed *other);
 
-// The nearest pair of vertices (ties: lowest indices) and their distance.
+// Finds the nearest pair of vertices and returns their distance. For equal distances, the lowest
+// indices.
 double s2_nearest_vertices(const S2Placed *a, const S2Placed *b, int *vertex_a, int *vertex_b);
 
 #endif

@@ -12,26 +12,26 @@ typedef enum S2AnnotationType {
   S2_ANNOTATION_TEXT,  // to
 } S2AnnotationType;
 
-enum { S2_ANNOTATION_SIZE = 96 }; // bytes of a text with its final 0
+enum { S2_ANNOTATION_SIZE = 96 }; // size of a text in bytes, including the final 0
 
 typedef struct S2Annotation {
   S2AnnotationType type;
   S2Vec2 from, to;               // m
-  uint32_t color;                // 0xRRGGBBAA; 0: the colour of letters
-  double size, letters;          // pixels: width of a line, radius of a point; height of the text
-  char text[S2_ANNOTATION_SIZE]; // "": none; placed at `to`
+  uint32_t color;                // 0xRRGGBBAA; 0: the default text colour
+  double size, letters;          // pixels: line width or point radius; text height
+  char text[S2_ANNOTATION_SIZE]; // "": no text; drawn at `to`
   char name[S2_NAME_SIZE];
-  bool shown; // a step has ended since it was made
+  bool shown; // whether a step has ended since the annotation was made
 } S2Annotation;
 
-const char *s2_annotation_type_name(S2AnnotationType type); // "line" ...
+const char *s2_annotation_type_name(S2AnnotationType type); // "line", "arrow", ...
 
-// Adds `count` annotations with one name. They replace earlier annotations of that name, and remain
+// Adds `count` annotations with one name. They replace earlier annotations of that name and remain
 // until they are replaced or cleared. Annotations without a name ("") are visible after the next
 // step. The step after that, or a new annotation without a name, removes them. S2_INVALID: too
 // many; S2_BUSY inside a step.
 S2Status s2_world_annotate(S2World *world, const S2Annotation *annotations, int count);
-void s2_world_clear_annotations(S2World *world, const char *name); // NULL: all
+void s2_world_clear_annotations(S2World *world, const char *name); // NULL: all of them.
 // Borrowed until the next change of the world.
 const S2Annotation *s2_world_annotations(const S2World *world, int *count);
 

@@ -19,7 +19,7 @@ static void blocksparse_adjacency(int nodes, int edges, const int32_t *edge, int
   int32_t *fill = S2_TAKE(arena, int32_t, nodes);
   int32_t *all = S2_TAKE(arena, int32_t, 2 * edges);
   int32_t *seen = S2_TAKE(arena, int32_t, nodes);
-  // List the neighbours with duplicates: count, add up, fill.
+  // List the neighbours with duplicates: count, accumulate the counts, then fill.
   for (int k = 0; k < 2 * edges; k++) {
     first[edge[k] + 1]++;
   }
@@ -49,8 +49,8 @@ static void blocksparse_adjacency(int nodes, int edges, const int32_t *edge, int
 }
 
 // Row i of L has a block in column k exactly when k lies on a path of the elimination tree from a
-// neighbour of i up to i (Liu 1990). Visits those columns; with `next` given, appends i to them.
-// Rows come in ascending order, so every column is sorted at the end.
+// neighbour of i up to i (Liu 1990). Visits these columns and, if `next` is given, appends i to
+// them. Rows come in ascending order, so every column is sorted at the end.
 static int32_t visit_row(S2BlockSparse *matrix, int32_t i, const int32_t *start,
                          const int32_t *neighbour, int32_t *parent, int32_t *mark, int32_t *next) {
   int32_t count = 0, node = matrix->order[i];
@@ -112,8 +112,7 @@ static void find_pattern(S2BlockSparse *matrix, const int32_t *start, const int3
   }
 }
 
-// The cost of a column: the updates by earlier columns, its blocks, and its pivot, which counts as
-// PIVOT_COST.
+// The cost of a column: its updates by earlier columns, its blocks, and its pivot (PIVOT_COST).
 static void find_costs(S2BlockSparse *matrix, S2Arena *arena) {
   enum { PIVOT_COST = 4 };
   const int32_t *start = matrix->column_start;
@@ -172,7 +171,7 @@ void s2_blocksparse_init(S2BlockSparse *matrix, int nodes, int edges, const int3
   matrix->stale = S2_TAKE_ZEROED(arena, bool, nodes);
   find_costs(matrix, arena);
   matrix->position = S2_TAKE(arena, int32_t, nodes);
-  // one extra, which is loaded with the last block
+  // one additional entry, which is loaded with the last block
   size_t numbers = S2_BLOCK * (size_t)matrix->blocks + 1;
   matrix->lower = S2_TAKE(arena, double, numbers);
   matrix->upper = S2_TAKE(arena, double, numbers);
@@ -252,7 +251,7 @@ S2_INLINE void blocksparse_times(S2Quad p[3], const S2Quad a[3], const double t[
   }
 }
 
-// w -= a t, on the diagonal, where the fourth lane is 0
+// w -= a t, for blocks on the diagonal, where the fourth lane is 0
 S2_INLINE void subtract_pivot(S2Quad *w, const double *a, const double t[9]) {
   S2Quad x[3], p[3];
   for (int c = 0; c < 3; c++) {
@@ -264,7 +263,7 @@ S2_INLINE void subtract_pivot(S2Quad *w, const double *a, const double t[9]) {
   }
 }
 
-// Subtracts from a later column: the blocks of an earlier column a below row `row[0]`, times t.
+// Subtracts t times the blocks of an earlier column `a`, below row `row[0]`, from a later column.
 S2_INLINE void blocksparse_update(double *column, const double *a, const int32_t *row,
                                   int32_t count, const double t[9], const int32_t *position) {
   for (int32_t q = 0; q < count; q++) {
@@ -309,8 +308,8 @@ S2_INLINE void blocksparse_scale(double *a, int32_t count, const double t[9]) {
   }
 }
 
-// Inverse by cofactors: it needs only one division, and scaling of rows or columns does not affect
-// its accuracy.
+// Inverse by cofactors. It needs only one division, and its accuracy is independent of the scaling
+// of rows and columns.
 S2_INLINE bool blocksparse_invert(S2Quad *inverse, const S2Quad *d) {
   double a = d[0][0], b = d[1][0], c = d[2][0];
   double e = d[0][1], f = d[1][1], g = d[2][1];
@@ -324,9 +323,9 @@ S2_INLINE bool blocksparse_invert(S2Quad *inverse, const S2Quad *d) {
   return isfinite(k);
 }
 
-// The inverse of an ill-conditioned d with more digits: cofactors in double lose the square of the
-// condition number. With weights of 1e8 that loss would make solves of the correct active set wrong
-// by 1e-4.
+// The inverse of an ill-conditioned d with more digits. Cofactors in double lose the square of the
+// condition number. With weights of 1e8 this loss would cause errors of 1e-4 in solves of the
+// correct active set.
 S2_INLINE bool blocksparse_invert_accurately(S2Quad *inverse, const S2Quad *d) {
   long double a = d[0][0], b = d[1][0], c = d[2][0];
   long double e = d[0][1], f = d[1][1], g = d[2][1];
@@ -341,8 +340,8 @@ S2_INLINE bool blocksparse_invert_accurately(S2Quad *inverse, const S2Quad *d) {
   return isfinite((double)k);
 }
 
-// Factors a symmetric d = l D l' with scalars, instead of inverting it: column k holds 1 / D_k and
-// the entries below it in l. No pivoting, because d is definite.
+// Factors a symmetric d = l D l' with scalars instead of inverting it. Column k contains 1 / D_k
+// and the entries of l below it. Pivoting is not needed, because d is definite.
 S2_INLINE bool blocksparse_split(S2Quad *factor, const S2Quad *d) {
   double i0 = 1 / d[0][0], l1 = d[0][1] * i0, l2 = d[0][2] * i0;
   double i1 = 1 / (d[1][1] - l1 * d[0][1]), e = d[1][2] - l2 * d[0][1], l3 = e * i1;
@@ -369,7 +368,7 @@ S2_INLINE void blocksparse_substitute(double *a, int32_t count, const S2Quad *fa
 
 // ---- Factorisation ----------------------------------------------------------------------------
 
-// Applies all earlier columns to column j.
+// Applies all earlier columns to column j of the matrix.
 S2_INLINE void blocksparse_eliminate(S2BlockSparse *matrix, int32_t j) {
   bool both = matrix->nonsymmetric;
   const int32_t *start = matrix->column_start;
@@ -403,7 +402,7 @@ S2_INLINE void blocksparse_eliminate(S2BlockSparse *matrix, int32_t j) {
       e++;
       continue;
     }
-    // Below the diagonal, and above it if the matrix is not symmetric.
+    // Apply below the diagonal, and also above it if the matrix is not symmetric.
     blocksparse_update(lower_j, l + S2_BLOCK, below, count, t, matrix->position);
     if (both) {
       transpose_times_transpose(s, d, l);
@@ -412,23 +411,23 @@ S2_INLINE void blocksparse_eliminate(S2BlockSparse *matrix, int32_t j) {
   }
 }
 
-// Factors column j after all earlier ones. False: its pivot is singular.
+// Factors column j after all earlier ones. Returns false if its pivot is singular.
 S2_INLINE bool blocksparse_factor_column(S2BlockSparse *matrix, int32_t j) {
   const int32_t *start = matrix->column_start;
-  // Positions of this column's rows, for the updates.
+  // Store the positions of this column's rows, for the updates.
   for (int32_t p = start[j]; p < start[j + 1]; p++) {
     matrix->position[matrix->row[p]] = p - start[j];
   }
   blocksparse_eliminate(matrix, j);
   S2Quad *inverse = matrix->inverse + 3 * j;
   int32_t count = start[j + 1] - start[j];
-  // Compute L_ij = K_ij D_j^-1 by substitution if D_j is ill-conditioned ...
+  // If D_j is ill-conditioned, compute L_ij = K_ij D_j^-1 by substitution.
   if (matrix->careful && !matrix->nonsymmetric) {
     bool regular = blocksparse_split(inverse, matrix->diagonal + 3 * j);
     blocksparse_substitute(matrix->lower + S2_BLOCK * (size_t)start[j], count, inverse);
     return regular;
   }
-  // ... otherwise by the inverse, and U in the same way.
+  // Otherwise use the inverse, and compute U in the same way.
   bool regular = matrix->accurate ? blocksparse_invert_accurately(inverse, matrix->diagonal + 3 * j)
                                   : blocksparse_invert(inverse, matrix->diagonal + 3 * j);
   double t[9];
@@ -515,7 +514,7 @@ S2_WIDE void s2_blocksparse_solve(const S2BlockSparse *matrix, const S2Quad *b, 
       w[matrix->row[p]] -= l[0] * y0 + l[1] * y1 + l[2] * y2;
     }
   }
-  // x_j = D_j^-1 y_j - sum U_ij' x_i, from the last to the first.
+  // x_j = D_j^-1 y_j - sum U_ij' x_i, for j from the last to the first.
   const double *upper = matrix->nonsymmetric ? matrix->upper : matrix->lower;
   for (int32_t j = n - 1; j >= 0; j--) {
     const S2Quad *inverse = matrix->inverse + 3 * j;
@@ -528,7 +527,7 @@ S2_WIDE void s2_blocksparse_solve(const S2BlockSparse *matrix, const S2Quad *b, 
       s2 += u[2] * y;
     }
     S2Quad sum = {s0[0] + s0[1] + s0[2], s1[0] + s1[1] + s1[2], s2[0] + s2[1] + s2[2], 0};
-    // D_j^-1 with its factors.
+    // Apply D_j^-1 with the factors of D_j.
     if (matrix->careful && !matrix->nonsymmetric) {
       double y1 = w[j][1] - inverse[0][1] * w[j][0];
       double y2 = w[j][2] - inverse[0][2] * w[j][0] - inverse[1][2] * y1;

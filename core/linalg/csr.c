@@ -12,7 +12,7 @@ static S2Csr csr_make(int rows, int columns, int entries, S2Arena *arena) {
   };
 }
 
-// Turns the counts in start[1..] into starts.
+// Converts the counts in start[1..] to start positions.
 static void csr_accumulate(S2Csr *matrix) {
   for (int i = 0; i < matrix->rows; i++) {
     matrix->start[i + 1] += matrix->start[i];
@@ -24,7 +24,7 @@ S2Csr s2_csr_transpose(const S2Csr *matrix, S2Arena *arena) {
   S2Csr transpose = csr_make(matrix->columns, matrix->rows, entries, arena);
   S2ArenaMark mark = s2_arena_mark(arena);
   int32_t *next = S2_TAKE(arena, int32_t, matrix->columns);
-  // Count by columns, add up, fill row after row.
+  // Count by columns, accumulate the counts, then fill row by row.
   for (int p = 0; p < entries; p++) {
     transpose.start[matrix->column[p] + 1]++;
   }
@@ -46,7 +46,7 @@ static void csr_merge(S2Csr *matrix) {
   int32_t kept = 0, from = 0;
   for (int i = 0; i < matrix->rows; i++) {
     int32_t begin = kept, end = matrix->start[i + 1];
-    // Entries at the same place are consecutive now.
+    // After sorting, entries at the same position are consecutive.
     for (int32_t p = from; p < end; p++) {
       if (kept > begin && matrix->column[kept - 1] == matrix->column[p]) {
         matrix->value[kept - 1] += matrix->value[p];
@@ -74,14 +74,14 @@ S2Csr s2_csr_from_triplets(int rows, int columns, int count, const S2Triplet *tr
   }
   csr_accumulate(&by_columns);
   csr_accumulate(&result);
-  // Fill by columns, in the given order ...
+  // Fill by columns, in the given order.
   memcpy(next, by_columns.start, sizeof(int32_t) * (size_t)columns);
   for (int k = 0; k < count; k++) {
     int32_t at = next[triplet[k].column]++;
     by_columns.column[at] = triplet[k].row;
     by_columns.value[at] = triplet[k].value;
   }
-  // ... and from there by rows.
+  // Transpose the result, which sorts it by rows.
   memcpy(next, result.start, sizeof(int32_t) * (size_t)rows);
   for (int j = 0; j < columns; j++) {
     for (int32_t p = by_columns.start[j]; p < by_columns.start[j + 1]; p++) {

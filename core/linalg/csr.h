@@ -8,8 +8,8 @@
 
 typedef struct S2Csr {
   int rows, columns;
-  int32_t *start;  // rows + 1
-  int32_t *column; // per entry, ascending within a row
+  int32_t *start;  // rows + 1 start positions
+  int32_t *column; // column of each entry, ascending within a row
   double *value;
 } S2Csr;
 
@@ -18,10 +18,10 @@ typedef struct S2Triplet {
   double value;
 } S2Triplet;
 
-// Entries at the same place are summed in the given order; zeros remain entries.
+// Entries at the same position are summed in the given order. Zeros remain as entries.
 S2Csr s2_csr_from_triplets(int rows, int columns, int count, const S2Triplet *triplet,
                            S2Arena *arena);
-// The entries of a row-major matrix that are not 0 (NaN are kept).
+// The nonzero entries of a row-major matrix (including NaN).
 S2Csr s2_csr_from_dense(int rows, int columns, const double *values, S2Arena *arena);
 S2Csr s2_csr_diagonal(int n, const double *diagonal, S2Arena *arena);
 S2Csr s2_csr_transpose(const S2Csr *matrix, S2Arena *arena);

@@ -4,7 +4,8 @@
 #include <lapacke.h>
 #include <sys/mman.h>
 
-// OpenBLAS has no header that is installed everywhere under the same name.
+// These declarations replace a header, because the name of OpenBLAS's header differs between
+// systems.
 void openblas_set_num_threads(int threads);
 
 void s2_dense_single_threaded(void) {
@@ -12,14 +13,15 @@ void s2_dense_single_threaded(void) {
 }
 
 bool s2_dense_take_buffer(void) {
-  // Tests for the buffer's memory before OpenBLAS does: a failure in OpenBLAS would not return.
+  // Test whether there is memory for the buffer, because OpenBLAS does not return if its own
+  // allocation fails.
   const size_t buffer = (size_t)S2_DENSE_BUFFER;
   void *room = mmap(NULL, buffer, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
   if (room == MAP_FAILED) {
     return false;
   }
   munmap(room, buffer);
-  // The smallest factorisation makes OpenBLAS allocate the buffer now.
+  // A factorisation of the smallest matrix makes OpenBLAS allocate the buffer.
   double a[] = {2, 1, 1, 2};
   lapack_int pivot[2];
   return LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, 2, 2, a, 2, pivot) == 0;
@@ -27,7 +29,7 @@ bool s2_dense_take_buffer(void) {
 
 bool s2_dense_factor(S2Dense *matrix) {
   int n = matrix->size;
-  if (n == 0) { // LAPACK refuses a leading dimension of 0
+  if (n == 0) { // LAPACK rejects a leading dimension of 0
     return true;
   }
   if (matrix->nonsymmetric) {

@@ -1,25 +1,26 @@
 // Numbers of twice the working precision, as unevaluated sums of two doubles (Dekker 1971). They
-// are used only in the few places where cancellation loses more digits than a double has. Needs
-// arithmetic without contraction (-ffp-contract=off).
+// are used only in the few places where cancellation loses more digits than a double has. The code
+// needs arithmetic without contraction (-ffp-contract=off).
 #ifndef S2_DOUBLE2_H
 #define S2_DOUBLE2_H
 
 #include <math.h>
 #include <stdbool.h>
 
-static const double S2_DOUBLE2_LARGE = 0x1p990; // beyond this, splitting a double would overflow
+static const double S2_DOUBLE2_LARGE = 0x1p990; // beyond this, the splitting of a double would
+                                                // overflow
 
 typedef struct S2Double2 {
   double hi, lo; // |lo| <= half a unit in the last place of hi
 } S2Double2;
 
-// a + b exactly (Knuth).
+// Computes a + b exactly (Knuth).
 static inline S2Double2 s2_double2_sum(double a, double b) {
   double sum = a + b, shadow = sum - a;
   return (S2Double2){sum, (a - (sum - shadow)) + (b - shadow)};
 }
 
-// a b exactly (Dekker, Veltkamp), while nothing overflows or underflows.
+// Computes a b exactly (Dekker, Veltkamp), unless there is overflow or underflow.
 static inline S2Double2 s2_double2_product(double a, double b) {
   const double split = 134217729; // 2^27 + 1: splits a double into two parts of 26 bits
   double unit = 1;

@@ -1,4 +1,4 @@
-// Small functions of numbers and plain arrays of numbers.
+// Small functions for numbers and plain arrays of numbers.
 #ifndef S2_NUMBERS_H
 #define S2_NUMBERS_H
 
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 
-// The larger one; unlike fmax it keeps a NaN.
+// The larger number. Unlike fmax, the result is NaN if an argument is NaN.
 S2_INLINE double s2_larger(double a, double b) {
   return b > a || isnan(b) ? b : a;
 }
@@ -19,7 +19,8 @@ S2_INLINE double s2_clip(double x, double bound) {
   return x > bound ? bound : x < -bound ? -bound : x;
 }
 
-// The power of two near 1 / sqrt(size), or 1 if there is none: scaling by it causes no rounding.
+// The power of two near 1 / sqrt(size), or 1 if there is none. Scaling by a power of two causes no
+// rounding.
 static inline double s2_half_inverse(double size) {
   int exponent = 0;
   if (size > 0 && isfinite(size)) {
@@ -37,7 +38,7 @@ static inline bool s2_all_finite(const double *x, size_t count) {
   return true;
 }
 
-// max |x_i|, at least 0
+// max |x_i|, or 0 for an empty array
 static inline double s2_largest(const double *x, size_t count) {
   double largest = 0;
   for (size_t i = 0; i < count; i++) {
@@ -46,7 +47,7 @@ static inline double s2_largest(const double *x, size_t count) {
   return largest;
 }
 
-// The sum is taken from the first to the last.
+// The sum is computed in order, from the first number to the last.
 static inline double s2_numbers_dot(const double *x, const double *y, int count) {
   double sum = 0;
   for (int i = 0; i < count; i++) {
@@ -55,7 +56,7 @@ static inline double s2_numbers_dot(const double *x, const double *y, int count)
   return sum;
 }
 
-// If the count is 0, the pointers may be NULL, as for empty arrays of callers.
+// If the count is 0, the pointers may be NULL, because empty arrays have no memory.
 static inline void s2_copy_numbers(double *to, const double *from, size_t count) {
   if (count > 0) {
     memcpy(to, from, sizeof(double) * count);
@@ -68,7 +69,7 @@ static inline void s2_clear_numbers(double *to, size_t count) {
   }
 }
 
-// `to` may be NULL, for results that the caller does not want.
+// `to` may be NULL if the caller does not need the result.
 static inline void s2_fill_numbers(double *to, int count, double value) {
   for (int i = 0; to != NULL && i < count; i++) {
     to[i] = value;

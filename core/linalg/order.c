@@ -3,8 +3,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-// Eliminates leaves first, if that empties the graph (a forest): this order gives no fill and needs
-// no degrees. False: the graph has a cycle.
+// Orders a forest by eliminating leaves first. This order causes no fill and needs no degrees.
+// Returns false if the graph has a cycle.
 static bool order_forest(int nodes, const int32_t *start, const int32_t *neighbour, int32_t *order,
                          S2Arena *arena) {
   if (start[nodes] / 2 >= nodes) { // more edges than a forest has
@@ -16,12 +16,12 @@ static bool order_forest(int nodes, const int32_t *start, const int32_t *neighbo
   for (int32_t i = 0; i < nodes; i++) {
     degree[i] = start[i + 1] - start[i];
   }
-  for (int32_t i = 0; i < nodes; i++) { // follows each leaf towards the inside
+  for (int32_t i = 0; i < nodes; i++) { // follows the path from each leaf inwards
     for (int32_t leaf = i; leaf >= 0 && degree[leaf] >= 0 && degree[leaf] <= 1;) {
       int32_t next = -1;
       order[count++] = leaf;
       degree[leaf] = -1;
-      // The remaining neighbour of the leaf, if any, may be a leaf now.
+      // The remaining neighbour of the leaf, if any, may have become a leaf.
       for (int32_t p = start[leaf]; p < start[leaf + 1]; p++) {
         if (degree[neighbour[p]] >= 0) {
           next = neighbour[p];
@@ -40,7 +40,7 @@ static bool order_forest(int nodes, const int32_t *start, const int32_t *neighbo
 #ifdef S2_HAVE_AMD
 #include <amd.h>
 
-// amd_2 is the part of libamd that uses given memory; amd_order would use the heap.
+// amd_2 is the part of libamd that works in memory from the caller; amd_order would use the heap.
 void s2_order_minimum_degree(int nodes, const int32_t *start, const int32_t *neighbour,
                              int32_t *order, S2Arena *arena) {
   if (order_forest(nodes, start, neighbour, order, arena)) {
@@ -48,13 +48,13 @@ void s2_order_minimum_degree(int nodes, const int32_t *start, const int32_t *nei
   }
   S2ArenaMark mark = s2_arena_mark(arena);
   int entries = start[nodes];
-  int room = entries + entries / 5 + nodes + 1; // as libamd recommends: a fifth more, and n
+  int room = entries + entries / 5 + nodes + 1; // libamd recommends one fifth more, plus n
   int *pool = S2_TAKE(arena, int, room);
   int *list = S2_TAKE(arena, int, 8 * nodes);
   int *begin = list, *length = list + nodes, *variables = list + 2 * nodes;
   int *next = list + 3 * nodes, *head = list + 4 * nodes, *elements = list + 5 * nodes;
   int *degree = list + 6 * nodes, *work = list + 7 * nodes;
-  // libamd overwrites its input, so it gets copies.
+  // libamd overwrites its input, so pass copies.
   for (int i = 0; i < nodes; i++) {
     begin[i] = start[i];
     length[i] = start[i + 1] - start[i];
@@ -75,25 +75,25 @@ void s2_order_minimum_degree(int nodes, const int32_t *start, const int32_t *nei
 }
 #endif
 
-// Quotient graph: eliminating node p makes it an element whose list holds the nodes that p
-// connected. The new element absorbs the elements that contained p. So lists never grow much longer
-// than in the original graph.
+// Quotient graph: when node p is eliminated, it becomes an element, whose list contains the nodes
+// that p connected. The new element absorbs the elements that contained p. So lists never grow much
+// longer than in the original graph.
 typedef struct Quotient {
-  int32_t **list;  // of a node: its nodes then its elements; of an element: its nodes
-  int32_t *nodes;  // number of nodes in a node's list (or length of an element's list)
-  int32_t *length; // of the list
-  int32_t *degree; // upper bound of the number of nodes next to a node
+  int32_t **list;  // list of a node: its nodes, then its elements; list of an element: its nodes
+  int32_t *nodes;  // number of nodes in a node's list, or length of an element's list
+  int32_t *length; // length of the list
+  int32_t *degree; // upper bound on the number of neighbours of a node
   int32_t *mark;
-  bool *gone; // eliminated (an element), or absorbed
+  bool *gone; // eliminated (and now an element), or absorbed
   bool *absorbed;
 } Quotient;
 
-// Collects the remaining nodes next to `p` in a new list; marks them with `stamp`.
+// Collects the remaining neighbours of `p` in a new list, and marks them with `stamp`.
 static int32_t order_gather(Quotient *graph, int32_t p, int32_t stamp, int32_t *out) {
   int32_t count = 0;
   graph->mark[p] = stamp;
   for (int32_t k = 0; k < graph->length[p]; k++) {
-    // An entry of the list is a node, or an element that stands for all of its nodes.
+    // An entry of the list is a node, or an element that represents all of its nodes.
     int32_t q = graph->list[p][k];
     bool element = k >= graph->nodes[p];
     const int32_t *from = element ? graph->list[q] : &graph->list[p][k];
@@ -112,19 +112,19 @@ static int32_t order_gather(Quotient *graph, int32_t p, int32_t stamp, int32_t *
   return count;
 }
 
-// Updates the list of node i after p has become an element: nodes that are reached through p are
+// Updates the list of node i after p has become an element. Nodes that are reachable through p are
 // removed.
 static void order_prune(Quotient *graph, int32_t i, int32_t p, int32_t stamp) {
   int32_t *list = graph->list[i];
   int32_t kept = 0, nodes = 0, degree = 0;
-  // Keeps nodes that p does not reach,
+  // Keep nodes that are not reachable through p.
   for (int32_t k = 0; k < graph->nodes[i]; k++) {
     if (graph->mark[list[k]] != stamp && !graph->gone[list[k]]) {
       list[kept++] = list[k];
     }
   }
   nodes = degree = kept;
-  // keeps elements that p has not absorbed, and adds p.
+  // Keep elements that p has not absorbed, and add p.
   int32_t elements = graph->length[i] - graph->nodes[i];
   for (int32_t k = 0; k < elements; k++) {
     int32_t e = list[graph->nodes[i] + k];
@@ -151,14 +151,15 @@ void s2_order_builtin(int nodes, const int32_t *start, const int32_t *neighbour,
       .gone = S2_TAKE_ZEROED(arena, bool, nodes),
       .absorbed = S2_TAKE_ZEROED(arena, bool, nodes),
   };
-  // Nodes of equal degree are in a linked list, with the node added last at its front.
+  // Nodes of equal degree are in a linked list, with the most recently added node at the front.
   int32_t *next = S2_TAKE(arena, int32_t, nodes), *previous = S2_TAKE(arena, int32_t, nodes);
   int32_t *found = S2_TAKE(arena, int32_t, nodes);
   int32_t *head = S2_TAKE(arena, int32_t, nodes + 1);
   memset(head, -1, sizeof(int32_t) * (size_t)(nodes + 1));
   for (int32_t i = nodes - 1; i >= 0; i--) {
     int32_t length = start[i + 1] - start[i];
-    // One more place than neighbours: losing a neighbour always precedes gaining its element.
+    // Reserve one more entry than there are neighbours. A node always loses a neighbour before it
+    // gains the corresponding element.
     graph.list[i] = S2_TAKE(arena, int32_t, length + 1);
     memcpy(graph.list[i], neighbour + start[i], sizeof(int32_t) * (size_t)length);
     graph.nodes[i] = graph.length[i] = graph.degree[i] = length;
@@ -188,8 +189,8 @@ void s2_order_builtin(int nodes, const int32_t *start, const int32_t *neighbour,
     graph.gone[p] = true;
     graph.list[p] = joined;
     graph.length[p] = graph.nodes[p] = count;
-    // Each node next to the element moves to the list of its new degree after its own list is
-    // updated.
+    // Update the list of each neighbour of the element, then move the neighbour to the list for its
+    // new degree.
     for (int32_t m = 0; m < count; m++) {
       int32_t i = joined[m], degree = graph.degree[i];
       if (previous[i] >= 0) {

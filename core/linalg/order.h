@@ -8,14 +8,14 @@
 
 // Fills order[0..nodes-1]: order[k] is the node to eliminate k-th. The graph is given by the
 // neighbours of each node, neighbour[start[i]] .. neighbour[start[i + 1] - 1], without the node
-// itself and without duplicates; every edge is listed at both of its ends. In a forest leaves come
-// first. Other graphs use approximate minimum degree (Amestoy, Davis, Duff 1996) with libamd if it
-// was available at build time, otherwise a plain minimum degree on quotient graphs. The result is
+// itself and without duplicates; every edge is listed at both ends. In a forest, leaves come first.
+// Other graphs use approximate minimum degree (Amestoy, Davis, Duff 1996) with libamd if it was
+// available at build time, otherwise a plain minimum degree on quotient graphs. The result is
 // deterministic. It never fails.
 void s2_order_minimum_degree(int nodes, const int32_t *start, const int32_t *neighbour,
                              int32_t *order, S2Arena *arena);
 
-// The built-in method even if libamd is available (for tests).
+// Uses the built-in method even if libamd is available (for tests).
 void s2_order_builtin(int nodes, const int32_t *start, const int32_t *neighbour, int32_t *order,
                       S2Arena *arena);
 

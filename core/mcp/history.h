@@ -1,19 +1,20 @@
-// A record of a solve, one entry per iteration, for plots of convergence. Each iterative solver
-// fills the record that the caller supplies; NULL costs nothing.
+// A record of a solve with one entry per iteration, for convergence plots. Each iterative solver
+// fills the record that the caller supplies. NULL disables recording at no cost.
 #ifndef S2_HISTORY_H
 #define S2_HISTORY_H
 
 typedef struct S2Iterate {
-  double residual; // the measure that the solver's tolerance bounds
-  double step;     // fraction of the step taken, 0..1; 1 where the method has none
-  double mu;       // complementarity aimed at (mu or kappa), or the compliance of a proximal step;
-                   // 0 where the method has none
+  double residual; // the residual to which the solver's tolerance applies
+  double step;     // Fraction of the step taken, 0..1; 1 if the method has no step length.
+  // Target complementarity (mu or kappa), or the compliance of a proximal step. 0 if the method has
+  // neither.
+  double mu;
 } S2Iterate;
 
 typedef struct S2History {
-  S2Iterate *at; // the caller's memory
+  S2Iterate *at; // array allocated by the caller
   int capacity;
-  int count; // iterations seen; only the first `capacity` are kept
+  int count; // number of iterations; only the first `capacity` are recorded
 } S2History;
 
 static inline void s2_history_add(S2History *history, double residual, double step, double mu) {

@@ -8,9 +8,10 @@
 #include <stddef.h>
 #include <string.h>
 
-// Up to PIVOT_SOON contacts pivoting follows as soon as the interior point has failed once (it
-// takes less than 0.5 ms then). Up to PIVOT_AT_LAST it is the last method (mostly 30 to 70 ms,
-// rarely seconds). Its time grows with the cube of the number of contacts.
+// For up to PIVOT_SOON contacts, pivoting follows as soon as the interior-point method has failed
+// once. It then takes less than 0.5 ms. For up to PIVOT_AT_LAST contacts, it is the last method and
+// usually takes 30 to 70 ms, rarely seconds. Its time grows with the cube of the number of
+// contacts.
 enum { PIVOT_SOON = 20, PIVOT_AT_LAST = 128 };
 
 const char *const s2_solver_names[S2_SOLVER_COUNT + 1] = {
@@ -98,8 +99,8 @@ static int count_contacts(const S2Problem *problem) {
 }
 
 // Computes the velocities exactly from the impulses, so that momentum is conserved to the last
-// digit and all remaining error is in the rows. Then measures the residual. False if the rows do
-// not permit this.
+// digit and only the rows have errors. Then computes the residual. Returns false if the residual is
+// then above the tolerance.
 static bool mcp_balance(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
                         S2Solution *solution) {
   S2ArenaMark mark = s2_arena_mark(arena);
@@ -118,11 +119,11 @@ static bool mcp_balance(const S2Problem *problem, const S2SolverOptions *options
   return good;
 }
 
-// Runs one solver and measures its answer by the common residual. True: solved, with momentum
-// conserved.
+// Runs one solver and computes the common residual of its answer. Returns true if the problem is
+// solved with momentum conserved.
 static bool mcp_run(S2SolverFn *solve, S2Solver solver, const S2Problem *problem,
                     const S2SolverOptions *options, S2Arena *arena, S2Solution *solution) {
-  // Release the memory of a solver before its answer is measured.
+  // Release the memory of the solver before the residual is computed.
   S2ArenaMark mark = s2_arena_mark(arena);
   solution->status = solve(problem, options, arena, solution);
   s2_arena_rewind(arena, mark);
@@ -134,7 +135,7 @@ static bool mcp_run(S2SolverFn *solve, S2Solver solver, const S2Problem *problem
 // keeps the answer with the smaller residual.
 static bool mcp_improve(S2SolverFn *solve, S2Solver solver, const S2Problem *problem,
                         const S2SolverOptions *options, S2Arena *arena, S2Solution *solution) {
-  // From zero impulses, because the first solver has started from the guess.
+  // Start from zero impulses, because the first solver started from the guess.
   S2ArenaMark mark = s2_arena_mark(arena);
   size_t nodes = sizeof(double) * (size_t)(3 * problem->nodes);
   size_t rows = sizeof(double) * (size_t)problem->rows;
@@ -144,7 +145,7 @@ static bool mcp_improve(S2SolverFn *solve, S2Solver solver, const S2Problem *pro
   memcpy(second.v, solution->v, nodes);
   bool good = mcp_run(solve, solver, problem, options, arena, &second);
   second.iterations += solution->iterations;
-  // A NaN in the first answer counts as worse than any other.
+  // A first answer that contains NaN counts as worse than any other.
   if (good || !(second.residual.scaled >= solution->residual.scaled)) {
     memcpy(solution->v, second.v, nodes);
     memcpy(solution->lambda, second.lambda, rows);
@@ -158,18 +159,18 @@ static bool mcp_improve(S2SolverFn *solve, S2Solver solver, const S2Problem *pro
   return good;
 }
 
-// Small islands are solved more accurately than the tolerance, because their last digits cost
-// little. The remaining residual appears as creep at rest and as a gain of energy.
+// Fraction of the tolerance to which small islands are solved, because their last digits cost
+// little. A remaining residual appears as creep at rest and as a gain of energy.
 static const double SMALL_ISLAND_FRACTION = 1e-3;
 
-// Fraction of the tolerance: residual of a guess that is as good as an exact solution.
+// Fraction of the tolerance: a guess with a smaller residual is as good as an exact solution.
 static const double AS_SOLVED = 1e-3;
 
-// Fraction of the tolerance: residual of bodies at rest.
+// Fraction of the tolerance: bodies with smaller velocities and residuals are at rest.
 static const double AT_REST = 1e-3;
 
-// Whether the guess of impulses is already the solution, as for bodies at rest. Then it stays
-// unchanged to the last bit.
+// Whether the guessed impulses already solve the problem, as for bodies at rest. The impulses then
+// stay unchanged to the last bit.
 static bool mcp_keep_guess(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
                            S2Solution *solution) {
   S2ArenaMark mark = s2_arena_mark(arena);
@@ -189,9 +190,10 @@ static bool mcp_keep_guess(const S2Problem *problem, const S2SolverOptions *opti
   return good;
 }
 
-// Whether the bodies are at rest under the guessed impulses, up to rounding. Then their velocities
-// are exactly zero. Velocities of the size of rounding would carry a tall pile away in a hundred
-// steps. Also, a step that changes nothing predicts the next one, so a pile may rest forever.
+// Whether the bodies are at rest under the guessed impulses, up to rounding. If so, sets their
+// velocities to exactly zero, because velocities of the size of rounding errors would topple a tall
+// pile within a hundred steps. Moreover, if a step changes nothing, the next step is the same, so a
+// pile can rest forever.
 static bool mcp_rests(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
                       S2Solution *solution) {
   double limit = AT_REST * options->tolerance, fast = limit * problem->velocity_scale;
@@ -215,12 +217,12 @@ static bool mcp_rests(const S2Problem *problem, const S2SolverOptions *options, 
   return true;
 }
 
-// A scaled residual up to this shows modes that are worth an exact solve, even if other methods
-// have not been tried yet.
+// If the scaled residual is at most this value, the modes of the point are worth an exact solve,
+// even before other methods are tried.
 static const double NEAR = 1e-2;
 
-// A residual above the tolerance may be due to the rounding of the impulses: solves again with
-// twice the digits if the residual is at most `near`.
+// A residual above the tolerance may be caused by the rounding of the impulses. If the residual is
+// at most `near`, solves again with twice the digits.
 static bool mcp_finish(const S2Problem *problem, const S2SolverOptions *options, double aim,
                        double near, S2Arena *arena, S2Solution *solution) {
   double residual = solution->residual.scaled;
@@ -228,7 +230,8 @@ static bool mcp_finish(const S2Problem *problem, const S2SolverOptions *options,
          s2_exact_finish(problem, options->tolerance, aim, arena, solution);
 }
 
-// The active set, from the guess. False, with the guess unchanged: the answer is not good enough.
+// Runs the active-set method from the guess. Returns false and leaves the guess unchanged if the
+// answer is not good enough.
 static bool mcp_active(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
                        S2Solution *solution) {
   S2ArenaMark mark = s2_arena_mark(arena);
@@ -246,8 +249,8 @@ static bool mcp_active(const S2Problem *problem, const S2SolverOptions *options,
   return good;
 }
 
-// The interior point, or the closed form of one contact, and the other methods if that misses the
-// tolerance. `strict`: the options with a smaller tolerance.
+// Runs the interior-point method, or the closed form for one contact. If it does not reach the
+// tolerance, runs the other methods. `strict`: the options with a smaller tolerance.
 static void mcp_solve_in_turn(const S2Problem *problem, const S2SolverOptions *options,
                               const S2SolverOptions *strict, S2Arena *arena, S2Solution *solution,
                               int contacts, bool one) {
@@ -257,13 +260,14 @@ static void mcp_solve_in_turn(const S2Problem *problem, const S2SolverOptions *o
   if (good || mcp_finish(problem, options, strict->tolerance, NEAR, arena, solution)) {
     return;
   }
-  // Test whether there is a solution at all. That costs less than unsuccessful pivoting.
+  // Test whether there is a solution at all. This test costs less than unsuccessful pivoting.
   if (contacts > 0 && !(solution->residual.scaled <= options->tolerance) &&
       s2_mcp_conflict_quick(problem, strict, NULL, arena)) {
     solution->status = S2_INFEASIBLE; // no other method would find a solution
     return;
   }
-  // Pivoting, then the long chain of the interior point if that misses the tolerance, too.
+  // Run pivoting. If it does not reach the tolerance either, run the full chain of the
+  // interior-point method.
   mcp_improve(s2_lemke_solve, S2_SOLVER_LEMKE, problem, strict, arena, solution);
   if (!mcp_balance(problem, options, arena, solution) &&
       !mcp_finish(problem, options, strict->tolerance, INFINITY, arena, solution) &&
@@ -275,7 +279,8 @@ static void mcp_solve_in_turn(const S2Problem *problem, const S2SolverOptions *o
 
 static void mcp_solve_small(const S2Problem *problem, const S2SolverOptions *options,
                             S2Arena *arena, S2Solution *solution, int contacts) {
-  // Closed form for one contact, else the active set first; with a smaller tolerance.
+  // Use the closed form for one contact, otherwise the active-set method first, with a smaller
+  // tolerance.
   bool one = contacts == 1 && problem->row[0].lo == 0 && problem->row[0].hi == INFINITY;
   S2SolverOptions strict = *options;
   strict.tolerance *= SMALL_ISLAND_FRACTION;
@@ -293,7 +298,7 @@ static void mcp_solve_small(const S2Problem *problem, const S2SolverOptions *opt
 static void solve_auto(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
                        S2Solution *solution) {
   int contacts = count_contacts(problem);
-  // Joints alone: the requested linear solver, else their factored Delassus matrix.
+  // For problems with joints only, use the requested linear solver, or factor the Delassus matrix.
   if (contacts == 0 && options->linear != S2_LINEAR_AUTO) {
     mcp_run(s2_linear_solve, S2_SOLVER_LINEAR, problem, options, arena, solution);
     return;
@@ -304,17 +309,18 @@ static void solve_auto(const S2Problem *problem, const S2SolverOptions *options,
   if (contacts > 0 && options->rest && mcp_rests(problem, options, arena, solution)) {
     return;
   }
-  // Few contacts: the fastest methods, with early pivoting.
+  // For few contacts, use the fastest methods, with early pivoting.
   if (contacts <= PIVOT_SOON) {
     mcp_solve_small(problem, options, arena, solution, contacts);
     return;
   }
-  // Many contacts: the interior point's chain first, unless the guess is the solution.
+  // For many contacts, run the chain of the interior-point method first, unless the guess is the
+  // solution.
   if (mcp_keep_guess(problem, options, arena, solution)) {
     return;
   }
   bool good = mcp_run(s2_pdipm_solve, S2_SOLVER_PDIPM, problem, options, arena, solution);
-  // Pivoting is expensive here: it is only for problems that are not solved, or whose answer does
+  // Pivoting is expensive here. Use it only for problems that are not solved, or whose answer does
   // not conserve momentum.
   bool on = !good && !solution->cut && options->attempt == 0 && solution->status != S2_INFEASIBLE &&
             solution->status != S2_RAY;
@@ -326,14 +332,15 @@ static void solve_auto(const S2Problem *problem, const S2SolverOptions *options,
   }
 }
 
-// Whether all rows are of the kinds that the solvers know (mcp.h). Problems come from files, too.
+// Whether all rows are of the kinds that the solvers support (mcp.h). The check is needed because
+// problems can also come from files.
 static bool known_rows(const S2Problem *problem) {
   for (int i = 0; i < problem->rows; i++) {
     const S2Row *row = &problem->row[i];
     if (row->a == row->b) {
       return false;
     }
-    // A friction row follows its normal row, on the same nodes.
+    // A friction row must follow its normal row and have the same nodes.
     if (row->coupled_to >= 0) {
       const S2Row *normal = row - 1;
       bool follows = row->coupled_to == i - 1 && normal->coupled_to < 0 && normal->lo == 0 &&
@@ -343,7 +350,7 @@ static bool known_rows(const S2Problem *problem) {
       }
       continue;
     }
-    // Accept only equations, contacts and limits, and boxes.
+    // Accept only equations, contacts, limits and boxed rows.
     bool bilateral = row->lo == -INFINITY && row->hi == INFINITY;
     bool normal = row->lo == 0 && row->hi == INFINITY;
     bool box = isfinite(row->lo) && isfinite(row->hi) && row->lo < row->hi;
@@ -366,7 +373,7 @@ S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *opti
   if (options->keep != NULL) {
     options->keep->groups = 0;
   }
-  // Problems that no solver supports, and problems without rows.
+  // Handle problems that no solver supports, and problems without rows.
   if (!known_rows(problem)) {
     return s2_solver_refuse(problem, arena, solution);
   }
@@ -380,7 +387,7 @@ S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *opti
   } else {
     mcp_run(SOLVERS[options->solver], options->solver, problem, options, arena, solution);
   }
-  // The residual decides, not the solver's own result.
+  // The residual decides, not the result that the solver reports.
   if (solution->residual.scaled <= options->tolerance) {
     solution->status = S2_SOLVED;
   } else if (solution->status == S2_SOLVED) {

@@ -1,4 +1,4 @@
-// Private to core/mcp: the solvers that s2_mcp_solve calls and the products they share.
+// Private to core/mcp: the solvers that s2_mcp_solve calls, and the products that they share.
 #ifndef S2_SOLVERS_H
 #define S2_SOLVERS_H
 
@@ -9,52 +9,54 @@
 
 #include <stdbool.h>
 
-// `used` is set by the caller.
+// The caller of these solvers sets `used`.
 S2SolverFn s2_closed_solve;         // closed.c: at most one contact, no bilateral rows
-S2SolverFn s2_active_solve;         // active.c: up to 20 contacts, limits and boxes
-S2SolverFn s2_lemke_solve;          // lemke.c: dense, lexicographic
-S2SolverFn s2_pdipm_solve;          // pdipm.c: interior point, Newton finish, PGS polish
+S2SolverFn s2_active_solve;         // active.c: up to 20 contacts, limits and boxed rows
+S2SolverFn s2_lemke_solve;          // lemke.c: dense lexicographic pivoting
+S2SolverFn s2_pdipm_solve;          // pdipm.c: interior-point method, then Newton and PGS
 S2SolverFn s2_contact_newton_solve; // contact_newton.c
 S2SolverFn s2_contact_al_solve;     // contact_al.c
 S2SolverFn s2_linear_solve;         // kkt_problem.c
 S2SolverFn s2_contact_ncp_solve;    // contact_ncp.c
 S2SolverFn s2_contact_nsgs_solve, s2_contact_pgs_solve, s2_contact_si_solve; // contact_sweeps.c
 S2SolverFn s2_contact_nncg_solve;                                            // contact_nncg.c
-S2SolverFn s2_contact_pcg_solve;                                             // contact_pcg.c
+S2SolverFn s2_contact_pcg_solve;                                             // contact_pcg.c.
 
-// active.c: the modes of an answer, kept to correct small violations of its rows. The modes stay in
-// the arena, and `solution->lambda` receives the corrections, so `problem` and `solution` must live
-// as long as the modes.
+// active.c: the modes of a solution, stored to correct small violations of its rows. The modes stay
+// in the arena, and `solution->lambda` receives the corrections. Therefore `problem` and `solution`
+// must exist as long as the modes.
 typedef struct S2ActiveModes S2ActiveModes;
-// NULL: there is no answer, or this solver does not support the problem.
+// Solves the problem and returns its modes. Returns NULL if there is no solution, or if this solver
+// does not support the problem.
 S2ActiveModes *s2_active_keep(const S2Problem *problem, const S2SolverOptions *options,
                               S2Arena *arena, S2Solution *solution);
-// `speed` has one entry for each row. Returns the largest violation of a row that must hold, m/s.
+// Sets the speeds of the rows, one number per row. Returns the largest violation of an active row,
+// m/s.
 double s2_active_missed(S2ActiveModes *kept, const double *speed);
 // Removes these violations with the rows and masses of the problem. If the correction is not
-// unique, it takes the one of least norm.
+// unique, takes the correction of least norm.
 void s2_active_correct(S2ActiveModes *kept);
 
-// products.c
-void s2_mcp_row_velocity(const S2Problem *problem, const double *v, double *u); // u = J v (rows)
-// v = W^-1 (c + J' lambda) with twice the digits; not in the local form.
+// Functions of products.c.
+// u := J v, 1 per row.
+void s2_mcp_row_velocity(const S2Problem *problem, const double *v, double *u);
 void s2_mcp_velocity_precise(const S2Problem *problem, const S2Double2 *lambda, S2Double2 *v);
-void s2_mcp_delassus_diagonal(const S2Problem *problem, double *d); // diag(J W^-1 J' + C), rows
-// Entry of J W^-1 J' at rows x and y: the velocity x gets from a unit impulse at y.
+// d := diag(J W^-1 J' + C), 1 per row.
+void s2_mcp_delassus_diagonal(const S2Problem *problem, double *d);
 double s2_mcp_delassus(const S2Problem *problem, const S2Row *x, const S2Row *y);
-// Block of a local form, 9 numbers row-major, or NULL if A has no such block.
+// Returns a block of the mobility, 9 row-major numbers, or NULL if A has no such block.
 const double *s2_mobility_block(const S2Mobility *mobility, int row, int column);
 
-// residual.c: the answer of a solver that does not support the problem.
+// residual.c: sets the result of a solver that does not support the problem.
 S2SolveStatus s2_solver_refuse(const S2Problem *problem, S2Arena *arena, S2Solution *solution);
 bool s2_row_is_angular(const S2Row *row);
-// residual.c: the weight of a row's velocity error: the length for angular rows, and for compliant
-// rows the part of it that moves bodies.
+// residual.c: the weight of the velocity error of a row. It is the length for angular rows, and for
+// compliant rows it includes the fraction of the error that moves bodies.
 double s2_row_weight(const S2Problem *problem, const S2Row *row);
 
-// mobility.c: the mobility whose nodes hold `rows` (at most 3) rows and columns of A each,
-// beginning with lane `lane` of their blocks. `place`, unless NULL, receives the index into `block`
-// of each entry of A.
+// mobility.c: builds a mobility whose nodes have `rows` rows and columns of A each, at most 3. They
+// begin at lane `lane` of the blocks. Unless `place` is NULL, it receives the index into `block` of
+// each entry of A.
 const S2Mobility *s2_mobility_from_csr(const S2Csr *a, int rows, int lane, int32_t *place,
                                        S2Arena *arena);
 const S2Mobility *s2_mobility_transpose(const S2Mobility *a, int nodes, S2Arena *arena);

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-typedef struct Work { // of one knot
-  double *vx, *vxx;   // of the cost-to-go
+typedef struct Work { // arrays for one knot
+  double *vx, *vxx;   // derivatives of the cost-to-go
   double *qx, *qu, *qxx, *quu, *qux, *regular;
   double *va, *vb, *factor, *column, *lo, *hi;
   bool *free;
@@ -42,7 +42,7 @@ static void backward_product(int r, int s, int c, const double *x, const double 
   }
 }
 
-// The derivatives of Q at a knot, and in `regular` the derivatives for the gains.
+// The derivatives of Q at a knot, and the regularised derivatives for the gains in `regular`.
 static void backward_quadratic(const S2Backward *problem, int knot, Work *work) {
   int n = problem->n, m = problem->m;
   const double *a = problem->a + knot * n * n, *b = problem->b + knot * n * m;
@@ -55,7 +55,7 @@ static void backward_quadratic(const S2Backward *problem, int knot, Work *work) 
   for (int i = 0; i < m; i++) {
     work->qu[i] += problem->lu[knot * m + i];
   }
-  // Second ones, from V a and V b (V is symmetric).
+  // Second derivatives, from V a and V b (V is symmetric).
   backward_product(n, n, n, work->vxx, a, work->va);
   backward_product(n, n, m, work->vxx, b, work->vb);
   backward_product(n, n, n, a, work->va, work->qxx);
@@ -67,7 +67,7 @@ static void backward_quadratic(const S2Backward *problem, int knot, Work *work) 
   for (int i = 0; i < m; i++) {
     work->quu[i * m + i] += problem->luu[knot * m + i];
   }
-  // Add the weight of changes of the state: + mu b'b, + mu b'a.
+  // Add the weight on changes of the state: mu b'b and mu b'a.
   double *quu = work->regular, *qux = quu + m * m;
   backward_product(m, n, m, b, b, quu);
   backward_product(m, n, n, b, a, qux);
@@ -79,7 +79,7 @@ static void backward_quadratic(const S2Backward *problem, int knot, Work *work) 
   }
 }
 
-// The change of u within its limits, and the gains of the free numbers.
+// The change of u within its limits, and the gains of the free controls.
 static bool backward_gains(const S2Backward *problem, int knot, Work *work, S2Arena *arena,
                            double *k, double *gain) {
   int n = problem->n, m = problem->m;
@@ -92,7 +92,7 @@ static bool backward_gains(const S2Backward *problem, int knot, Work *work, S2Ar
   if (!s2_boxqp(&qp, arena, k, work->free, work->factor)) {
     return false;
   }
-  // Gains column by column, with the factor of the free numbers.
+  // Compute the gains column by column, with the factor for the free controls.
   memset(gain, 0, sizeof(double) * (size_t)(m * n));
   for (int c = 0; c < n; c++) {
     int count = 0;
@@ -110,10 +110,10 @@ static bool backward_gains(const S2Backward *problem, int knot, Work *work, S2Ar
   return true;
 }
 
-// V of this knot from Q with u = k + gain x, and the expected change of the cost.
+// V at this knot, from Q with u = k + gain x, and the expected change of the cost.
 static void backward_value(int n, int m, Work *work, const double *k, const double *gain,
                            double dv[2]) {
-  // quu k, and quu gain + qux
+  // Compute quu k, and quu gain + qux.
   double *quu_k = work->column, *rows = work->va;
   for (int i = 0; i < m; i++) {
     quu_k[i] = 0;
@@ -130,7 +130,7 @@ static void backward_value(int n, int m, Work *work, const double *k, const doub
       rows[i * n + c] = sum;
     }
   }
-  // vx = qx + gain'(quu k + qu) + qux'k, vxx = qxx + gain'(quu gain + qux) + qux'gain
+  // vx = qx + gain'(quu k + qu) + qux'k and vxx = qxx + gain'(quu gain + qux) + qux'gain
   for (int c = 0; c < n; c++) {
     work->vx[c] = work->qx[c];
     for (int i = 0; i < m; i++) {

@@ -9,19 +9,19 @@
 #include <stdbool.h>
 
 typedef struct S2Backward {
-  int knots, n, m;     // steps; numbers of a state; of a control
-  const double *a, *b; // knots x n x n, knots x n x m: x+ = a x + b u about the trajectory
+  int knots, n, m;     // number of steps; length of a state; length of a control
+  const double *a, *b; // knots x n x n, knots x n x m: x+ = a x + b u about the trajectory.
   // (knots + 1) x n, (knots + 1) x n x n: derivatives of the cost; the last are terminal
   const double *lx, *lxx;
-  const double *lu, *luu; // knots x m, knots x m (a diagonal)
-  const double *u;        // knots x m: present controls
-  const double *lo, *hi;  // m: their limits, which may be infinite
-  double mu;              // weight of a change of the next state, as in equation 10a
+  const double *lu, *luu; // knots x m (gradient), knots x m (diagonal)
+  const double *u;        // knots x m: current controls
+  const double *lo, *hi;  // m: limits of the controls, which may be infinite
+  double mu;              // weight on a change of the next state, as in equation 10a
 } S2Backward;
 
-// k (knots x m), gain (knots x m x n): u' = u + step k + gain (x' - x); gains are 0 where a limit
-// is active. The expected change of the cost is step dv[0] + step^2 dv[1]. False: the problem is
-// not convex at knot *at.
+// Computes k (knots x m) and gain (knots x m x n) for u' = u + step k + gain (x' - x). Gains are 0
+// where a limit is active. The expected change of the cost is step dv[0] + step^2 dv[1]. Returns
+// false if the problem is not convex at knot *at.
 bool s2_backward(const S2Backward *problem, S2Arena *arena, double *k, double *gain, double dv[2],
                  int *at);
 

@@ -3,15 +3,18 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_STEPS = 100 };            // each changes active bounds or comes nearer to the minimum
-static const double SETTLED = 1e-12;  // gradient on the free numbers, relative to g's
+enum { MOST_STEPS = 100 };            // iterations; each changes active bounds or approaches the
+                                      // minimum
+static const double SETTLED = 1e-12;  // tolerance for the gradient on the free numbers, relative to
+                                      // g
 static const double ARMIJO = 0.1;     // fraction of the expected decrease that a step must achieve
-static const double SHORTER = 0.6;    // factor of a step that did not achieve it
-static const double SHORTEST = 1e-20; // steps below this fraction of the first are rounding
+static const double SHORTER = 0.6;    // factor for shortening a step that decreases too little
+static const double SHORTEST = 1e-20; // steps below this fraction of the first step are rounding
+                                      // errors
 
 static bool boxqp_factor(const S2BoxQp *qp, const bool *free, double *factor, int *count) {
   int n = qp->n, m = 0;
-  // The rows and columns of the free numbers, in their order.
+  // Extracts the rows and columns of the free numbers, in their order.
   for (int i = 0; i < n; i++) {
     if (!free[i]) {
       continue;
@@ -24,7 +27,7 @@ static bool boxqp_factor(const S2BoxQp *qp, const bool *free, double *factor, in
     }
     m++;
   }
-  // L L', row by row.
+  // Computes L L', row by row.
   for (int i = 0; i < m; i++) {
     for (int j = 0; j <= i; j++) {
       double sum = factor[i * n + j];
@@ -74,8 +77,8 @@ static double boxqp_value(const S2BoxQp *qp, const double *x, double *slope) {
   return value;
 }
 
-// Marks the free numbers: those within the bounds, and those at a bound that are pulled inwards.
-// Returns whether the set has changed.
+// Marks the free numbers. A number is free if it is within its bounds, or at a bound and pulled
+// inwards. Returns whether the set has changed.
 static bool boxqp_sort(const S2BoxQp *qp, const double *x, const double *slope, bool *free) {
   bool changed = false;
   for (int i = 0; i < qp->n; i++) {
@@ -117,7 +120,7 @@ bool s2_boxqp(const S2BoxQp *qp, S2Arena *arena, double *x, bool *free, double *
   double value = boxqp_value(qp, x, slope);
   bool good = boxqp_factor(qp, free, factor, &count), first = true;
   for (int pass = 0; pass < MOST_STEPS && good; pass++) {
-    // The factor of the present free numbers.
+    // The factor for the current free numbers.
     if (boxqp_sort(qp, x, slope, free) || first) {
       good = boxqp_factor(qp, free, factor, &count);
       first = false;
@@ -129,7 +132,7 @@ bool s2_boxqp(const S2BoxQp *qp, S2Arena *arena, double *x, bool *free, double *
     if (!good || left <= SETTLED * size) {
       break;
     }
-    // Shorten the step, clipped to the bounds, until the value falls enough.
+    // Shorten the step, clipped to the bounds, until the value decreases enough.
     boxqp_step(qp, free, factor, count, slope, packed, step);
     double length = 1;
     do {
@@ -145,7 +148,7 @@ bool s2_boxqp(const S2BoxQp *qp, S2Arena *arena, double *x, bool *free, double *
       length *= SHORTER;
     } while (length > SHORTEST);
     if (length <= SHORTEST) {
-      break; // only rounding is left
+      break; // the remaining decrease is only rounding error
     }
     memcpy(x, next, sizeof(double) * (size_t)n);
     value = boxqp_value(qp, x, slope);

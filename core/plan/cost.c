@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-// Second derivative of a norm that is a sum over its numbers.
+// The second derivative of a norm that is a sum over its residuals.
 static double norm_bend(S2Norm norm, double p, double r) {
   double a = fabs(r), root;
   switch (norm) {
@@ -25,7 +25,7 @@ static double norm_bend(S2Norm norm, double p, double r) {
 double s2_plan_norm(S2Norm norm, double p, int count, const double *r, double *slope,
                     double *curvature) {
   double value = s2_norm(norm, p, count, r, slope);
-  // The norm of the whole vector has curvature along all of its numbers.
+  // The norm of the whole vector has curvature along all residuals.
   double root = value + p, over = norm == S2_NORM_L2 && root > 0 ? 1 / root : 0;
   for (int i = 0; i < count; i++) {
     for (int j = 0; j < count; j++) {
@@ -87,7 +87,7 @@ void s2_cost_slope(const S2Cost *cost, const double *y, const double *dy, double
       r[i] = cost_residual(term, y, i);
     }
     s2_plan_norm(term->norm, term->p, count, r, d1, d2);
-    // lx += dy'd1, half = d2 dy, lxx += dy'half
+    // Compute lx += dy'd1, half = d2 dy, and lxx += dy'half.
     const double *rows = dy + term->first * n;
     for (int i = 0; i < count; i++) {
       for (int k = 0; k < n; k++) {

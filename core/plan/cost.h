@@ -1,5 +1,5 @@
 // The cost of a trajectory: norms of residuals r = y - goal, where y are outputs of a world. Each
-// norm has a running and a terminal weight. Controls have weights, too.
+// norm has a running weight and a terminal weight. Controls also have weights.
 //
 //   cost = sum over knots k = 1 .. K of period (sum w rho(r_k) + sum c u_{k-1}^2 / 2)
 //            + sum W rho(r_K)
@@ -15,7 +15,7 @@
 typedef struct S2PlanTerm {
   int first, count;   // of y
   const double *goal; // count
-  double weight;      // running, 1/s of the units of the norm
+  double weight;      // running weight, 1/s of the units of the norm
   double terminal;    // terminal
   bool wrap;          // residuals are angles and are wrapped to -pi .. pi
   S2Norm norm;
@@ -25,22 +25,22 @@ typedef struct S2PlanTerm {
 typedef struct S2Cost {
   const S2PlanTerm *terms;
   int count;
-  const double *controls; // a weight for each number of u
+  const double *controls; // one weight for each number of u
   int inputs;
 } S2Cost;
 
-// rho of `count` residuals, slope (count) and curvature (count x count). The curvature is positive
-// semidefinite: parts that are not convex are left out, as in Gauss-Newton.
+// Computes rho of `count` residuals, its slope (count) and its curvature (count x count). The
+// curvature is positive semidefinite, because nonconvex parts are omitted, as in Gauss-Newton.
 double s2_plan_norm(S2Norm norm, double p, int count, const double *r, double *slope,
                     double *curvature);
 
 // The norm of one term, without its weight.
 double s2_cost_term(const S2PlanTerm *term, const double *y);
-// All terms at one time; u is NULL at the end.
+// The sum of all terms at one time; u is NULL at the end.
 double s2_cost_stage(const S2Cost *cost, const double *y, const double *u);
 
 // Adds `scale` times the derivatives of the terms with respect to x: lx (n) += scale dy'g, lxx (n x
-// n) += scale dy'H dy, with dy (numbers of y x n). `last`: with the terminal weights.
+// n) += scale dy'H dy, with dy (numbers of y x n). `last`: uses the terminal weights.
 typedef struct S2CostSlope {
   int n;
   double *lx, *lxx;

@@ -6,32 +6,33 @@
 #include <math.h>
 #include <string.h>
 
-// Regularisation, as in the code of Tassa (2014): it grows and shrinks by factors that themselves
-// grow.
+// Regularisation, as in the code of Tassa (2014). It increases and decreases by factors that
+// themselves grow.
 static const double MU_LEAST = 1e-6, MU_MOST = 1e10, MU_FACTOR = 1.6;
 static const double ENOUGH = 1e-4; // fraction of the expected decrease that a step must achieve
-static const double SHORTER = 0.5; // factor of a step that did not achieve it
-// longer steps reduce the regularisation, shorter ones increase it
+static const double SHORTER = 0.5; // factor for shortening a step that decreases too little.
+// longer steps reduce the regularisation, shorter steps increase it
 static const double LONG_STEP = 0.5, SHORT_STEP = 0.25;
-enum { SEARCHES = 12 };                 // down to 1/4096 of the step
-static const double PENALTY_START = 10; // of goals, in units of cost over their units squared
+enum { SEARCHES = 12 };                 // shortest step: 1/4096 of the full step
+static const double PENALTY_START = 10; // initial penalty; cost over squared unit of the goal
 static const double PENALTY_FACTOR = 10, PENALTY_MOST = 1e10;
 static const double SETTLING =
     1e-4; // relative change of the cost below which multipliers are updated
 
 typedef struct Path { // a trajectory
   double *u, *x, *y;
-  double cost, merit; // merit: with the contribution of goals
+  double cost, merit; // merit: the cost including the contribution of goals
 } Path;
 
 struct S2Ilqr {
   S2IlqrDef def;
   S2Arena arena, scratch;
   int knots, n, m, p;
-  Path now, next, seen; // seen: the trajectory of the linearisation, the same up to rounding
+  Path now, next, seen; // seen: the trajectory of the linearisation, which equals `now` up to
+                        // rounding
   double *a, *b, *dy, *lx, *lxx, *lu, *luu, *k, *gain, *work;
   double *lo, *hi;
-  double *free, *gradient; // zero weights of commands; one number per command
+  double *free, *gradient; // zero weights of commands; one number for each command
   double *multiplier;      // of goals
   double penalty;
   double mu, mu_factor;
@@ -79,7 +80,7 @@ S2Status s2_ilqr_new(const S2IlqrDef *def, int knots, S2Ilqr **out) {
   ilqr->m = m;
   ilqr->p = p;
   ilqr_keep_cost(ilqr);
-  // Trajectories, and arrays over the knots of one.
+  // Allocates trajectories, and arrays over the knots of a trajectory.
   ilqr->now = ilqr_path(ilqr);
   ilqr->next = ilqr_path(ilqr);
   ilqr->seen = ilqr_path(ilqr);
@@ -141,7 +142,7 @@ static double ilqr_violation(const S2Ilqr *ilqr, const Path *path) {
   return most;
 }
 
-// Derivatives of a cost at all knots: of the whole cost, or of a part of it.
+// Derivatives of the whole cost, or of a part of it, at all knots.
 static void ilqr_slopes_of(S2Ilqr *ilqr, const S2Cost *cost) {
   int n = ilqr->n, m = ilqr->m, p = ilqr->p;
   double period = s2_model_period(ilqr->def.model);
@@ -149,7 +150,7 @@ static void ilqr_slopes_of(S2Ilqr *ilqr, const S2Cost *cost) {
   memset(ilqr->lxx, 0, sizeof(double) * (size_t)((ilqr->knots + 1) * n * n));
   for (int i = 0; i <= ilqr->knots; i++) {
     bool last = i == ilqr->knots;
-    // The state at a knot ends the period before it; the first state is given.
+    // The state at a knot ends the preceding period; the first state is given.
     S2CostSlope slope = {n, ilqr->lx + i * n, ilqr->lxx + i * n * n, ilqr->work};
     const double *y = ilqr->now.y + i * p, *dy = ilqr->dy + i * p * n;
     if (i > 0) {
@@ -169,7 +170,7 @@ static void ilqr_slopes_of(S2Ilqr *ilqr, const S2Cost *cost) {
 static void ilqr_cost_slopes(S2Ilqr *ilqr) {
   int n = ilqr->n, p = ilqr->p;
   ilqr_slopes_of(ilqr, &ilqr->def.cost);
-  // Goals: multiplier and penalty.
+  // Add the multiplier and penalty terms of goals.
   double *lx = ilqr->lx + ilqr->knots * n, *lxx = ilqr->lxx + ilqr->knots * n * n;
   for (int g = 0; g < ilqr->def.goal_count; g++) {
     const double *row = ilqr->dy + (ilqr->knots * p + ilqr->def.goals[g].output) * n;
@@ -216,7 +217,7 @@ static bool ilqr_backward(S2Ilqr *ilqr, double dv[2]) {
   return s2_backward(&problem, &ilqr->scratch, ilqr->k, ilqr->gain, dv, &at);
 }
 
-// Gains at all knots, with as much regularisation as necessary.
+// Computes gains at all knots, with as much regularisation as necessary.
 static bool ilqr_directions(S2Ilqr *ilqr, double dv[2]) {
   while (!ilqr_backward(ilqr, dv)) {
     ilqr_more(ilqr);
@@ -227,8 +228,8 @@ static bool ilqr_directions(S2Ilqr *ilqr, double dv[2]) {
   return true;
 }
 
-// Makes `next` the present trajectory if it has derivatives. A step in which bodies turn too far
-// has no derivatives.
+// Makes `next` the present trajectory if it has derivatives. A step in which bodies rotate too far
+// has none.
 static bool ilqr_take(S2Ilqr *ilqr) {
   Path before = ilqr->now;
   ilqr->now = ilqr->next;
@@ -242,8 +243,8 @@ static bool ilqr_take(S2Ilqr *ilqr) {
   return false;
 }
 
-// Takes the first step along the change that lowers the cost enough. Returns its length; 0: there
-// is none.
+// Takes the first step along the change that lowers the cost enough. Returns its length, or 0 if
+// there is none.
 static double ilqr_search(S2Ilqr *ilqr, const double dv[2]) {
   double step = 1;
   for (int i = 0; i < SEARCHES; i++) {
@@ -265,7 +266,7 @@ static double ilqr_search(S2Ilqr *ilqr, const double dv[2]) {
   return 0;
 }
 
-// The inner problem has converged: updates the multipliers of goals, or ends.
+// Called when the inner problem has converged: updates the multipliers of goals, or ends.
 static S2IlqrState ilqr_settled(S2Ilqr *ilqr, double violation) {
   if (ilqr->def.goal_count == 0 || violation <= ilqr->def.violation) {
     return S2_ILQR_CONVERGED;
@@ -307,7 +308,7 @@ S2Status s2_ilqr_set(S2Ilqr *ilqr, const double *u, S2IlqrResult *result) {
 
 S2Status s2_ilqr_follow(S2Ilqr *ilqr, const double *u, const double *x, const double *gain,
                         S2IlqrResult *result) {
-  // No change of the controls, only feedback.
+  // Do not change the controls; apply only the feedback.
   s2_arena_reset(&ilqr->scratch);
   double *none = S2_TAKE_ZEROED(&ilqr->scratch, double, ilqr->knots * ilqr->m + 1);
   S2Feedback feedback = {x, none, gain, 0};
@@ -317,13 +318,14 @@ S2Status s2_ilqr_follow(S2Ilqr *ilqr, const double *u, const double *x, const do
   return s2_ilqr_set(ilqr, status.code == S2_OK ? ilqr->next.u : u, result);
 }
 
-// d/du of the cost with the present slopes, for all knots; the scratch memory is taken again.
+// The derivative of the cost with respect to u at all knots, from the present slopes. The scratch
+// memory is reused.
 static void ilqr_adjoint(S2Ilqr *ilqr, double *gradient) {
   int n = ilqr->n, m = ilqr->m;
   s2_arena_reset(&ilqr->scratch);
   double *way = S2_TAKE(&ilqr->scratch, double, n + 1);
   double *before = S2_TAKE(&ilqr->scratch, double, n + 1);
-  // The derivative of the cost-to-go with respect to the state, from the end to the start.
+  // The derivative of the cost-to-go with respect to the state, computed from the end to the start.
   memcpy(way, ilqr->lx + ilqr->knots * n, sizeof(double) * (size_t)n);
   for (int knot = ilqr->knots - 1; knot >= 0; knot--) {
     const double *a = ilqr->a + knot * n * n, *b = ilqr->b + knot * n * m;
@@ -417,7 +419,7 @@ S2Status s2_ilqr_gains(S2Ilqr *ilqr, double *expected) {
   double dv[2], mu = ilqr->mu, factor = ilqr->mu_factor;
   S2_TRY(ilqr_slopes(ilqr));
   ilqr_cost_slopes(ilqr);
-  // The prediction without regularisation; gains use the regularisation of the last iteration.
+  // The prediction uses no regularisation; gains use the regularisation of the last iteration.
   ilqr->mu = 0;
   bool plain = ilqr_directions(ilqr, dv);
   bool same = plain && ilqr->mu == mu;

@@ -1,5 +1,5 @@
 // Trajectories by iLQR, with or without contacts. iLQR uses the world's own steps with exact
-// derivatives, and the Gauss-Newton approximation of the costs. Controls stay within their limits
+// derivatives, and the Gauss-Newton approximation of the costs. Controls respect their limits
 // (Tassa, Mansard, Todorov 2014). Terminal goals use an augmented Lagrangian (Howell, Jackson,
 // Manchester 2019, "ALTRO", section III).
 #ifndef S2_ILQR_H
@@ -8,14 +8,14 @@
 #include "plan/cost.h"
 #include "plan/model.h"
 
-typedef struct S2IlqrGoal { // y[output] = value at the end
+typedef struct S2IlqrGoal { // goal: y[output] = value at the end
   int output;
   double value;
 } S2IlqrGoal;
 
 typedef struct S2IlqrDef {
   S2Model *model; // the caller's
-  S2Cost cost;    // of y and u of the model; copied
+  S2Cost cost;    // cost in y and u of the model; copied
   const S2IlqrGoal *goals;
   int goal_count;
   double tolerance; // relative change of the cost at convergence
@@ -25,15 +25,15 @@ typedef struct S2IlqrDef {
 typedef enum S2IlqrState {
   S2_ILQR_GOING,
   S2_ILQR_CONVERGED, // the cost no longer changes, and goals are met
-  S2_ILQR_STUCK,     // no step decreases the cost, with any regularisation
+  S2_ILQR_STUCK,     // no step decreases the cost with any regularisation
 } S2IlqrState;
 
-typedef struct S2IlqrResult { // after an iteration
+typedef struct S2IlqrResult { // result of an iteration
   S2IlqrState state;
   int iterations;   // total
-  double cost;      // without the contribution of goals
+  double cost;      // cost without the contribution of goals
   double violation; // largest violation of a goal
-  double step;      // step length; 0: no step was found
+  double step;      // step length; 0: no step found
   double mu;        // regularisation
   unsigned flags;   // S2GradientFlag
 } S2IlqrResult;
@@ -43,18 +43,20 @@ typedef struct S2Ilqr S2Ilqr;
 S2Status s2_ilqr_new(const S2IlqrDef *def, int knots, S2Ilqr **ilqr);
 void s2_ilqr_free(S2Ilqr *ilqr);
 
-// Sets the trajectory of these controls (knots x m) as the start. Multipliers of goals stay.
+// Uses the trajectory of these controls (knots x m) as the start. The multipliers of goals do not
+// change.
 S2Status s2_ilqr_set(S2Ilqr *ilqr, const double *u, S2IlqrResult *result);
-// Sets the trajectory by feedback about a trajectory x ((knots + 1) x n) with gains (knots x m x
-// n), as planned. Use this for another initial state, or if u alone would be unstable. u becomes
-// the applied controls.
+// Uses as the start the trajectory that results from feedback about a planned trajectory x ((knots
+// + 1) x n) with gains (knots x m x n). Use this for another initial state, or if u alone would be
+// unstable. u receives the applied controls.
 S2Status s2_ilqr_follow(S2Ilqr *ilqr, const double *u, const double *x, const double *gain,
                         S2IlqrResult *result);
-// d(cost)/du of the present trajectory (knots x m), without goals.
+// The derivative of the cost, without goals, with respect to the controls of the present trajectory
+// (knots x m).
 S2Status s2_ilqr_gradient(S2Ilqr *ilqr, double *gradient);
 // Resets the multipliers of goals. Call it after the initial state or the cost has changed.
 void s2_ilqr_forget(S2Ilqr *ilqr);
-// One iteration: derivatives, backward pass, search along the change.
+// Performs one iteration: derivatives, backward pass, line search.
 S2Status s2_ilqr_iterate(S2Ilqr *ilqr, S2IlqrResult *result);
 
 // The best plan so far; its arrays belong to the solver.
@@ -63,12 +65,12 @@ typedef struct S2IlqrPlan {
   const double *u, *x, *y, *gain; // knots x m, (knots + 1) x n, (knots + 1) x p, knots x m x n
 } S2IlqrPlan;
 S2IlqrPlan s2_ilqr_plan(const S2Ilqr *ilqr);
-// Gains about the present trajectory, as from an iteration without a step. *expected: the predicted
-// decrease by the full step without regularisation, relative to the cost with goals.
+// Computes gains about the present trajectory, like an iteration without a step. *expected receives
+// the predicted decrease by the full step without regularisation, relative to the cost with goals.
 S2Status s2_ilqr_gains(S2Ilqr *ilqr, double *expected);
 
 // The contribution of each term of the cost on the present trajectory, and its largest derivative
-// with respect to a command, |d(value)/du|. Both arrays have an entry for each term.
+// with respect to a command, |d(value)/du|. Both arrays have one entry for each term.
 S2Status s2_ilqr_terms(S2Ilqr *ilqr, double *value, double *slope);
 
 #endif

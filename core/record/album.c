@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_MOMENTS = 256 }; // of a strobe; if there are more, every other moment is dropped
-#define LATE 1e-9            // s: times are sums of steps
+enum { MOST_MOMENTS = 256 }; // most moments of a strobe; if exceeded, every other one is dropped
+#define LATE 1e-9            // s; tolerance, because times are sums of steps
 
 #define COPY(to, from, field)                                                                      \
   (s2_array_reserve((to)->field, (from)->field.count),                                             \
@@ -34,14 +34,14 @@ static void album_keep(S2Album *album, const S2Moment *moment) {
     *s2_array_append(album->moments) = (S2Moment){0};
   }
   copy_moment(&album->moments.at[album->count], moment);
-  album->count += 1; // only now that the moment is complete
+  album->count += 1; // not earlier, because the moment is complete only here
 }
 
 static void leave_out_every_other(S2Album *album) {
   double first = album->moments.at[0].time, last = album->moments.at[album->count - 1].time;
   double apart = (last - first) / (album->count - 1);
   if (apart > 1.5 * album->period) {
-    album->period = apart; // steps are longer than the period
+    album->period = apart; // in case steps are longer than the period
   }
   int kept = 0;
   for (int i = 0; i < album->count; i += 2) {
@@ -69,7 +69,8 @@ bool s2_album_wants(const S2Album *album, double time, const S2RecordOptions *op
   return album->count == 0 || time - album->start + LATE >= album->next * album->period;
 }
 
-// Whether the moment belongs in a strobe picture. If so, advances to the time of the next moment.
+// Whether the moment belongs in a strobe picture. If it does, advances to the time of the next
+// moment.
 static bool album_pass(S2Album *album, double time, const S2RecordOptions *options) {
   if (options->strobe_times != NULL) {
     int before = album->shown;
@@ -89,7 +90,7 @@ static bool album_pass(S2Album *album, double time, const S2RecordOptions *optio
 
 S2Status s2_album_add(S2Album *album, const S2Moment *moment, const S2RecordOptions *options) {
   s2_trails_add(&album->trails, moment, options);
-  // Draw the last moment only, but trails still have to fit into the view.
+  // Draw only the last moment, but fit the trails into the view, too.
   if (!is_strobe(options)) {
     if (options->trails != S2_TRAILS_NONE) {
       s2_sweep_add(&album->sweep, moment);
@@ -127,7 +128,7 @@ S2Status s2_album_scene(const S2Album *album, const S2RecordOptions *options, S2
   const S2Moment *last = &story.moments[story.count - 1];
   S2Sweep sweep = {0};
   s2_sweep_add(&sweep, last);
-  // The view follows a body, so it does not show the area of other moments.
+  // The view follows a body, so it does not need to show the area of other moments.
   bool many = story.count > 1 || options->trails != S2_TRAILS_NONE;
   bool all = many && options->draw.follow.index == 0;
   S2Status status = s2_view_fit(all ? &album->sweep : &sweep, last, &options->draw, &scene->view);

@@ -65,7 +65,7 @@ static const Known of_joint[OF_JOINT] = {
     [FORCE_Y] = {"force_y", "N"}, [TORQUE] = {"torque", "N m"}, [ERROR] = {"error", "m"},
 };
 
-// ---- Finding ----------------------------------------------------------------------------------
+// ---- Finding columns --------------------------------------------------------------------------
 
 static int column_find(const Known *known, int count, const char *name) {
   for (int i = 0; i < count; i++) {
@@ -109,7 +109,7 @@ static S2JointId find_joint(const S2World *world, const char *start, size_t leng
   return found;
 }
 
-// The error for a name that does not exist: suggests the nearest word, or lists all.
+// The error for a name that does not exist. It suggests the nearest name, or lists all names.
 static S2Status no_column(const char *name, const char *owner, const char *word, const Known *known,
                           int count) {
   const char *names[OF_WORLD];
@@ -129,7 +129,7 @@ static S2Status no_column(const char *name, const char *owner, const char *word,
 }
 
 S2Status s2_column_find(const S2World *world, const char *name, S2Column *column) {
-  // Names of the world itself come first: "energy.total" has a dot, too.
+  // Names of the world itself come first, because "energy.total" also has a dot.
   *column = (S2Column){.number = column_find(of_world, OF_WORLD, name)};
   if (column->number >= 0) {
     column->unit = of_world[column->number].unit;
@@ -146,7 +146,8 @@ S2Status s2_column_find(const S2World *world, const char *name, S2Column *column
   bool is_body = column->body.index != 0;
   const Known *known = is_body ? of_body : of_joint;
   int count = is_body ? OF_BODY : OF_JOINT;
-  // The owner does not exist. The name may be a mistyped number of the world: list these numbers.
+  // The owner does not exist. The name may be a mistyped quantity of the world, so list these
+  // quantities.
   if (!is_body && column->joint.index == 0) {
     if (is_name("energy", name, length) || is_name("momentum", name, length) ||
         is_name("audit", name, length)) {
@@ -155,7 +156,7 @@ S2Status s2_column_find(const S2World *world, const char *name, S2Column *column
     return s2_error(S2_INVALID, "column '%.60s': no body or joint has the name '%.*s'", name,
                     (int)(length < 40 ? length : 40), name);
   }
-  // The part after the dot is one of its numbers.
+  // The part after the dot is a quantity of the owner.
   column->number = column_find(known, count, dot + 1);
   if (column->number < 0) {
     return no_column(name, is_body ? "a body" : "a joint", dot + 1, known, count);

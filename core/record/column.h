@@ -1,14 +1,15 @@
-// Numbers of a world by name, as columns of a table over time: "cart.x", "energy.total".
+// Quantities of a world by name, as columns of a table over time, for example "cart.x" and
+// "energy.total".
 #ifndef S2_COLUMN_H
 #define S2_COLUMN_H
 
 #include "dynamics/dynamics.h"
 
 typedef struct S2Column {
-  int number;       // number of the quantity; private
+  int number;       // number of the quantity (private)
   S2BodyId body;    // at most one of these three is in use
   S2JointId joint;  //
-  const char *unit; // static text, "" for none
+  const char *unit; // static text; "" if there is no unit
 } S2Column;
 
 // Finds the column of a name. Names of the world: energy.kinetic, energy.potential, energy.total,

@@ -14,7 +14,7 @@ static S2Status draw(S2World *world, const char *path, bool png, const S2DrawOpt
   if (png) {
     S2_TRY(s2_canvas_available());
   }
-  // Everything that can fail comes before the file is opened.
+  // All steps that can fail come before the file is opened.
   S2_TRY(s2_moment_capture(moment, world));
   S2_TRY(s2_picture_build(scene, moment, options));
   S2Output output;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 static void name_copy(char to[S2_NAME_SIZE], const char *from) {
-  // All bytes are set: equal moments then give equal files.
+  // Set all bytes, so that equal moments give equal files.
   memset(to, 0, S2_NAME_SIZE);
   if (from != NULL) {
     memcpy(to, from, strnlen(from, S2_NAME_SIZE - 1));
@@ -15,7 +15,7 @@ static S2Status capture_shapes(S2Moment *moment, S2World *world, S2MomentBody *b
   for (int i = 0; i < body->shape_count; i++) {
     S2Shape shape;
     S2_TRY(s2_body_shape(world, body->id, i, &shape));
-    // Vertices of all shapes lie in one array.
+    // The vertices of all shapes are in one array.
     int first = moment->vertices.count;
     s2_array_reserve(moment->vertices, first + shape.count);
     moment->vertices.count += shape.count;
@@ -84,11 +84,11 @@ static void capture_contacts(S2Moment *moment, S2World *world) {
   const S2Contact *contacts = s2_world_contacts(world, &count);
   moment->contacts.count = 0;
   for (int i = 0; i < count; i++) {
-    // Bodies by their positions in the moment.
+    // Converts bodies to their positions in the moment.
     int32_t a = body_position(moment, contacts[i].a);
     int32_t b = body_position(moment, contacts[i].b);
     if (a < 0 || b < 0) {
-      continue; // destroyed since the step
+      continue; // the body was destroyed since the step
     }
     int at = s2_array_push(moment->contacts);
     moment->contacts.at[at] = (S2MomentContact){
@@ -124,11 +124,11 @@ static S2Status capture_poses(S2Moment *moment, const S2World *world) {
   return s2_ok();
 }
 
-// The moment's joints have the world's revision, or there are none.
+// The moment's joints are current (the world's revision), or the list is empty.
 static S2Status capture_joints(S2Moment *moment, const S2World *world) {
   int count = s2_world_joints(world, NULL, 0);
-  // The list of joints belongs to the world's revision. If the revision has changed, the list is
-  // empty and is filled again.
+  // Update the list of joints. If the world's revision has changed, the list is empty and is filled
+  // again.
   bool anew = moment->joints.count != count;
   if (anew) {
     s2_array_reserve(moment->joint_ids, count);

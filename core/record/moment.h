@@ -1,5 +1,5 @@
 // A moment: the visible state of a world at one time, as plain arrays. Pictures and files are made
-// from moments, so a frame read back from a file is drawn like the world it came from.
+// from moments, so a frame that is read back from a file is drawn like the original world.
 #ifndef S2_MOMENT_H
 #define S2_MOMENT_H
 
@@ -7,12 +7,12 @@
 #include "dynamics/annotation.h"
 #include "dynamics/dynamics.h"
 
-// References are positions in the arrays of the moment, -1: none (the world).
+// References are positions in the arrays of the moment. -1 means none (the world).
 
 typedef struct S2MomentShape {
-  int32_t first_vertex, count; // in `vertices`; body frame, m
+  int32_t first_vertex, count; // range in `vertices`; body frame, m
   double radius;               // m
-  bool has_previous, has_next; // terrain chains, see S2Shape
+  bool has_previous, has_next; // terrain chains: see S2Shape
   S2Vec2 previous, next;
 } S2MomentShape;
 
@@ -20,7 +20,7 @@ typedef struct S2MomentBody {
   S2BodyId id;
   S2BodyType type;
   bool sensor, enabled;
-  uint32_t color;       // 0xRRGGBBAA; 0: the palette's colour
+  uint32_t color;       // 0xRRGGBBAA; 0: the colour of the palette
   double mass, inertia; // kg, kg m^2
   int32_t first_shape, shape_count;
   double q[3], v[3]; // angle, x, y and their rates
@@ -29,7 +29,7 @@ typedef struct S2MomentBody {
 
 typedef struct S2MomentContact {
   int32_t a, b;
-  S2Vec2 point, normal; // as in S2Contact
+  S2Vec2 point, normal; // same meaning as in S2Contact
   double gap;
   double normal_impulse, tangent_impulse;
   bool sliding;
@@ -41,8 +41,8 @@ typedef struct S2MomentJoint {
   S2JointType type;
   bool enabled, collide, compliant;
   int32_t a, b;
-  S2Vec2 anchor_a, anchor_b, impulse; // as in S2JointInfo
-  int ways;                           // the number of points, which is constant for a joint
+  S2Vec2 anchor_a, anchor_b, impulse; // same meaning as in S2JointInfo
+  int ways;                           // number of points, which is constant for a joint
   S2Vec2 way[S2_JOINT_WAY];
   double angle, speed;
   char name[S2_NAME_SIZE];
@@ -50,26 +50,26 @@ typedef struct S2MomentJoint {
 
 typedef S2Annotation S2MomentAnnotation;
 
-enum { S2_UNIT_SIZE = 16 }; // bytes with the 0
+enum { S2_UNIT_SIZE = 16 }; // bytes, including the final 0.
 
 // A number that the recording program sets for each frame, such as the value of a quantity that the
 // script defines.
 typedef struct S2MomentChannel {
   char name[S2_NAME_SIZE], unit[S2_UNIT_SIZE];
-  double value; // NAN until it is set
+  double value; // NaN until it is set
 } S2MomentChannel;
 
-// All zeros is an empty moment.
+// A structure of zeros is an empty moment.
 typedef struct S2Moment {
   S2WorldDef settings;
   double time;       // s
   uint64_t step;     // steps done
   uint64_t hash;     // s2_world_hash
-  uint64_t revision; // s2_world_revision of bodies, shapes and joints; 0: they belong to no world
-  double kinetic, potential; // J; NAN if not recorded, like the numbers below
-  double momentum[3];        // angular about the origin, x, y
-  double residual;           // scaled; the worst residual of the last step
-  double iterations;         // of the last step
+  uint64_t revision; // s2_world_revision of bodies, shapes and joints; 0: not taken from a world
+  double kinetic, potential; // J; NaN if not recorded, as for the numbers below
+  double momentum[3];        // angular momentum about the origin, and momentum x, y
+  double residual;           // `scaled`; the worst residual of the last step
+  double iterations;         // iterations of the last step
   S2_ARRAY(S2MomentChannel) channels;
   S2_ARRAY(S2MomentBody) bodies; // creation order
   S2_ARRAY(S2MomentShape) shapes;
@@ -84,15 +84,15 @@ typedef struct S2Moment {
 
 // Replaces the contents of `moment` by the present state of `world`; channels are not changed.
 // Allocates memory only while the world grows. Bodies, shapes and joints are not read again if
-// `moment` already has their revision. A caller that changes these arrays, or captures another
-// world, first sets the revision to 0.
+// `moment` already has their revision. Set the revision to 0 before the call if you have changed
+// these arrays or if you capture another world.
 S2Status s2_moment_capture(S2Moment *moment, S2World *world);
-// Captures only the time and the bodies. There are no contacts, and the data of joints are not
-// current.
+// Captures only the time and the bodies. The moment then has no contacts, and the data of joints
+// are not current.
 S2Status s2_moment_capture_bodies(S2Moment *moment, S2World *world);
 void s2_moment_free(S2Moment *moment);
 
-// Geometry of a shape; borrowed from the moment.
+// The geometry of a shape, borrowed from the moment.
 static inline S2Shape s2_moment_shape(const S2Moment *moment, int32_t shape) {
   const S2MomentShape *of = &moment->shapes.at[shape];
   return (S2Shape){

@@ -13,16 +13,16 @@
 #include "record/rows.h"
 #include "record/run.h"
 
-enum { S2_TITLE_SIZE = 120 }; // bytes with the final 0
+enum { S2_TITLE_SIZE = 120 }; // bytes, including the final 0
 
 typedef struct S2DrawOptions {
-  int width;     // pixels of the picture; 0, in recordings: the usual width of the format
-  bool contacts; // contact points with normal and friction impulses
+  int width;     // width of the picture in pixels; 0 in recordings: the usual width of the format
+  bool contacts; // draw contact points with normal and friction impulses
   bool joints;
   bool names;
-  bool legend;     // time, scale and meaning of the arrows, below the picture
-  bool dark;       // light on dark
-  bool fit;        // view: fit to everything that moves (with context); otherwise lo..hi
+  bool legend;     // draw time, scale and meaning of the arrows below the picture
+  bool dark;       // draw light colours on a dark background
+  bool fit;        // fit the view to all moving bodies (with context); otherwise use lo..hi
   S2Vec2 lo, hi;   // m
   S2BodyId follow; // the view keeps its size and moves with this body; index 0: none
   char title[S2_TITLE_SIZE];
@@ -37,11 +37,11 @@ S2Status s2_world_draw(S2World *world, const char *path, const S2DrawOptions *op
 typedef enum S2TrailsOf { S2_TRAILS_NONE, S2_TRAILS_ALL, S2_TRAILS_LISTED } S2TrailsOf;
 
 typedef struct S2RecordOptions {
-  double from, to; // s of world time: frames outside are left out
+  double from, to; // s of world time; frames outside this range are omitted.
 
   // Pictures and videos
   S2DrawOptions draw;
-  S2TrailsOf trails; // paths of bodies' centres
+  S2TrailsOf trails; // draw the paths of bodies' centres
   const S2BodyId *trail_bodies;
   int trail_count;
 
@@ -61,33 +61,32 @@ S2RecordOptions s2_record_options(void);
 //   .csv  one row per body and frame: time, body index, name, angle, x, y, omega, vx, vy
 //   .html a page that plays it, with the .s2d in it; S2_UNAVAILABLE in a build without the page
 //   .s2d  binary, append-only (docs/replay-format.md)
-//   .npz, .h5  arrays over time (record/track.h), written at the end
+//   .npz, .h5 arrays over time (record/track.h), which are written at the end
 //   .svg, .png  the last frame, or a strobe picture
-//   .gif, .mp4  a video, made by ffmpeg when the recorder is closed
+//   .gif, .mp4 a video, which ffmpeg makes when the recorder is closed
 typedef struct S2Recorder S2Recorder;
 
 S2Status s2_recorder_open(const char *path, S2Recorder **recorder);
-// `options` may be NULL. The options need not exist after the call.
+// `options` may be NULL, and need not exist after the call.
 S2Status s2_recorder_open_with(const char *path, const S2RecordOptions *options,
                                S2Recorder **recorder);
-// The description of the run, for formats that store it; before the first frame.
+// Sets the description of the run, for formats that store it. Call this before the first frame.
 void s2_recorder_run(S2Recorder *recorder, const S2Run *run);
 // Adds a number besides the world's state, for formats that store such numbers, and returns its
-// index. Its value is NAN until it is set; after that it persists. A new channel after the first
-// frame makes the file repeat the scene.
+// index. The value is NaN until it is set, and then persists. If a channel is added after the first
+// frame, the file repeats the scene.
 int s2_recorder_channel(S2Recorder *recorder, const char *name, const char *unit);
 void s2_recorder_set(S2Recorder *recorder, int channel, double value);
 S2Status s2_recorder_frame(S2Recorder *recorder, S2World *world);
 // Adds a frame of another recording.
 S2Status s2_recorder_moment(S2Recorder *recorder, const S2Moment *moment);
 // Adds a plot of the script, to be shown beside the frames. The last plot of a name replaces
-// earlier ones. S2_INVALID: the format stores none.
+// earlier ones. Returns S2_INVALID if the format does not store plots.
 bool s2_recorder_holds_plots(const S2Recorder *recorder);
 S2Status s2_recorder_plot(S2Recorder *recorder, const char *name, const char *svg);
-// Adds the decisions of clocks in the run, in order, after the decisions added earlier. Formats
-// that hold a run so that it can be repeated store them (docs/replay-format.md); others ignore
-// them.
+// Appends decisions of clocks in the run, in order. Formats for runs that can be repeated store
+// them (docs/replay-format.md); other formats ignore them.
 S2Status s2_recorder_decisions(S2Recorder *recorder, const uint32_t *decisions, int count);
-S2Status s2_recorder_close(S2Recorder *recorder); // also frees; safe on NULL
+S2Status s2_recorder_close(S2Recorder *recorder); // also frees the recorder; NULL is allowed
 
 #endif

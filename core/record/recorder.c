@@ -17,46 +17,47 @@
 #include <stdio.h>
 #include <string.h>
 
-// A format of recordings. A function is NULL if the format has nothing to do in it.
+// A format of recordings. A function is NULL if the format does not need it.
 typedef struct Sink {
   const char *suffix;
-  // can be read before it is complete: it is written in place, and remains even after a kill
+  // readable while incomplete, so it is written in place and survives a kill
   bool stream;
-  bool foreign; // calls other programs and libraries; such calls must not be left in the middle
+  bool foreign; // uses other programs and libraries, whose calls must not be interrupted
   bool arrays, picture, gif;
-  // whether this build can write such files; called before the file is emptied
+  // checks whether this build can write such files; called before the file is emptied
   S2Status (*available)(void);
   S2Status (*capture)(S2Moment *moment, S2World *world);
-  S2Status (*start)(S2Recorder *recorder); // with the first frame, or at the end if there is none
-  bool (*wants)(const S2Recorder *recorder, double time); // NULL: every step
+  S2Status (*start)(S2Recorder *recorder); // called with the first frame, or at the end if there is
+                                           // none
+  bool (*wants)(const S2Recorder *recorder, double time); // NULL: the recorder needs every step
   S2Status (*frame)(S2Recorder *recorder, const S2Moment *moment);
   S2Status (*plot)(S2Recorder *recorder, const char *name, const char *svg);
   S2Status (*decisions)(S2Recorder *recorder, const uint32_t *decisions, int count);
   S2Status (*finish)(S2Recorder *recorder);
 } Sink;
 
-#define LATE 1e-9 // s: times are sums of steps
+#define LATE 1e-9 // s; tolerance, because times are sums of steps
 
 struct S2Recorder {
   const Sink *sink;
   S2RecordOptions options;
-  S2BodyId *trail_bodies; // owned lists of the options
+  S2BodyId *trail_bodies; // owned copies of the lists in the options
   double *strobe_times;
   bool started;
   S2Run run;
   S2Output output;
   char *path;         // owned
-  S2Moment moment;    // state of the world, and the channels
+  S2Moment moment;    // state of the world, and channels
   S2S2dWriter writer; // .s2d
   S2HtmlWriter html;
   S2Track *track;  // .npz, .h5
   S2Album album;   // .svg, .png
-  S2Status failed; // the first frame that could not be added
+  S2Status failed; // error of the first frame that could not be added
   S2Video video;   // .gif, .mp4
-  S2Scene scene;   // filled at the end: the picture
-  S2DataSet set;   // filled at the end: the arrays
-  bool exhausted;  // memory ran out: only the frames before that are recorded
-  bool whole;      // at the end: whether there is a file, even an incomplete one
+  S2Scene scene;   // the picture, filled at the end
+  S2DataSet set;   // the arrays, filled at the end
+  bool exhausted;  // memory ran out: only the preceding frames are recorded
+  bool whole;      // set at the end: whether there is a file, even an incomplete one
 };
 
 // Limit of an .npz file, without its headers. A recording that grows larger ends there.
@@ -114,7 +115,7 @@ static S2Status html_start(S2Recorder *recorder) {
   if (options->trails != S2_TRAILS_NONE) {
     s2_run_add(&recorder->run, "view_trails", "all");
   }
-  if (options->speed != s2_record_options().speed) { // NOLINT: it was set, or was not
+  if (options->speed != s2_record_options().speed) { // NOLINT: exact, to see if it was set
     s2_number_exact(number, options->speed);
     s2_run_add(&recorder->run, "view_speed", number);
   }
@@ -160,7 +161,7 @@ static S2Status track_gather(void *user) {
   return s2_track_arrays(recorder->track, &recorder->set);
 }
 
-// The frames recorded so far make a file, even if the recording ended before the run did.
+// Write the frames recorded so far, even if the recording ended before the run.
 static S2Status track_finish(S2Recorder *recorder) {
   S2Status gathered = s2_memory_guarded(track_gather, recorder);
   if (gathered.code == S2_MEMORY) {
@@ -195,7 +196,7 @@ static S2Status picture_scene(void *user) {
 static S2Status picture_build(S2Recorder *recorder) {
   S2Status made = s2_memory_building(picture_scene, recorder);
   if (made.code == S2_MEMORY) {
-    recorder->scene = (S2Scene){0}; // its contents are lost
+    recorder->scene = (S2Scene){0}; // the guard has freed the contents
   }
   return made;
 }
@@ -222,9 +223,9 @@ static S2Status video_frame(S2Recorder *recorder, const S2Moment *moment) {
 }
 
 static S2Status video_finish(S2Recorder *recorder) {
-  const S2Output *output = &recorder->output; // holds the place for ffmpeg
+  const S2Output *output = &recorder->output; // reserves the path for ffmpeg
   const char *path = output->part != NULL ? output->part : recorder->path;
-  // An incomplete video is useless: the frames before a failed one do not make a video.
+  // An incomplete video is useless, so a failed frame discards the preceding frames.
   S2Status status = recorder->failed.code != S2_OK
                         ? recorder->failed
                         : s2_video_write(&recorder->video, path, &recorder->options);
@@ -238,7 +239,7 @@ static S2Status video_finish(S2Recorder *recorder) {
                   status.message);
 }
 
-// ---- The table ----------------------------------------------------------------------------------
+// ---- The table of formats -----------------------------------------------------------------------
 
 static const Sink sinks[] = {
     {".csv", .stream = true, .capture = s2_moment_capture_bodies, .start = csv_start,
@@ -301,13 +302,13 @@ static S2Status recorder_make(void *user) {
   const S2RecordOptions *used = making->options;
   S2Recorder *opened = s2_memory_take_zeroed(sizeof *opened);
   opened->sink = making->sink;
-  // Lists in the options belong to the caller, so they are copied.
+  // Copy the lists in the options, because they belong to the caller.
   opened->options = *used;
   opened->options.trail_bodies = opened->trail_bodies =
       copy_of(used->trail_bodies, sizeof(S2BodyId) * (size_t)used->trail_count);
   opened->options.strobe_times = opened->strobe_times =
       copy_of(used->strobe_times, sizeof(double) * (size_t)used->strobe_count);
-  // Videos have their own default widths, which they select later.
+  // Videos have special default widths, which they select later.
   if (opened->sink->picture && used->draw.width == 0) {
     opened->options.draw.width = s2_draw_options().width;
   }
@@ -333,7 +334,7 @@ S2Status s2_recorder_open_with(const char *path, const S2RecordOptions *options,
   S2_TRY(s2_suffix_find(path, suffixes, SINKS, &index));
   const Sink *sink = &sinks[index];
   Making making = {.path = path, .options = used, .sink = sink};
-  // All checks come before the file is opened.
+  // Perform all checks before the file is opened.
   S2_TRY(recorder_check_options(used));
   if (sink->arrays) {
     S2_TRY(s2_data_check_path(path));
@@ -396,7 +397,7 @@ static S2Status recorder_start(S2Recorder *recorder) {
 static S2Status write_moment(S2Recorder *recorder, const S2Moment *moment) {
   S2_TRY(recorder_start(recorder));
   S2_TRY(recorder->sink->frame(recorder, moment));
-  // Complete frames are flushed one by one, so they survive any end of this process.
+  // Flush complete frames one by one, so that they survive any end of this process.
   return recorder->sink->stream ? s2_output_flush(&recorder->output) : s2_ok();
 }
 
@@ -412,7 +413,7 @@ static S2Status no_memory(const S2Recorder *recorder) {
                   s2_path_tail(recorder->path));
 }
 
-// A frame depends on the one before it, so after an incomplete frame no other is written.
+// A frame depends on the preceding frame, so no frame is written after an incomplete one.
 static S2Status within_memory(S2Recorder *recorder, S2MemoryRun *run, void *user) {
   if (recorder->exhausted) {
     return no_memory(recorder);
@@ -427,8 +428,8 @@ static S2Status within_memory(S2Recorder *recorder, S2MemoryRun *run, void *user
 
 typedef struct Adding {
   S2Recorder *recorder;
-  S2World *world;         // its present state ...
-  const S2Moment *moment; // ... or this
+  S2World *world;         // the source is this world's present state
+  const S2Moment *moment; // or the source is this moment
 } Adding;
 
 static S2Status recorder_add(void *user) {
@@ -497,7 +498,7 @@ S2Status s2_recorder_close(S2Recorder *recorder) {
   if (finished.code == S2_OK) {
     finished = recorder->exhausted ? no_memory(recorder) : recorder->failed;
   }
-  // Failures of buffered writes are reported here.
+  // This call reports failures of buffered writes.
   S2Status closed = s2_output_close(&recorder->output);
   s2_html_free(&recorder->html);
   s2_s2d_free(&recorder->writer);

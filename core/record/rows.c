@@ -7,13 +7,13 @@
 
 typedef enum Format { CSV, NPZ, HDF5, FORMATS } Format;
 
-static const size_t MOST_BYTES = (size_t)UINT32_MAX - (1u << 24); // with room for headers
+static const size_t MOST_BYTES = (size_t)UINT32_MAX - (1u << 24); // bytes, with space for headers
 
 struct S2Rows {
   Format format;
   S2Output output;
   int width;
-  char *titles;   // name, unit, name, unit, ..., each with its 0
+  char *titles;   // name, unit, name, unit, ..., each with a final 0
   double *values; // row by row
   size_t rows, capacity;
   S2Run run;
@@ -39,8 +39,8 @@ typedef struct Making {
   S2Rows *rows;
 } Making;
 
-// Checks now that the format can hold the titles: an error at the end of a run would lose the
-// numbers.
+// Check in advance that the format can store the titles, because an error at the end of a run would
+// lose the numbers.
 static S2Status check_titles(void *user) {
   const Making *making = user;
   S2DataSet set = {0};
@@ -48,7 +48,7 @@ static S2Status check_titles(void *user) {
     s2_data_add(&set, making->titles[i].name, making->titles[i].unit, S2_DATA_NUMBER, 1,
                 &(size_t){0});
   }
-  s2_run_add(&set.run, "sim2d", ""); // there may be entries of the run
+  s2_run_add(&set.run, "sim2d", ""); // the set may contain entries of the run
   S2Status status = s2_data_check(&set, making->path);
   s2_data_free(&set);
   return status;
@@ -60,7 +60,7 @@ static S2Status rows_make(void *user) {
   opened->format = making->format;
   opened->output = making->output;
   opened->width = making->count;
-  // Titles one after another, each with its 0.
+  // Stores the titles one after another, each with a final 0.
   size_t bytes = 0;
   for (int i = 0; i < making->count; i++) {
     bytes += strlen(making->titles[i].name) + strlen(making->titles[i].unit) + 2;
@@ -84,7 +84,7 @@ S2Status s2_rows_open(const char *path, int count, const S2RowTitle *titles, S2R
   int format = 0;
   S2_TRY(s2_suffix_find(path, suffixes, FORMATS, &format));
   Making making = {.path = path, .count = count, .titles = titles, .format = (Format)format};
-  // All checks come before the file is opened.
+  // Perform all checks before the file is opened.
   S2_TRY(s2_memory_building(check_titles, &making));
   S2_TRY(format == CSV ? s2_output_open(&making.output, path)
                        : s2_output_open_whole(&making.output, path));
@@ -133,7 +133,7 @@ S2Status s2_rows_add(S2Rows *rows, const double *values) {
   if (is_full(rows)) {
     return too_long(rows);
   }
-  // Rows are kept until the end; their memory is doubled when it is full.
+  // Store rows until the end. Double their memory when it is full.
   if (rows->rows == rows->capacity) {
     size_t capacity = rows->capacity == 0 ? 256 : 2 * rows->capacity;
     size_t bytes = capacity * width * sizeof *rows->values;

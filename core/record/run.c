@@ -12,7 +12,7 @@ static char *run_copy(const char *text, size_t size) {
 void s2_run_add_bytes(S2Run *run, const char *key, size_t key_size, const char *value,
                       size_t value_size) {
   int at = s2_array_push(run->entries);
-  run->entries.at[at] = (S2RunEntry){0}; // valid if memory runs out below
+  run->entries.at[at] = (S2RunEntry){0}; // remains valid if memory runs out below
   run->entries.at[at].key = run_copy(key, key_size);
   run->entries.at[at].value = run_copy(value, value_size);
 }

@@ -1,4 +1,4 @@
-// The description of the run that a recording comes from: the data needed to repeat that run. It
+// The description of the run that produced a recording: the data needed to repeat that run. It
 // contains no time of writing, so that the same run gives the same bytes.
 #ifndef S2_RUN_H
 #define S2_RUN_H
@@ -21,7 +21,7 @@ typedef struct S2RunEntry {
   char *key, *value; // owned
 } S2RunEntry;
 
-// All zeros: nothing is known.
+// A structure of zeros has no entries.
 typedef struct S2Run {
   S2_ARRAY(S2RunEntry) entries;
 } S2Run;
@@ -29,12 +29,12 @@ typedef struct S2Run {
 void s2_run_add(S2Run *run, const char *key, const char *value); // copies
 void s2_run_add_bytes(S2Run *run, const char *key, size_t key_size, const char *value,
                       size_t value_size);
-void s2_run_copy(S2Run *to, const S2Run *from); // appends
-// Returns the value of the next entry of the key from entry *at on, and moves *at past it. NULL:
-// none.
+void s2_run_copy(S2Run *to, const S2Run *from); // appends an entry.
+// Returns the value of the next entry with the key, from entry *at on, and moves *at past it.
+// Returns NULL if there is none.
 const char *s2_run_next(const S2Run *run, const char *key, int *at);
-// The nth value of the key, from 0; NULL: none. The search begins at the first entry, so it suits
-// few entries.
+// Returns the nth value of the key (from 0), or NULL. The search begins at the first entry, so use
+// it only for few entries.
 const char *s2_run_get(const S2Run *run, const char *key, int n);
 void s2_run_free(S2Run *run);
 

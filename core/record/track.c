@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// Numbers or integers, 8 bytes each, or flags. S2_ARRAY is not used, because an int is too small
-// for its count.
+// A column of doubles or integers (8 bytes each), or of flags. It does not use S2_ARRAY, because an
+// int is too small for its count.
 typedef struct Column {
   union {
     double *numbers;
@@ -30,14 +30,15 @@ typedef struct Channel {
 } Channel;
 
 struct S2Track {
-  S2Status status;     // of the last growth; after a failure no more frames are added
-  size_t frames, rows; // complete frames; rows of the arrays of contacts
+  S2Status status;     // status of the last growth; after a failure no more frames are added
+  size_t frames, rows; // number of complete frames; rows of the arrays of contacts
   Column time, energy, momentum, residual, contacts;
-  Column q, v; // frame by frame, `stride` bodies each, of which the first bodies.count are in use
+  Column q, v; // frame by frame, with `stride` bodies each, of which the first bodies.count are in
+               // use
   size_t stride;
-  S2_ARRAY(Body) bodies; // in the order they were first seen
-  uint32_t newest;       // their largest serial
-  S2_ARRAY(int) places;  // of the moment's bodies
+  S2_ARRAY(Body) bodies; // in the order in which they first appeared
+  uint32_t newest;       // largest serial of these bodies
+  S2_ARRAY(int) places;  // track indices of the moment's bodies
   Column contact_frame, contact_bodies, contact_point, contact_normal, contact_gap, contact_impulse;
   Column contact_sliding;
   S2_ARRAY(Channel) channels;
@@ -47,7 +48,7 @@ S2Track *s2_track_new(void) {
   return s2_memory_take_zeroed(sizeof(S2Track));
 }
 
-// Makes room for `count` more values. False: there is no room, and track->status is set.
+// Makes space for `count` more values. Returns false and sets track->status if there is no space.
 static bool reserve_bytes(S2Track *track, Column *column, size_t count, size_t size) {
   if (track->status.code == S2_OK && (column->count + count) * size > column->bytes.size) {
     track->status = s2_spill_grow(&column->bytes, (column->count + count) * size);
@@ -73,7 +74,7 @@ static void append_integer(S2Track *track, Column *column, int64_t value) {
   }
 }
 
-// Fills up with nan.
+// Fills the column up with NaN.
 static void track_pad(S2Track *track, Column *column, size_t count) {
   const double none = (double)NAN;
   while (column->count < count && track->status.code == S2_OK) {
@@ -83,8 +84,8 @@ static void track_pad(S2Track *track, Column *column, size_t count) {
 
 // ---- Bodies -----------------------------------------------------------------------------------
 
-// Changes the capacity of each frame from `from` to `to` bodies, in place. The column has enough
-// memory.
+// Changes the capacity of each frame from `from` to `to` bodies, in place. The column must have
+// enough memory.
 static void track_restride(Column *column, size_t frames, size_t from, size_t to, size_t used) {
   size_t row = 3 * sizeof(double);
   for (size_t i = 0; i < frames && to < from; i++) {
@@ -100,8 +101,8 @@ static void track_restride(Column *column, size_t frames, size_t from, size_t to
   column->count = 3 * frames * to;
 }
 
-// The index of a body in the track. `after` is the index of the previous body in the world: usually
-// this body is the next one.
+// The index of a body in the track. `after` is the index of the previous body in the world. Usually
+// this body is the next one in the track.
 static int track_place_of(S2Track *track, const S2MomentBody *body, int after) {
   int count = track->bodies.count;
   bool is_new = body->id.serial > track->newest; // serials grow
@@ -119,33 +120,33 @@ static int track_place_of(S2Track *track, const S2MomentBody *body, int after) {
 }
 
 static void add_poses(S2Track *track, const S2Moment *moment) {
-  // Finds or adds a column for each body that has ever existed. The memory is reserved first.
+  // Finds or adds a column for each body that has ever existed. The memory must be reserved first.
   s2_array_reserve(track->places, moment->bodies.count);
-  // nothing below fails
+  // no step below can fail
   s2_array_reserve(track->bodies, track->bodies.count + moment->bodies.count);
   int *places = track->places.at;
   int before = track->bodies.count, after = -1;
   for (int i = 0; i < moment->bodies.count; i++) {
     after = places[i] = track_place_of(track, &moment->bodies.at[i], after);
   }
-  // Rows have room for more bodies than there are. If a row is too narrow, its width is doubled.
+  // Rows have space for more bodies than exist. If a row is too narrow, its width is doubled.
   size_t stride = track->stride < 1 ? 1 : track->stride;
   while (stride < (size_t)track->bodies.count) {
     stride *= 2;
   }
-  // Memory for the present frames with that stride, and for one more.
+  // Reserve memory for the present frames with that stride, and for one more.
   size_t more = 3 * stride * (track->frames + 1) - track->q.count;
   if (!track_reserve(track, &track->q, more) || !track_reserve(track, &track->v, more)) {
     track->bodies.count = before;
     return;
   }
-  // Earlier rows get the new width, from the last to the first.
+  // Convert earlier rows to the new width, from the last to the first.
   if (stride != track->stride) {
     track_restride(&track->q, track->frames, track->stride, stride, (size_t)before);
     track_restride(&track->v, track->frames, track->stride, stride, (size_t)before);
     track->stride = stride;
   }
-  // A new row: nan for bodies that do not exist.
+  // Append a new row, with NaN for bodies that do not exist.
   double *q = track->q.numbers + track->q.count, *v = track->v.numbers + track->v.count;
   for (size_t k = 0; k < 3 * stride; k++) {
     q[k] = v[k] = (double)NAN;
@@ -171,7 +172,7 @@ static bool reserve_contacts(S2Track *track, size_t count) {
 }
 
 static void add_contacts(S2Track *track, const S2Moment *moment) {
-  // One row for each contact, in parallel arrays.
+  // Append one row for each contact, in parallel arrays.
   append_integer(track, &track->contacts, moment->contacts.count);
   size_t count = (size_t)moment->contacts.count;
   if (count == 0 || !reserve_contacts(track, count)) {
@@ -207,7 +208,7 @@ static void add_contacts(S2Track *track, const S2Moment *moment) {
   track->contact_sliding.count += count;
 }
 
-// Channels are added but never removed. A channel that is not in this frame gets nan.
+// Channels are added but never removed. A channel that is not in this frame gets NaN.
 static void add_channels(S2Track *track, const S2Moment *moment) {
   for (int i = 0; i < moment->channels.count; i++) {
     int known = 0;
@@ -290,14 +291,14 @@ static void add_contact_arrays(S2DataSet *set, const S2Track *track) {
 }
 
 // Selects a name that is free and valid in the formats. Names that the script chose are not checked
-// anywhere else, and an invalid name must not lose numbers at the end of a run.
+// earlier, and an invalid name must not lose numbers at the end of a run.
 static void pick_name(const S2DataSet *set, const char *wanted, char name[CHANNEL_SIZE]) {
   static const char *const kept[] = {"", ".", "units", "run"};
   snprintf(name, CHANNEL_SIZE, "%s", wanted);
-  // Names that are reserved for readers, or used already, get the prefix "channel_".
+  // Names that are reserved or already in use get the prefix "channel_".
   for (int i = 0;; i++) {
     for (char *at = strchr(name, '/'); at != NULL; at = strchr(at, '/')) {
-      *at = '_'; // in .h5 a slash would separate groups
+      *at = '_'; // a slash would separate groups in .h5
     }
     bool free = s2_data_find(set, name) == NULL;
     for (size_t k = 0; k < sizeof kept / sizeof kept[0]; k++) {
@@ -325,7 +326,7 @@ static void add_channel_arrays(S2DataSet *set, const S2Track *track) {
                        &track->frames);
       continue;
     }
-    // The channel was not in the last frames, which get nan.
+    // The channel is missing in the last frames, which get NaN.
     double *values =
         s2_data_add(set, name, channel->unit, S2_DATA_NUMBER, 1, &track->frames)->values;
     for (size_t k = 0; k < track->frames; k++) {
@@ -339,7 +340,7 @@ static void track_clear(S2Track *track) {
     s2_spill_free(&track->channels.at[i].values.bytes);
   }
   s2_array_free(track->channels);
-  // All columns, in memory or in files.
+  // Frees all columns, in memory or in files.
   Column *const columns[] = {&track->time,
                              &track->energy,
                              &track->momentum,
@@ -363,7 +364,7 @@ static void track_clear(S2Track *track) {
 }
 
 S2Status s2_track_arrays(S2Track *track, S2DataSet *set) {
-  // Frames, then bodies, contacts and channels, in the order of docs/reference/data-files.md.
+  // Add frames, then bodies, contacts and channels, in the order of docs/reference/data-files.md.
   const size_t frames[2] = {track->frames, 3}, bodies = (size_t)track->bodies.count;
   track_add_column(set, "time", "s", S2_DATA_NUMBER, &track->time, 1, frames);
   add_pose_array(set, "q", &track->q, track);

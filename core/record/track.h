@@ -8,11 +8,12 @@
 typedef struct S2Track S2Track;
 
 S2Track *s2_track_new(void);
-// Adds a frame. Uses 48 bytes per body, 81 per contact and 72 per frame, and up to twice that while
-// growing. Small tracks are in memory, large ones in temporary files (record/data/spill.h). S2_IO:
-// there is no space for these files; earlier frames are kept, and no more are added.
+// Adds a frame. A frame uses 72 bytes, plus 48 bytes per body and 81 bytes per contact, and up to
+// twice that while memory grows. Small tracks are in memory, large tracks in temporary files
+// (record/data/spill.h). Returns S2_IO if there is no space for these files. Earlier frames are
+// preserved, and no more frames are added.
 S2Status s2_track_frame(S2Track *track, const S2Moment *moment);
-uint64_t s2_track_bytes(const S2Track *track); // of the arrays
+uint64_t s2_track_bytes(const S2Track *track); // total size of the arrays.
 
 // The arrays over T frames:
 //   time (T), residual (T), contacts (T: their number)
@@ -20,9 +21,9 @@ uint64_t s2_track_bytes(const S2Track *track); // of the arrays
 //   energy (T x 3: kinetic, potential, total), momentum (T x 3: angular, x, y)
 //   serial and name of each body, one row per contact in contact_*, and one array per channel
 //
-// The set borrows the values of the track, which takes no more frames. Returns the error that ended
-// the track.
+// The set borrows the values of the track, which then accepts no more frames. Returns the error
+// that ended the track.
 S2Status s2_track_arrays(S2Track *track, S2DataSet *set);
-void s2_track_free(S2Track *track); // safe on NULL
+void s2_track_free(S2Track *track); // NULL is allowed
 
 #endif

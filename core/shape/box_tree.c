@@ -1,10 +1,10 @@
-// Boxes of the parts of an outline.
+// Bounding boxes of the parts of an outline.
 #include "shape/mesh.h"
 
 #include <math.h>
 
-// A point counts as close to the line if its side is below this fraction of the product of lengths.
-// The fraction is some hundred times the rounding in s2_side, so boxes that are excluded here are
+// A point counts as close to a line if the cross product is below this fraction of the product of
+// lengths. The fraction is some hundred times the rounding error in s2_side, so boxes beyond it are
 // never close.
 static const double CLOSE = 1e-13;
 
@@ -27,7 +27,7 @@ static S2Box box_tree_join(S2Box a, S2Box b) {
                  {box_tree_most(a.hi.x, b.hi.x), box_tree_most(a.hi.y, b.hi.y)}};
 }
 
-// Whether cross(along, v - p) is below 0 for all v of the box.
+// Whether cross(along, v - p) is below 0 for all points v of the box.
 static bool box_tree_below(S2Box box, S2Vec2 p, S2Vec2 along) {
   if (box_tree_is_empty(box)) {
     return true;

@@ -1,7 +1,7 @@
 // Splits a simple polygon into convex pieces. Ears are clipped (Meisters 1975), and the triangles
 // are stored as half-edges. Their diagonals are flipped until no triangle is thinner than necessary
-// (delaunay.c). Then each diagonal is removed if its two ends stay convex without it (Hertel and
-// Mehlhorn 1983: this gives at most four times the least number of pieces).
+// (delaunay.c). Then each diagonal is removed if the corners at its two ends are convex without it.
+// This gives at most four times the minimum number of pieces (Hertel and Mehlhorn 1983).
 
 #include "shape/mesh.h"
 #include "shape/outline.h"
@@ -9,11 +9,11 @@
 
 #include <string.h>
 
-// A merged corner can turn the wrong way only because of rounding; straightening removes it
-// afterwards.
+// A merged corner can turn in the wrong direction only because of rounding. Straightening removes
+// it afterwards.
 static const double ROUNDING_SINE = 1e-14;
 
-// m: least distance between vertices: the least size with a margin for rounding.
+// m: minimum distance between vertices, which is the minimum size plus a margin for rounding.
 static const double NEIGHBOURS = S2_SHAPE_MIN_SIZE * (1 + 1e-9);
 
 static double decompose_area(const S2Vec2 *points, int count) {
@@ -45,7 +45,7 @@ static void decompose_merge(S2Mesh *mesh, int outline_count) {
     int twin = d + 1;
     int d_before = e[d].previous, d_after = e[d].next;
     int twin_before = e[twin].previous, twin_after = e[twin].next;
-    // Without the diagonal both of its ends are still convex corners, so the two pieces become one.
+    // If both ends of the diagonal are convex corners without it, the two pieces become one.
     if (stays_convex(mesh, d_before, twin_after) && stays_convex(mesh, twin_before, d_after)) {
       decompose_link(e, d_before, twin_after);
       decompose_link(e, twin_before, d_after);
@@ -56,8 +56,8 @@ static void decompose_merge(S2Mesh *mesh, int outline_count) {
 
 // ---- Pieces -----------------------------------------------------------------------------------
 
-// Removes vertices until no two neighbours are nearer than the least size of a shape. The removed
-// area is no thicker than that size.
+// Removes vertices until no two neighbours are closer than the minimum size of a shape. The removed
+// area is not thicker than that size.
 static int decompose_thin_out(S2Vec2 *vertices, int count) {
   int kept = 0;
   for (int i = 0; i < count; i++) {
@@ -86,7 +86,7 @@ static void decompose_collect(const S2Mesh *mesh, S2Arena *arena, S2Pieces *piec
       at = next;
     }
     size = s2_outline_straighten(store, decompose_thin_out(store, size));
-    // A piece that is not a valid shape is thinner than the least size, and is left out.
+    // Omit pieces that are not valid shapes, because they are thinner than the minimum size.
     S2Shape shape = {.vertices = store, .count = size};
     if (size >= 3 && s2_shape_check(&shape).code == S2_OK) {
       pieces->sizes[pieces->count] = size;
@@ -97,8 +97,8 @@ static void decompose_collect(const S2Mesh *mesh, S2Arena *arena, S2Pieces *piec
   }
 }
 
-// Removes tiny edges and vertices in line from the outline, as long as it stays simple without
-// them.
+// Removes tiny edges and collinear vertices from the outline, as long as the outline remains
+// simple.
 static int decompose_clean(S2Vec2 *outline, int count, S2Arena *arena) {
   S2Vec2 *clean = S2_TAKE(arena, S2Vec2, count);
   memcpy(clean, outline, sizeof *clean * (size_t)count);
@@ -114,7 +114,7 @@ S2Status s2_decompose(const S2Vec2 *points, int count, S2Arena *arena, S2Pieces 
   *pieces = (S2Pieces){0};
   S2_TRY(s2_outline_check(points, count, arena));
   S2Vec2 *outline = S2_TAKE(arena, S2Vec2, count);
-  // Counter-clockwise, without vertices in line.
+  // Make the outline counter-clockwise, without collinear vertices.
   bool clockwise = decompose_area(points, count) < 0;
   for (int i = 0; i < count; i++) {
     outline[i] = points[clockwise ? count - 1 - i : i];

@@ -7,8 +7,8 @@
 // than rounding. The limit applies to the sine of the sum.
 static const double TURN_SINE = 1e-12;
 
-// The most flips per diagonal. Lawson's bound is the number of diagonals, but outlines need few.
-// Without the last flips the result is still a triangulation.
+// The maximum number of flips per diagonal. Lawson's bound is the number of diagonals, but outlines
+// need few flips. Without the last flips, the result is still a triangulation.
 enum { TURNS_MOST = 200 };
 
 // The two triangles a, b, c and b, a, e at a diagonal a -> b.
@@ -52,7 +52,7 @@ static void turn_diagonal(S2Mesh *mesh, int d) {
   S2HalfEdge *e = mesh->edges;
   Quad quad = quad_of(mesh, d);
   int twin = e[d].twin;
-  // From c to the vertex e, and back.
+  // The new diagonal: one half-edge from c to the vertex e, and one back.
   e[d].origin = e[quad.before].origin;
   e[twin].origin = e[quad.twin_before].origin;
   delaunay_loop(e, quad.twin_before, quad.after, d);
@@ -78,7 +78,7 @@ void s2_delaunay(S2Mesh *mesh, int count, S2Arena *arena) {
     left -= 1;
     Quad quad = quad_of(mesh, d);
     turn_diagonal(mesh, d);
-    // The four sides now have other triangles beside them.
+    // The triangles at the four sides have changed, so these sides must be checked.
     const int sides[] = {quad.after, quad.before, quad.twin_after, quad.twin_before};
     for (int i = 0; i < 4; i++) {
       int side = (sides[i] - count) / 2;

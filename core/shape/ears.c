@@ -1,5 +1,6 @@
-// Ear clipping (Meisters 1975): the ear with the shortest diagonal is cut off first. A corner is
-// tested when its turn comes. A corner that contains a vertex waits until that vertex is cut off.
+// Ear clipping (Meisters 1975). The ear with the shortest diagonal is cut off first. A corner is
+// tested only when it is the next candidate. If the triangle of a corner contains another vertex,
+// the corner waits until that vertex is cut off.
 #include "shape/mesh.h"
 
 #include <math.h>
@@ -10,9 +11,9 @@ typedef struct Ears {
   S2Mesh *mesh;
   int count;
   int *half;        // for a remaining vertex: the half-edge of the remaining outline that leaves it
-  S2BoxTree left;   // of the remaining vertices
-  double *diagonal; // a tree like `left`: the least squared length of possible cuts; INFINITY: none
-  int *waits_for;   // the vertex in the way; -1: there is none
+  S2BoxTree left;   // tree over the remaining vertices
+  double *diagonal; // a tree like `left`: minimum squared length of possible cuts; INFINITY: none
+  int *waits_for;   // the vertex that obstructs the ear; -1: none
   int *first_waiting, *next_waiting, *previous_waiting; // lists of the waiting vertices
 } Ears;
 
@@ -28,7 +29,7 @@ static void set_diagonal(Ears *ears, int vertex, double value) {
   }
 }
 
-// The first of the shortest candidates among vertices from `from` on; the tree has one.
+// The first of the shortest candidates among the vertices from `from` on. At least one must exist.
 static int first_of(const Ears *ears, double value, int from, int k, int lo, int width) {
   if (lo + width <= from || !(ears->diagonal[k] <= value)) {
     return NOBODY;
@@ -36,12 +37,12 @@ static int first_of(const Ears *ears, double value, int from, int k, int lo, int
   if (width == 1) {
     return lo;
   }
-  // Search the left half first: among equal candidates the first counts.
+  // Search the left half first, so that the first of equal candidates is found.
   int half = width / 2, found = first_of(ears, value, from, 2 * k, lo, half);
   return found != NOBODY ? found : first_of(ears, value, from, 2 * k + 1, lo + half, half);
 }
 
-// The shortest candidate; among equals the first around the outline from `start`.
+// The shortest candidate or, of equal candidates, the first around the outline from `start`.
 static int ears_shortest(const Ears *ears, int start) {
   double value = ears->diagonal[1];
   if (!(value < INFINITY)) {
@@ -69,7 +70,7 @@ static void wait_no_more(Ears *ears, int vertex) {
   if (other == NOBODY) {
     return;
   }
-  // Removes the vertex from the list of vertices that wait for the same one.
+  // Removes the vertex from the list of vertices that wait for the same obstructing vertex.
   int next = ears->next_waiting[vertex], previous = ears->previous_waiting[vertex];
   *(previous == NOBODY ? &ears->first_waiting[other] : &ears->next_waiting[previous]) = next;
   if (next != NOBODY) {
@@ -100,9 +101,10 @@ static bool in_triangle(const Corner *corner, S2Vec2 v) {
          s2_side(corner->r, corner->p, v) >= 0;
 }
 
-// A vertex in the triangle of a corner, other than the corner's own. -1: there is none.
+// Finds a vertex in the triangle of a corner, other than the corner's own vertices. Returns -1 if
+// there is none.
 static int find_within(const Ears *ears, const Corner *corner, int k, int lo, int width) {
-  // If all of a box is beyond one side of the triangle, none of its vertices is inside.
+  // If a box is completely beyond one side of the triangle, none of its vertices is inside.
   S2Box box = ears->left.box[k];
   if (s2_box_right_of(box, corner->p, corner->q) || s2_box_right_of(box, corner->q, corner->r) ||
       s2_box_right_of(box, corner->r, corner->p)) {
@@ -116,12 +118,12 @@ static int find_within(const Ears *ears, const Corner *corner, int k, int lo, in
   return found != NOBODY ? found : find_within(ears, corner, 2 * k + 1, lo + half, half);
 }
 
-// Whether the corner at a vertex can be cut off without touching the rest. If not, it is no longer
-// a candidate.
+// Whether the corner at a vertex can be cut off without touching the rest of the outline. If not,
+// it is no longer a candidate.
 static bool is_ear(Ears *ears, int vertex) {
   const S2HalfEdge *e = ears->mesh->edges;
   int at = ears->half[vertex], before = e[at].previous, after = e[at].next;
-  // It must turn to the left and contain no other vertex.
+  // The corner must turn to the left, and its triangle must contain no other vertex.
   Corner corner = {ears_point_of(ears, before),
                    ears_point_of(ears, at),
                    ears_point_of(ears, after),
@@ -133,8 +135,8 @@ static bool is_ear(Ears *ears, int vertex) {
   if (turns && other == NOBODY) {
     return true;
   }
-  // The corner is not an ear now. If a vertex is in the way, the corner may be an ear after that
-  // vertex is cut off.
+  // The corner is not an ear at present. If another vertex obstructs it, the corner may become an
+  // ear after that vertex is cut off.
   set_diagonal(ears, vertex, INFINITY);
   if (other != NOBODY) {
     wait_for(ears, vertex, other);
@@ -142,8 +144,8 @@ static bool is_ear(Ears *ears, int vertex) {
   return false;
 }
 
-// A simple outline always has an ear. If the outline was not simple, and no ear is left, this is
-// the corner that turns most to the left.
+// A simple outline always has an ear. If the outline was not simple and has no ear, take the corner
+// that turns most to the left.
 static int ears_sharpest(const Ears *ears, int start) {
   const S2HalfEdge *e = ears->mesh->edges;
   int found = ears->half[start], at = found;
@@ -193,7 +195,8 @@ static Ears ears_begin(S2Mesh *mesh, int count, S2Arena *arena) {
   for (int k = 0; k < 2 * ears.left.leaves; k++) {
     ears.diagonal[k] = INFINITY;
   }
-  // The outline as a ring of half-edges, and its vertices in the tree of remaining ones.
+  // Start with the outline as a ring of half-edges, and with all vertices in the tree of remaining
+  // vertices.
   for (int i = 0; i < count; i++) {
     mesh->edges[i] = (S2HalfEdge){i, (i + 1) % count, (i + count - 1) % count, -1};
     ears.half[i] = i;
@@ -207,14 +210,14 @@ static Ears ears_begin(S2Mesh *mesh, int count, S2Arena *arena) {
   return ears;
 }
 
-// Cuts the corner at a vertex off; returns the vertex before it.
+// Cuts off the corner at a vertex. Returns the previous vertex.
 static int ears_cut(Ears *ears, int vertex) {
   S2Mesh *mesh = ears->mesh;
   S2HalfEdge *e = mesh->edges;
   int at = ears->half[vertex], before = e[at].previous, after = e[at].next;
-  int inner = mesh->count; // it closes the ear
-  int outer = inner + 1;   // it replaces the ear in the remaining outline
-  // The diagonal's two half-edges: one closes the ear, one replaces it in the ring.
+  int inner = mesh->count; // the half-edge that closes the ear
+  int outer = inner + 1;   // the half-edge that replaces the ear in the remaining outline.
+  // The diagonal has two half-edges: one closes the ear, the other replaces the ear in the ring.
   e[inner] = (S2HalfEdge){e[after].origin, before, at, outer};
   e[outer] = (S2HalfEdge){e[before].origin, after, e[before].previous, inner};
   e[e[before].previous].next = outer;
@@ -222,7 +225,7 @@ static int ears_cut(Ears *ears, int vertex) {
   e[at].next = inner;
   e[before].previous = inner;
   mesh->count += 2;
-  // The vertex is removed. Corners that waited for it may be ears now, and so may both neighbours.
+  // The vertex is removed. Corners that waited for it, and both neighbours, may have become ears.
   int start = e[outer].origin;
   ears->half[start] = outer;
   set_diagonal(ears, vertex, INFINITY);

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-// A hull thinner than this fraction of its length is a line.
+// A hull that is thinner than this fraction of its length counts as a line.
 static const double THIN = 1e-9;
 
 static bool hull_precedes(S2Vec2 p, S2Vec2 q) {
@@ -17,7 +17,8 @@ static void hull_swap(S2Vec2 *p, S2Vec2 *q) {
   *q = kept;
 }
 
-// Heap sort: in place, no recursion, and no heap memory (the C library's qsort may take some).
+// Heap sort works in place, without recursion and without heap memory, which the C library's qsort
+// may use.
 static void hull_sift(S2Vec2 *points, int root, int count, bool ascending) {
   while (2 * root + 1 < count) {
     int child = 2 * root + 1;
@@ -46,8 +47,8 @@ static double hull_turn(S2Vec2 p, S2Vec2 q, S2Vec2 r) {
   return s2_cross(s2_sub(q, p), s2_sub(r, p));
 }
 
-// Scans points[from..count), already sorted, onto the hull in points[0..size). Points inside the
-// hull are swapped behind it. Never drops below `base` hull points. Returns the new size.
+// Adds points[from..count), already sorted, to the hull in points[0..size). Points inside the hull
+// are swapped to positions after it. Never drops below `base` hull points. Returns the new size.
 static int hull_scan(S2Vec2 *points, int size, int base, int from, int count) {
   for (int i = from; i < count; i++) {
     while (size > base && hull_turn(points[size - 2], points[size - 1], points[i]) <= 0) {
@@ -65,7 +66,7 @@ int s2_hull(const S2Vec2 *points, int count, S2Vec2 *hull) {
   for (int i = 0; i < count; i++) {
     hull[i] = points[i];
   }
-  // Sorted, each point once.
+  // Sort the points, and remove duplicates.
   hull_sort(hull, count, true);
   for (int i = 0; i < count; i++) {
     if (distinct == 0 || hull_precedes(hull[distinct - 1], hull[i])) {
@@ -75,14 +76,14 @@ int s2_hull(const S2Vec2 *points, int count, S2Vec2 *hull) {
   if (distinct < 3) {
     return distinct;
   }
-  // The lower chain from left to right, then the upper one back over the remaining points.
+  // Build the lower chain from left to right, then the upper chain back over the remaining points.
   int lower = hull_scan(hull, 1, 1, 1, distinct);
   hull_sort(hull + lower, distinct - lower, false);
   int size = hull_scan(hull, lower, lower, lower, distinct);
   while (size > lower && hull_turn(hull[size - 2], hull[size - 1], hull[0]) <= 0) {
     size -= 1;
   }
-  // A hull as thin as rounding counts as the segment between its ends.
+  // A hull whose thickness is only rounding error counts as the segment between its ends.
   S2Vec2 left = hull[0];
   S2Vec2 right = hull[lower - 1];
   size = s2_outline_straighten(hull, size);

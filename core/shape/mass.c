@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-static const double PI = 3.14159265358979323846; // M_PI is not C17
+static const double PI = 3.14159265358979323846; // because M_PI is not part of C17.
 
 // Moments of a region about a fixed point.
 typedef struct Moments {
@@ -11,7 +11,7 @@ typedef struct Moments {
   double second; // polar, m^4
 } Moments;
 
-// Adds the triangle of the reference point and an edge p -> q.
+// Adds the triangle between the reference point and an edge p -> q.
 static void add_triangle(Moments *sum, S2Vec2 p, S2Vec2 q) {
   double twice = s2_cross(p, q);
   sum->area += twice / 2;
@@ -50,7 +50,7 @@ static S2Vec2 edge_normal(S2Vec2 p, S2Vec2 q) {
 
 S2MassProperties s2_shape_mass(const S2Shape *shape) {
   int n = shape->count;
-  S2Vec2 reference = {0, 0}; // near the centroid, so that the final shift loses no digits
+  S2Vec2 reference = {0, 0}; // a point near the centroid, so that the final shift loses no digits
   for (int i = 0; i < n; i++) {
     reference = s2_add_scaled(reference, 1.0 / n, shape->vertices[i]);
   }
@@ -59,7 +59,7 @@ S2MassProperties s2_shape_mass(const S2Shape *shape) {
     S2Vec2 any = {1, 0};
     add_sector(&sum, s2_sub(shape->vertices[0], reference), any, any, 2 * PI, shape->radius);
   }
-  // The core as triangles, a strip along each edge, a sector at each vertex.
+  // Add the core as triangles, a strip along each edge, and a sector at each vertex.
   for (int i = 0; n > 1 && i < n; i++) {
     S2Vec2 p = s2_sub(shape->vertices[i], reference);
     S2Vec2 q = s2_sub(shape->vertices[(i + 1) % n], reference);
@@ -67,18 +67,18 @@ S2MassProperties s2_shape_mass(const S2Shape *shape) {
     S2Vec2 normal = edge_normal(p, q);
     S2Vec2 next = edge_normal(q, r);
     double sine = s2_cross(normal, next);
-    // without -0, which fmax may return
+    // avoids -0, which fmax may return
     double turn = atan2(sine > 0 ? sine : 0, s2_dot(normal, next));
     add_triangle(&sum, p, q);
     add_strip(&sum, p, q, normal, shape->radius);
     add_sector(&sum, q, normal, next, turn, shape->radius);
   }
-  if (!(sum.area > 0)) { // a bare segment: a uniform line
+  if (!(sum.area > 0)) { // a segment without radius is a uniform line
     double length = n == 2 ? s2_length(s2_sub(shape->vertices[1], shape->vertices[0])) : 0;
     return (S2MassProperties){
         .length = length, .centre = reference, .inertia = length * length * length / 12};
   }
-  // Steiner's theorem: from the reference to the centroid.
+  // Steiner's theorem: shift the moment from the reference point to the centroid.
   S2Vec2 centre = s2_scale(1 / sum.area, sum.first);
   return (S2MassProperties){
       .area = sum.area,

@@ -1,5 +1,5 @@
-// Checks that outlines are simple polygons: in a time of order n log n for outlines that do not
-// fold back on themselves.
+// Checks that outlines are simple polygons. The time is O(n log n) for outlines that do not fold
+// back on themselves.
 #include "shape/mesh.h"
 #include "shape/shape.h"
 
@@ -15,7 +15,7 @@ double s2_corner_sine(S2Vec2 p, S2Vec2 q, S2Vec2 r) {
 
 // ---- Exact sides ------------------------------------------------------------------------------
 
-// A sum without rounding: parts that do not overlap, ordered by magnitude (Shewchuk 1997).
+// An exact sum, stored as parts that do not overlap, ordered by magnitude (Shewchuk 1997).
 typedef struct ExactSum {
   double part[16];
   int count;
@@ -52,7 +52,7 @@ static int exact_side(S2Vec2 p, S2Vec2 q, S2Vec2 r) {
   exact_add_product(&sum, -q.y, r.x);
   exact_add_product(&sum, r.x, p.y);
   exact_add_product(&sum, -r.y, p.x);
-  // The last part is larger than the sum of all before it.
+  // The last part is larger than the sum of all preceding parts, so it determines the sign.
   double last = sum.count > 0 ? sum.part[sum.count - 1] : 0;
   return (last > 0) - (last < 0);
 }
@@ -73,8 +73,8 @@ static bool outline_between(S2Vec2 p, S2Vec2 q, S2Vec2 r) {
 }
 
 static bool segments_meet(S2Vec2 p, S2Vec2 q, S2Vec2 r, S2Vec2 s) {
-  // The ends of each segment are on different sides of the other one, or an end is on the other
-  // one.
+  // Two segments meet if the ends of each are on different sides of the other segment, or if an end
+  // is on the other segment.
   int r_side = s2_side(p, q, r), s_side = s2_side(p, q, s);
   int p_side = s2_side(r, s, p), q_side = s2_side(r, s, q);
   if (r_side * s_side < 0 && p_side * q_side < 0) {
@@ -104,7 +104,7 @@ static bool find_repeated(const S2Vec2 *points, int count, S2Arena *arena, int *
   }
   qsort(sorted, (size_t)count, sizeof *sorted, outline_by_place);
   *first = count;
-  // Equal points are neighbours in the sorted list, the lower index first.
+  // Equal points are neighbours in the sorted list, with the lower index first.
   for (int i = 0; i + 1 < count; i++) {
     bool same =
         sorted[i].point.x == sorted[i + 1].point.x && sorted[i].point.y == sorted[i + 1].point.y;
@@ -127,7 +127,7 @@ static S2Status check_points(const S2Vec2 *points, int count, S2Arena *arena) {
                       p.x, p.y, S2_SHAPE_MAX_SIZE);
     }
   }
-  // Each point occurs once, and not all are in line.
+  // Check that each point occurs once and that not all points are collinear.
   int first = 0, again = 0;
   if (find_repeated(points, count, arena, &first, &again)) {
     return s2_error(S2_INVALID, "vertices %d and %d are the same point (%g, %g)", first + 1,
@@ -149,7 +149,7 @@ static S2Status check_points(const S2Vec2 *points, int count, S2Arena *arena) {
 typedef struct Edges {
   const S2Vec2 *points;
   int count;
-  S2BoxTree tree; // of edges: item i from vertex i to the next
+  S2BoxTree tree; // tree over edges: item i leads from vertex i to the next vertex
 } Edges;
 
 static S2Vec2 edge_end(const Edges *edges, int i) {
@@ -160,8 +160,8 @@ static bool edges_meet(const Edges *edges, int i, int j) {
   return segments_meet(edges->points[i], edge_end(edges, i), edges->points[j], edge_end(edges, j));
 }
 
-// The first edge that meets edge i, after i and its neighbour. It searches below node k, which has
-// items lo .. lo + width - 1. Returns `count` if there is none.
+// Finds the first edge that meets edge i, after i and its neighbour. Searches below node k, which
+// has the items lo .. lo + width - 1. Returns `count` if there is none.
 static int first_meeting(const Edges *edges, int i, S2Box box, int k, int lo, int width) {
   const S2Box *at = &edges->tree.box[k];
   S2Vec2 p = edges->points[i], q = edge_end(edges, i);
@@ -169,7 +169,7 @@ static int first_meeting(const Edges *edges, int i, S2Box box, int k, int lo, in
       s2_box_right_of(*at, p, q) || s2_box_left_of(*at, p, q)) {
     return edges->count;
   }
-  // Neighbouring edges share a vertex, and so do the first and the last one.
+  // Neighbouring edges share a vertex; so do the first and the last edge.
   if (width == 1) {
     bool neighbour = i == 0 && lo + 1 == edges->count;
     return !neighbour && edges_meet(edges, i, lo) ? lo : edges->count;
@@ -181,7 +181,7 @@ static int first_meeting(const Edges *edges, int i, S2Box box, int k, int lo, in
 
 static S2Status check_simple(const S2Vec2 *points, int count, S2Arena *arena) {
   Edges edges = {points, count, s2_box_tree(arena, count)};
-  // Boxes of the edges, in a tree.
+  // Build the tree of the boxes of edges.
   for (int i = 0; i < count; i++) {
     S2Vec2 p = points[i], q = edge_end(&edges, i);
     edges.tree.box[edges.tree.leaves + i] =
@@ -189,7 +189,8 @@ static S2Status check_simple(const S2Vec2 *points, int count, S2Arena *arena) {
   }
   s2_box_tree_build(&edges.tree);
   for (int i = 0; i < count; i++) {
-    // Neighbours share a point, so only folding back counts. Other edges must not meet.
+    // Neighbours share a point, so for them only folding back is an error. Other edges must not
+    // meet.
     int i_next = (i + 1) % count;
     S2Vec2 p = points[i], q = points[i_next], r = points[(i + 2) % count];
     if (s2_side(p, q, r) == 0 && s2_dot(s2_sub(q, p), s2_sub(r, q)) < 0) {

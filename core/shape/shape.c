@@ -5,12 +5,13 @@
 // Feature ids of contacts hold a vertex index in 15 bits.
 enum { MAX_VERTICES = 32768 };
 
-static const double PI = 3.14159265358979323846; // M_PI is not C17
+static const double PI = 3.14159265358979323846; // because M_PI is not part of C17.
 
-// Least sine of the turn at a corner: below it rounding decides the direction of the turn.
+// Minimum sine of the turn at a corner. Below it, rounding decides the direction of the turn.
 static const double MIN_TURN_SINE = 1e-9;
 
-static const double TURN_TOLERANCE = 1e-3; // rad; it distinguishes different numbers of full turns
+static const double TURN_TOLERANCE = 1e-3; // rad; tolerance that still distinguishes different
+                                           // numbers of full turns
 
 static bool is_finite(S2Vec2 p) {
   return isfinite(p.x) && isfinite(p.y);
@@ -58,12 +59,12 @@ static S2Status check_convex(const S2Shape *shape) {
     return s2_error(S2_INVALID, "the outline goes around %.0f times; it must go around once",
                     turned / (2 * PI));
   }
-  // A sliver has sufficiently long edges but no thickness.
+  // Reject slivers, which have sufficiently long edges but no thickness.
   for (int i = 0; i < n; i++) {
     S2Vec2 start = shape->vertices[i];
     S2Vec2 along = s2_sub(shape->vertices[(i + 1) % n], start);
     double length = s2_length(along), thickness = 0;
-    for (int k = 0; k < n && thickness < S2_SHAPE_MIN_SIZE; k++) { // starting on the opposite side
+    for (int k = 0; k < n && thickness < S2_SHAPE_MIN_SIZE; k++) { // start on the opposite side
       S2Vec2 vertex = shape->vertices[(i + n / 2 + k) % n];
       double height = s2_cross(along, s2_sub(vertex, start)) / length;
       thickness = height > thickness ? height : thickness;
@@ -108,7 +109,7 @@ S2Status s2_shape_check(const S2Shape *shape) {
   if (shape->count > 2) {
     S2_TRY(check_convex(shape));
   }
-  // A chain consists of segments whose neighbours must be distinct points.
+  // A chain consists of segments. Neighbouring points must be distinct.
   if ((shape->has_previous || shape->has_next) && shape->count != 2) {
     return s2_error(S2_INVALID, "a shape in a chain has %d vertices; it must have 2", shape->count);
   }
@@ -153,7 +154,7 @@ bool s2_shape_contains(const S2Shape *shape, S2Pose pose, S2Vec2 point) {
   }
   bool inside = shape->count > 2;
   double nearest2 = INFINITY;
-  // Inside means left of all edges, or within the radius of one.
+  // A point is inside if it is to the left of all edges, or within the radius of an edge.
   for (int i = 0; i < shape->count; i++) {
     S2Vec2 start = shape->vertices[i];
     S2Vec2 along = s2_sub(shape->vertices[(i + 1) % shape->count], start);

@@ -1,27 +1,28 @@
 // Finds the parts of the outlines of a body's pieces that are on the outline of the body. The other
-// parts are inner cuts, where one piece touches or overlaps another.
+// parts are internal cuts, where one piece touches or overlaps another.
 #include "shape/shape.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-// Pieces whose sides are no further apart than this fraction of the smaller one's size are joined.
-// This distance is far above the rounding of tiles to float32, and far below a visible step.
+// Pieces are joined if the distance between their sides is at most this fraction of the size of the
+// smaller piece. This distance is far above the rounding of tiles to float32, and far below a
+// visible step.
 static const double JOINED = 1e-7;
 
-// A covered or an open part of an edge is ignored if it is shorter than this multiple of the
+// Covered and open parts of an edge are ignored if they are shorter than this multiple of the
 // distance at which pieces are joined.
 static const double SHORT = 4;
 
-// rad: directions of edges that differ by less are equal.
+// rad: directions of edges count as equal if they differ by less than this.
 static const double SAME_ANGLE = 1e-6;
 
-// A vertex that sinks into one side of a hollow corner still rests on the other one. So an edge is
-// extended beyond the surface that closes it, by this fraction of the least width of the pieces
+// A vertex that sinks into one side of a concave corner still rests on the other side. So an edge
+// is extended beyond the surface that ends it, by this fraction of the minimum width of the pieces
 // there.
 static const double OVERHANG = 0.1;
 
-static const double PI = 3.14159265358979323846; // M_PI is not C17
+static const double PI = 3.14159265358979323846; // because M_PI is not part of C17
 
 typedef struct Part {
   int index;
@@ -30,10 +31,10 @@ typedef struct Part {
 
 typedef struct Joints {
   const S2Shape *pieces;
-  Part *parts; // ordered by the left side of their boxes
+  Part *parts; // pieces, ordered by the left side of their boxes
   int count;
-  double *sizes; // m, of all pieces
-  int *near;     // pieces that may touch the present one
+  double *sizes; // m, the longer side of the box of each piece
+  int *near;     // pieces that may touch the current piece
   int near_count;
 } Joints;
 
@@ -85,7 +86,7 @@ typedef struct Cover {
 } Cover;
 
 // The open part of edge i, beyond the covers of other pieces at its start and at its end. Cuts in
-// its middle do not matter: no contact of the edge is misplaced there.
+// its middle are ignored, because they do not misplace contacts of the edge.
 static Cover sides_open(const Joints *joints, int piece, int i, Cover *covers) {
   const S2Shape *shape = &joints->pieces[piece];
   S2Vec2 p = shape->vertices[i], edge = s2_sub(sides_next(shape, i), p);
@@ -104,7 +105,7 @@ static Cover sides_open(const Joints *joints, int piece, int i, Cover *covers) {
       open.distance = fmax(open.distance, cover.distance);
     }
   }
-  // From both ends, one cover after another.
+  // Process both ends, one cover after another.
   for (bool more = true; more;) {
     more = false;
     for (int k = 0; k < count; k++) {
@@ -128,8 +129,8 @@ static bool sides_inner(const Cover *open) {
 
 // ---- Vertices ---------------------------------------------------------------------------------
 
-// The wedge of a shape at a point: from direction `out`, to the left, to direction `back`. False:
-// the point is outside. A point inside has no wedge, because the shape surrounds it.
+// The wedge of a shape at a point: from direction `out`, to the left, to direction `back`. Returns
+// false if the point is outside. A point inside has no wedge, because the shape surrounds it.
 typedef struct Wedge {
   S2Vec2 out, back;
   bool all;
@@ -144,7 +145,7 @@ static bool sides_wedge(const S2Shape *shape, S2Vec2 point, double distance, Wed
       return false;
     }
     if (height >= -distance) {
-      // The point is on this edge. If it is a vertex, it is on the next edge, too.
+      // The point is on this edge. If it is a vertex, it is also on the next edge.
       S2Vec2 before = shape->vertices[i > 0 ? i - 1 : shape->count - 1];
       bool at_start = s2_length(s2_sub(point, v)) <= 2 * distance;
       bool at_end = s2_length(s2_sub(point, sides_next(shape, i))) <= 2 * distance;
@@ -156,15 +157,15 @@ static bool sides_wedge(const S2Shape *shape, S2Vec2 point, double distance, Wed
   return true;
 }
 
-// The angle from direction a to the left to direction b, rad: above -SAME_ANGLE, at most a full
-// turn minus SAME_ANGLE.
+// The angle (rad) from direction a to direction b, measured to the left. It is above -SAME_ANGLE
+// and at most a full turn minus SAME_ANGLE.
 static double sides_turn(S2Vec2 a, S2Vec2 b) {
   double angle = atan2(s2_cross(a, b), s2_dot(a, b));
   return angle < -SAME_ANGLE ? angle + 2 * PI : angle;
 }
 
-// Adds the wedges of neighbouring pieces to the wedge of a piece at a vertex, until both its sides
-// are on the outline. Returns false if the pieces surround the vertex.
+// Adds the wedges of neighbouring pieces to the wedge of a piece at a vertex, until both sides of
+// the wedge are on the outline. Returns false if the pieces surround the vertex.
 static bool sides_grow(const Joints *joints, int piece, S2Vec2 vertex, Wedge *wedge) {
   double solid = sides_turn(wedge->out, wedge->back);
   for (bool more = true; more;) {
@@ -177,7 +178,7 @@ static bool sides_grow(const Joints *joints, int piece, S2Vec2 vertex, Wedge *we
         continue;
       }
       double extent = beside.all ? 2 * PI : sides_turn(beside.out, beside.back);
-      // The angles by which the other wedge extends beyond each side of this one.
+      // The angles by which the other wedge extends beyond each side of this wedge.
       double right = sides_turn(beside.out, wedge->out),
              left = sides_turn(wedge->back, beside.back);
       bool to_right = right > SAME_ANGLE && right <= extent + SAME_ANGLE;
@@ -213,7 +214,7 @@ static void sides_find_near(Joints *joints, int place) {
   }
 }
 
-// m: the least distance of two parallel lines that enclose the shape.
+// m: the minimum distance between two parallel lines that enclose the shape.
 static double sides_width(const S2Shape *shape) {
   double least = INFINITY;
   for (int i = 0; i < shape->count; i++) {
@@ -235,7 +236,7 @@ static double sides_overhang(const Joints *joints, int piece) {
   return OVERHANG * width;
 }
 
-// The sides of one piece; NULL if it has no neighbour.
+// Computes the sides of one piece. Returns NULL if it has no neighbour.
 static S2Side *sides_of(const Joints *joints, int piece, Cover *covers, S2Arena *arena) {
   const S2Shape *shape = &joints->pieces[piece];
   int n = shape->count;
@@ -258,7 +259,7 @@ static S2Side *sides_of(const Joints *joints, int piece, Cover *covers, S2Arena 
     bool inner = sides_inner(&open[i]), inner_before = sides_inner(&open[before]);
     bool leaves = !inner && open[i].from == 0;
     bool arrives = !inner_before && open[before].to == s2_length(back);
-    // If both edges at a vertex are open there, it is a corner of this piece alone.
+    // If both edges at a vertex are open there, the vertex is a corner of this piece only.
     bool alone = leaves && arrives;
     if (alone || ((leaves || arrives) && sides_grow(joints, piece, v, &wedge))) {
       sides[i].in = s2_neg(wedge.back);
@@ -266,7 +267,7 @@ static S2Side *sides_of(const Joints *joints, int piece, Cover *covers, S2Arena 
       sides[i].owns_in = arrives;
       sides[i].owns_out = leaves;
     }
-    // An edge is closed by the other side of a hollow corner, except at straight and convex joints.
+    // The edge ends at the other side of a concave corner, except at straight and convex joints.
     bool hollow = !alone && s2_cross(sides[i].in, sides[i].out) < -SAME_ANGLE;
     double from = hollow || !leaves ? overhang : slack, to = hollow || !arrives ? overhang : slack;
     sides[i].from = inner ? INFINITY : alone ? -INFINITY : open[i].from - from;

@@ -1,5 +1,5 @@
 // One thread serves all connections without waiting for any of them. A misbehaving client blocks
-// only its own place. Requests and frames are read into buffers of fixed size.
+// only its own connection. Requests and frames are read into buffers of fixed size.
 #include "view/connections.h"
 
 #include "view/http.h"
@@ -17,20 +17,21 @@
 #include <unistd.h>
 
 #ifndef MSG_NOSIGNAL
-#define MSG_NOSIGNAL 0 // macOS: SO_NOSIGPIPE is set instead
+#define MSG_NOSIGNAL 0 // macOS has no MSG_NOSIGNAL and uses SO_NOSIGPIPE
 #endif
 
-enum { HOST_SIZE = 64 }; // bytes
+enum { HOST_SIZE = 64 }; // bytes.
 
 // s
-static const double REQUEST_TIME = 5;  // until a request must be complete
-static const double ANSWER_TIME = 5;   // without progress of an answer
-static const double MESSAGE_TIME = 10; // without progress of a message
-static const double QUIET_TIME = 10;   // without data from a client, after which it gets a ping
-static const double SILENT_TIME = 30;  // without data from a client, after which it is dropped
-static const double END_TIME = 1;      // until the other side must have closed
-static const double LEAVE_TIME = 0.1;  // for all connections together, when the server closes
-static const double DEAF_TIME = 0.1;   // until the next try if the system has no free sockets
+static const double REQUEST_TIME = 5;  // s, until a request must be complete
+static const double ANSWER_TIME = 5;   // s, without progress of an answer
+static const double MESSAGE_TIME = 10; // s, without progress of a message
+static const double QUIET_TIME = 10;   // s, without data from a client, before it gets a ping
+static const double SILENT_TIME = 30;  // s, without data from a client, before it is dropped
+static const double END_TIME = 1;      // s, until the other side must have closed
+static const double LEAVE_TIME = 0.1;  // s, for all connections together, when the server closes
+static const double DEAF_TIME = 0.1;   // s, until the next attempt if the system has no free
+                                       // sockets
 
 static double clock_now(void) {
   struct timespec now;
@@ -44,7 +45,7 @@ static bool same_secret(const char *a, const char *b) {
   if (strlen(a) != strlen(b)) {
     return false;
   }
-  unsigned difference = 0; // all characters are compared, so that the time reveals nothing
+  unsigned difference = 0; // compare all characters, so that the time reveals nothing
   for (size_t i = 0; a[i] != '\0'; i++) {
     difference |= (unsigned)(a[i] ^ b[i]);
   }
@@ -86,7 +87,7 @@ static void send_frame(S2Connection *connection, S2SocketOpcode opcode, const vo
   connection->since = now;
 }
 
-// Starts to send the first message that the client does not have. False: there is none.
+// Starts to send the first message that the client does not have. Returns false if there is none.
 static bool send_news(S2Server *server, S2Connection *connection, double now) {
   bool found = false;
   pthread_mutex_lock(&server->mutex);
@@ -189,7 +190,7 @@ static void open_client(S2Server *server, S2Connection *connection, const S2Http
                         double now) {
   static const char base64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
   enum { MOST = 200 };
-  // The handshake of a browser (RFC 6455, 4.2.1). Anything else is refused with a reason.
+  // The handshake of a browser (RFC 6455, 4.2.1). Any other request is refused with a reason.
   const char *key = request->socket_key;
   if (request->socket_version == NULL || strcmp(request->socket_version, "13") != 0) {
     connection_refuse(connection, "426 Upgrade Required",
@@ -200,7 +201,7 @@ static void open_client(S2Server *server, S2Connection *connection, const S2Http
     connection_refuse(connection, "400 Bad Request", "sim2d: Sec-WebSocket-Key is missing\n");
     return;
   }
-  // Reserves a place among the clients.
+  // Reserves one of the places for clients.
   connection->client = take_place(server);
   if (connection->client < 0) {
     connection_refuse(connection, "503 Service Unavailable",
@@ -239,15 +240,15 @@ static void obey_request(S2Server *server, S2Connection *connection, size_t size
   } else {
     serve_page(server, connection);
   }
-  // Bytes after the head are kept.
+  // Keep the bytes after the head.
   connection->got -= size;
   memmove(connection->in, connection->in + size, connection->got);
 }
 
 // ---- Commands ---------------------------------------------------------------------------------
 
-// Whether both commands set the same thing, so that the later one replaces the earlier one. They do
-// if their first words are equal; the other words are values.
+// Whether both commands set the same quantity, so that the later command replaces the earlier one.
+// This is so if their first words are equal; the other words are values.
 static bool connection_replaces(const char *now, const char *before) {
   static const struct {
     const char *verb;
@@ -297,7 +298,7 @@ static bool take_text(S2Server *server, int client, const unsigned char *text, s
   return taken;
 }
 
-// Returns an S2SocketEnd; 0: the connection stays open.
+// Returns an S2SocketEnd, or 0 if the connection remains open.
 static int obey_frame(S2Server *server, S2Connection *connection, const S2SocketFrame *frame) {
   switch (frame->opcode) {
   case S2_SOCKET_TEXT:
@@ -353,7 +354,7 @@ static void connection_receive(S2Server *server, S2Connection *connection, doubl
   if (connection->state == S2_CONNECTION_ENDING || connection->end != 0) {
     connection->got = 0; // further input is ignored
   }
-  // Reads what is available, as much as the buffer can hold.
+  // Reads the available bytes, as many as fit into the buffer.
   ssize_t got = recv(connection->socket, connection->in + connection->got,
                      S2_SERVER_REQUEST - connection->got, 0);
   if (got <= 0) {
@@ -365,7 +366,7 @@ static void connection_receive(S2Server *server, S2Connection *connection, doubl
   connection->got += (size_t)got;
   connection->heard = now;
   connection->pinged = false;
-  // Waits until the head of a request is complete.
+  // Wait until the head of a request is complete.
   if (connection->state == S2_CONNECTION_READING) {
     size_t size = s2_http_head_size((const char *)connection->in, connection->got);
     if (size > 0) {
@@ -399,13 +400,14 @@ static void connection_transmit(S2Server *server, S2Connection *connection, doub
     connection->since = now;
   }
   if (connection->state == S2_CONNECTION_ANSWERING) {
-    // If the socket closed at once while input is unread, the client would lose our last message.
+    // If the socket closed immediately while input is unread, the client would lose the server's
+    // last message.
     (void)shutdown(connection->socket, SHUT_WR);
     connection->state = S2_CONNECTION_ENDING;
   }
 }
 
-// s: the time at which something must happen even without input
+// s: the time at which the connection needs attention even without input
 static double connection_due(const S2Connection *connection) {
   switch (connection->state) {
   case S2_CONNECTION_READING:
@@ -444,7 +446,7 @@ static void connection_attend(S2Server *server, S2Connection *connection, short 
   }
 }
 
-// A free place, or the place of the oldest connection that is not a client. NULL: there is none.
+// Returns a free place, or the place of the oldest connection that is not a client, or NULL.
 static S2Connection *find_place(S2Server *server, bool free_one) {
   S2Connection *oldest = NULL;
   for (int i = 0; i < S2_SERVER_PLACES; i++) {
@@ -478,8 +480,8 @@ static void let_in(S2Server *server, double now) {
       }
       return;
     }
-    // The oldest connection that is not a client makes room. Otherwise the new connection is
-    // refused.
+    // The new connection replaces the oldest connection that is not a client. If all are clients,
+    // the new connection is refused.
     S2Connection *connection = find_place(server, true);
     if (connection == NULL || !s2_connections_set_flags(visitor)) {
       close(visitor);
@@ -497,7 +499,7 @@ static void let_in(S2Server *server, double now) {
 
 // ---- The thread -------------------------------------------------------------------------------
 
-// Waits for an event or until the time `until`, and handles it.
+// Waits for an event or until the time `until`, and handles the event.
 static void connection_turn(S2Server *server, double until) {
   enum { PIPE, LISTENER, FIRST };
   struct pollfd polled[FIRST + S2_SERVER_PLACES];
@@ -514,7 +516,7 @@ static void connection_turn(S2Server *server, double until) {
   for (int i = 0; i < S2_SERVER_PLACES; i++) {
     S2Connection *connection = &server->connections[i];
     struct pollfd *of = &polled[FIRST + i];
-    *of = (struct pollfd){.fd = connection->socket}; // below 0: a free place
+    *of = (struct pollfd){.fd = connection->socket}; // -1 and below mark a free place
     if (connection->socket >= 0) {
       send_next(server, connection, now);
       of->events = (short)((connection->state != S2_CONNECTION_ANSWERING ? POLLIN : 0) |
@@ -522,13 +524,13 @@ static void connection_turn(S2Server *server, double until) {
       until = fmin(until, connection_due(connection));
     }
   }
-  // There is no time limit if nothing is due.
+  // Without a due time, there is no time limit.
   double ms = isfinite(until) ? ceil(fmax(until - now, 0) * 1e3) : -1;
   if (poll(polled, FIRST + S2_SERVER_PLACES, (int)ms) < 0) {
     return;
   }
   now = clock_now();
-  // Empties the pipe, so that the next byte wakes this thread again.
+  // Empty the pipe, so that the next byte wakes this thread again.
   if (polled[PIPE].revents != 0) {
     char bytes[8];
     pthread_mutex_lock(&server->mutex);
@@ -536,7 +538,7 @@ static void connection_turn(S2Server *server, double until) {
     (void)!read(server->wake[0], bytes, sizeof bytes);
     pthread_mutex_unlock(&server->mutex);
   }
-  // Existing connections come before new ones.
+  // Serve existing connections before new ones.
   for (int i = 0; i < S2_SERVER_PLACES; i++) {
     if (server->connections[i].socket >= 0) {
       connection_attend(server, &server->connections[i], polled[FIRST + i].revents, now);
@@ -547,8 +549,8 @@ static void connection_turn(S2Server *server, double until) {
   }
 }
 
-// Accepts no more connections. Clients get a closing message after all earlier output, if they take
-// that.
+// Stops accepting connections. Clients get a closing message after all earlier output, if they
+// accept that output.
 static void begin_leaving(S2Server *server) {
   close(server->listener);
   server->listener = -1;

@@ -1,5 +1,5 @@
 // The common data of both parts of the live viewer's server: the simulation calls server.c, and
-// connections.c runs on the server's own thread.
+// connections.c runs on the server's thread.
 #ifndef S2_CONNECTIONS_H
 #define S2_CONNECTIONS_H
 
@@ -11,52 +11,52 @@
 #include <stdint.h>
 
 enum {
-  S2_SERVER_TOKEN = 33,  // bytes with the final 0
-  S2_SERVER_QUEUE = 256, // commands; all moves of one hand share one place
+  S2_SERVER_TOKEN = 33,  // bytes, including the final 0
+  S2_SERVER_QUEUE = 256, // commands; all moves of one hand share one entry.
   // The most connections at a time. If all places are taken, a new connection replaces the oldest
   // connection that is not a client, so that silent connections do not keep a page from loading.
   S2_SERVER_PLACES = 64,
-  S2_SERVER_REQUEST = 16384, // bytes: browsers send the cookies of all pages of this host
+  S2_SERVER_REQUEST = 16384, // bytes; browsers send the cookies of all pages of this host
 };
 
 typedef struct S2ServerKept {
   unsigned char *at;
   size_t size, capacity;
-  uint64_t number; // number of the call that put the message; 0: there is none
+  uint64_t number; // number of the call that put the message; 0: none
 } S2ServerKept;
 
 typedef enum S2ConnectionState {
-  S2_CONNECTION_READING,   // reading a request
-  S2_CONNECTION_ANSWERING, // sending an answer, then closing
+  S2_CONNECTION_READING,   // receiving a request
+  S2_CONNECTION_ANSWERING, // sending an answer before closing
   S2_CONNECTION_CLIENT,
   S2_CONNECTION_ENDING, // all output has been sent; further input is dropped until the other side
                         // closes
 } S2ConnectionState;
 
-// Used only by the server's thread.
+// A connection. Used only by the server's thread.
 typedef struct S2Connection {
-  int socket; // -1: a free place
+  int socket; // socket; -1: a free place
   S2ConnectionState state;
-  uint64_t number; // connections are numbered in order
-  double since;    // s: time of the connection, or of its last progress
+  uint64_t number; // connections are numbered in the order of arrival
+  double since;    // s: time of the connection or of its last progress
   double heard;    // s: time of the client's last input
-  bool pinged;     // whether the client got a ping since then
+  bool pinged;     // whether the client got a ping after that time
   int client;
-  int end; // an S2SocketEnd to be sent to the client; 0: the connection stays open
+  int end; // an S2SocketEnd to send to the client; 0: the connection remains open
   bool owes_pong;
   unsigned char pong[S2_SOCKET_CONTROL];
   size_t pong_size;
-  uint64_t told[S2_SERVER_MESSAGES]; // numbers of the messages that it has received
-  S2ServerKept out;                  // to be sent
-  const unsigned char *page;         // the output after `out`; NULL: none
-  size_t page_size, sent;            // sent: bytes of `out` and `page` together
+  uint64_t told[S2_SERVER_MESSAGES]; // numbers of the messages that the client has received
+  S2ServerKept out;                  // output to send
+  const unsigned char *page;         // the output after `out`, or NULL
+  size_t page_size, sent;            // `sent`: bytes of `out` and `page` together
   unsigned char in[S2_SERVER_REQUEST];
   size_t got;
 } S2Connection;
 
 typedef struct S2ServerClient {
   bool taken;
-  bool gone; // the simulation does not know of its end yet; until then the place is taken
+  bool gone; // the simulation has not been informed of the end, so the place is taken
 } S2ServerClient;
 
 struct S2Server {
@@ -65,30 +65,30 @@ struct S2Server {
   int port;
   char token[S2_SERVER_TOKEN], address[100];
   pthread_t thread;
-  bool serving; // there is a thread
+  bool serving; // whether the thread exists.
 
   // Used only by the server's thread
   int listener;
-  double deaf; // s: until then no connection is accepted
+  double deaf; // s: no connection is accepted before this time
   uint64_t count_connections;
   S2Connection connections[S2_SERVER_PLACES];
 
-  int wake[2]; // a pipe: a byte in it ends the thread's wait
+  int wake[2]; // a pipe; a byte in it ends the thread's wait
 
-  pthread_mutex_t mutex; // guards all members below
+  pthread_mutex_t mutex; // protects all members below
   pthread_cond_t asked;  // a command
   S2ServerKept messages[S2_SERVER_MESSAGES];
   uint64_t puts;
   S2ServerClient clients[S2_SERVER_CLIENTS];
   S2ServerCommand queue[S2_SERVER_QUEUE];
   int first, count;
-  bool woken;   // the pipe contains a byte
-  bool closing; // the thread is ending
+  bool woken;   // whether the pipe contains a byte
+  bool closing; // whether the thread is ending
 };
 
-// Serves connections until the server closes; the function of its thread.
+// The function of the server's thread: serves connections until the server closes.
 void *s2_connections_serve(void *server);
-// Makes a file descriptor non-blocking and closed on exec.
+// Makes a file descriptor non-blocking, and closes it on exec.
 bool s2_connections_set_flags(int file);
 
 static inline void s2_server_make_room(S2ServerKept *message, size_t size) {

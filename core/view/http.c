@@ -26,7 +26,7 @@ static char *cut_line(char *at, const char *end) {
   return NULL;
 }
 
-// Whether the text contains no character that would end a text or a line early.
+// Whether the text contains no character that would terminate a string or a line early.
 static bool is_clean(const char *head, size_t size) {
   for (size_t i = 0; i < size; i++) {
     unsigned char c = (unsigned char)head[i];
@@ -46,7 +46,7 @@ static bool read_first_line(char *line, S2HttpRequest *request) {
   if (method == 0 || line[method] != ' ' || *path != '/') {
     return false;
   }
-  // METHOD PATH VERSION, with one blank between.
+  // METHOD PATH VERSION, separated by single blanks.
   char *version = strchr(path, ' ');
   if (version == NULL || (strcmp(version, " HTTP/1.1") != 0 && strcmp(version, " HTTP/1.0") != 0)) {
     return false;
@@ -78,11 +78,11 @@ static bool http_lists(const char *list, const char *word) {
 
 typedef struct Headers {
   const char *upgrade, *content_length, *transfer_encoding;
-  bool asks_upgrade; // in one of the Connection headers
+  bool asks_upgrade; // whether a Connection header contains "upgrade"
 } Headers;
 
 static bool http_read_header(char *line, S2HttpRequest *request, Headers *headers) {
-  // NAME: VALUE, without blanks around the value.
+  // NAME: VALUE, where blanks around the value are removed.
   char *colon = line + strcspn(line, ": \t");
   if (colon == line || *colon != ':') {
     return false;
@@ -93,12 +93,12 @@ static bool http_read_header(char *line, S2HttpRequest *request, Headers *header
   while (length > 0 && (value[length - 1] == ' ' || value[length - 1] == '\t')) {
     value[--length] = '\0';
   }
-  // A list of words. The header may occur several times.
+  // This header is a list of words and may occur several times.
   if (strcasecmp(line, "Connection") == 0) {
     headers->asks_upgrade |= http_lists(value, "upgrade");
     return true;
   }
-  // Other headers may occur only once; a second one is an attack or a mistake.
+  // Other headers may occur only once. A second header of the same name is an attack or a mistake.
   const struct {
     const char *name;
     const char **value;
@@ -129,13 +129,13 @@ bool s2_http_read(char *head, size_t size, S2HttpRequest *request) {
   if (next == NULL || !read_first_line(head, request)) {
     return false;
   }
-  // Headers until an empty line.
+  // Read headers until an empty line.
   for (char *line = next; (next = cut_line(line, end)) != NULL && *line != '\0'; line = next) {
     if (!http_read_header(line, request, &headers)) {
       return false;
     }
   }
-  // No body is allowed, because no request that we answer has one.
+  // No body is allowed, because no supported request has one.
   request->upgrades =
       headers.asks_upgrade && headers.upgrade != NULL && http_lists(headers.upgrade, "websocket");
   bool empty = headers.content_length == NULL || strcmp(headers.content_length, "0") == 0;
@@ -180,7 +180,7 @@ static void http_sha1(const char *text, unsigned char digest[20]) {
   uint32_t hash[5] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0};
   for (size_t block = 0; block < blocks; block++) {
     uint32_t w[ROUNDS] = {0}, a = hash[0], b = hash[1], c = hash[2], d = hash[3], e = hash[4];
-    // 80 rounds, each of which adds a word computed from earlier words.
+    // 80 rounds. Each round uses a word that is computed from earlier words.
     for (size_t i = 0; i < ROUNDS; i++) {
       const unsigned char *at = padded + block * BLOCK + 4 * i;
       w[i] = i < 16 ? (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3]
@@ -196,7 +196,7 @@ static void http_sha1(const char *text, unsigned char digest[20]) {
       b = a;
       a = next;
     }
-    // Sums modulo 2^32.
+    // Add the sums modulo 2^32.
     hash[0] += a;
     hash[1] += b;
     hash[2] += c;
@@ -212,7 +212,7 @@ void s2_socket_accept(const char *key, char accept[S2_SOCKET_ACCEPT]) {
   static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   static const char secret[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"; // RFC 6455, 1.3
   char text[S2_SOCKET_KEY + sizeof secret] = "";
-  unsigned char digest[21] = {0}; // a byte of padding
+  unsigned char digest[21] = {0}; // one byte of padding
   snprintf(text, sizeof text, "%.*s%s", S2_SOCKET_KEY, key, secret);
   http_sha1(text, digest);
   for (size_t i = 0; i < 7; i++) {
@@ -253,10 +253,10 @@ int s2_socket_read(unsigned char *bytes, size_t count, size_t most, S2SocketFram
   if (wrong != 0) {
     return wrong;
   }
-  // The length has 7 bits, or 16 bits after a marker. Longer frames are refused.
+  // The length has 7 bits, or 16 bits after a marker. Longer frames are rejected.
   size_t header = 2, size = bytes[1] & LENGTH;
   if (size == EIGHT_BYTES) {
-    return S2_SOCKET_TOO_LONG; // the frame has at least 64 kB
+    return S2_SOCKET_TOO_LONG; // a frame of at least 64 kB
   }
   if (size == TWO_BYTES) {
     header = 4;
@@ -265,17 +265,17 @@ int s2_socket_read(unsigned char *bytes, size_t count, size_t most, S2SocketFram
     }
     size = (size_t)bytes[2] << 8 | bytes[3];
     if (size < TWO_BYTES) {
-      return S2_SOCKET_WRONG; // the length has more bytes than necessary
+      return S2_SOCKET_WRONG; // the length uses more bytes than necessary
     }
   }
-  // A frame is read only when it is complete.
+  // Read a frame only when it is complete.
   if (size > most) {
     return S2_SOCKET_TOO_LONG;
   }
   if (count < header + MASK + size) {
     return 0;
   }
-  // Clients mask their data.
+  // Clients must mask their data.
   const unsigned char *mask = bytes + header;
   unsigned char *payload = bytes + header + MASK;
   for (size_t i = 0; i < size; i++) {

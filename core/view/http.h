@@ -1,5 +1,5 @@
-// The subset of HTTP and websockets that the live viewer's server supports: pure functions of bytes
-// from any source.
+// The subset of HTTP and websockets that the live viewer's server supports: pure functions of
+// bytes, independent of their source.
 #ifndef S2_HTTP_H
 #define S2_HTTP_H
 
@@ -7,34 +7,34 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// A request without a body. Texts point into the bytes that were read; NULL: absent.
+// A request without a body. Texts point into the bytes that were read; NULL means absent.
 typedef struct S2HttpRequest {
   const char *method, *path;
-  const char *query; // the part after the ?
+  const char *query; // the part after the "?"
   const char *host, *origin;
   const char *socket_key, *socket_version;
   bool upgrades; // requests a websocket
 } S2HttpRequest;
 
-// The size of a head including the empty line at its end; 0: it is not complete yet.
+// The size of a head, including the empty line at its end, or 0 if it is incomplete.
 size_t s2_http_head_size(const char *bytes, size_t count);
 
-// Reads the head, and changes it in place. False: no browser sends such a head; answer with 400.
-// The function also refuses heads that other programs might read differently: two headers of the
-// same name, continued lines, a body.
+// Reads the head, and changes it in place. Returns false if no browser sends such a head; then
+// answer with 400. The function also refuses heads that other programs might read differently: two
+// headers of the same name, continued lines, a body.
 bool s2_http_read(char *head, size_t size, S2HttpRequest *request);
 
-// The value of `name` in the query, at most `size` bytes with its 0. False: it is missing or
-// longer.
+// Finds the value of `name` in the query: at most `size` bytes, including a final 0. Returns false
+// if it is missing or longer.
 bool s2_http_value(const char *query, const char *name, char *value, size_t size);
 
 // ---- Websockets (RFC 6455) --------------------------------------------------------------------
 
 enum {
-  S2_SOCKET_KEY = 24,      // characters of the client's key
-  S2_SOCKET_ACCEPT = 29,   // bytes of the answer to it, with the final 0
-  S2_SOCKET_HEADER = 10,   // most bytes before the data that we send
-  S2_SOCKET_CONTROL = 125, // most bytes of a control frame
+  S2_SOCKET_KEY = 24,      // number of characters of the client's key
+  S2_SOCKET_ACCEPT = 29,   // bytes of the answer to the key, including the final 0
+  S2_SOCKET_HEADER = 10,   // largest number of bytes before the data in a frame from the server
+  S2_SOCKET_CONTROL = 125, // largest number of bytes of a control frame
 };
 
 typedef enum S2SocketOpcode {
@@ -45,13 +45,13 @@ typedef enum S2SocketOpcode {
   S2_SOCKET_PONG = 10
 } S2SocketOpcode;
 
-// Reasons to close
+// Reasons to close a connection.
 typedef enum S2SocketEnd {
   S2_SOCKET_NORMAL = 1000,
   S2_SOCKET_GOING_AWAY = 1001,
   S2_SOCKET_WRONG = 1002,   // a violation of the protocol
   S2_SOCKET_UNKNOWN = 1003, // a kind of message that is not supported
-  S2_SOCKET_REFUSED = 1008, // its contents are refused
+  S2_SOCKET_REFUSED = 1008, // the contents are refused
   S2_SOCKET_TOO_LONG = 1009,
 } S2SocketEnd;
 
@@ -59,18 +59,17 @@ void s2_socket_accept(const char *key, char accept[S2_SOCKET_ACCEPT]);
 
 typedef struct S2SocketFrame {
   int opcode;
-  unsigned char *payload; // in the bytes that were read
+  unsigned char *payload; // payload; points into the bytes that were read
   size_t size;
-  size_t whole; // bytes of the frame with its header
+  size_t whole; // bytes of the frame, including its header
 } S2SocketFrame;
 
 // Reads the first frame of a client, and unmasks it in place. Returns 0 if `frame` was read, or if
-// it is not complete (then whole is 0). Otherwise it returns the reason to close the connection. A
-// frame whose payload is longer than `most` bytes is refused from its header, before it has
-// arrived.
+// it is incomplete (then `whole` is 0). Otherwise it returns the reason to close the connection. A
+// frame with a payload of more than `most` bytes is rejected as soon as its header has arrived.
 int s2_socket_read(unsigned char *bytes, size_t count, size_t most, S2SocketFrame *frame);
 
-// Writes the header of a frame of ours; returns its size.
+// Writes the header of a frame from the server. Returns its size.
 size_t s2_socket_header(S2SocketOpcode opcode, size_t size, unsigned char header[S2_SOCKET_HEADER]);
 
 #endif

@@ -1,4 +1,4 @@
-// The simulation's side of the live viewer: it puts messages and takes commands.
+// The simulation's side of the live viewer: it posts messages and takes commands.
 #include "view/server.h"
 
 #include "view/connections.h"
@@ -17,13 +17,13 @@
 #include <unistd.h>
 
 enum {
-  WAITING = 128, // connections that wait in the system
-  // Bytes. The C library also puts the thread-local storage of all libraries onto a thread's stack
-  // (60 kB for OpenBLAS), so this size includes a large margin.
+  WAITING = 128, // number of connections that may wait in the system.
+  // Stack size of the thread in bytes. The C library also puts the thread-local storage of all
+  // libraries on the stack (60 kB for OpenBLAS), so this size includes a large margin.
   STACK = 1 << 20,
 };
 
-// The caller holds the mutex.
+// The caller must hold the mutex.
 static void server_wake(S2Server *server) {
   if (!server->woken) {
     server->woken = true;
@@ -56,7 +56,7 @@ static S2Status listen_on(S2Server *server, int port) {
                                 .sin_port = htons((uint16_t)port),
                                 .sin_addr = {htonl(INADDR_LOOPBACK)}};
   socklen_t size = sizeof address;
-  int on = 1; // the port of a server that has just closed can be used again
+  int on = 1; // so that the port of a server that has just closed can be used again
   int listener = server->listener = socket(AF_INET, SOCK_STREAM, 0);
   if (listener < 0 || setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
       !s2_connections_set_flags(listener) ||
@@ -77,7 +77,8 @@ static S2Status server_start(S2Server *server) {
   if (!s2_connections_set_flags(server->wake[0]) || !s2_connections_set_flags(server->wake[1])) {
     return s2_error(S2_IO, "the live viewer cannot use its pipe: %s", strerror(errno));
   }
-  // Signals belong to the thread that simulates; new threads inherit the mask.
+  // Block signals, because they belong to the simulation's thread, and new threads inherit the
+  // mask.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -106,14 +107,14 @@ S2Status s2_server_open(int port, const unsigned char *page, size_t size, S2Serv
   for (int i = 0; i < S2_SERVER_PLACES; i++) {
     server->connections[i].socket = -1;
   }
-  // Waits use a clock that is never set.
+  // Use a clock that cannot be set for waits.
   pthread_condattr_t monotonic;
   pthread_condattr_init(&monotonic);
   pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
   pthread_mutex_init(&server->mutex, NULL);
   pthread_cond_init(&server->asked, &monotonic);
   pthread_condattr_destroy(&monotonic);
-  // Make the token, open the port, and start the thread that serves connections.
+  // Create the token, open the port, and start the thread that serves connections.
   S2Status status = make_token(server->token);
   if (status.code == S2_OK) {
     status = listen_on(server, port);
@@ -141,7 +142,7 @@ void s2_server_close(S2Server *server) {
     pthread_mutex_unlock(&server->mutex);
     pthread_join(server->thread, NULL);
   }
-  // Now the resources of the thread can be released.
+  // Release the resources of the thread.
   const int files[] = {server->listener, server->wake[0], server->wake[1]};
   for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
     if (files[i] >= 0) {
@@ -191,7 +192,7 @@ void s2_server_put(S2Server *server, S2ServerMessage message, const void *bytes,
   pthread_mutex_lock(&server->mutex);
   server_put(server, message, bytes, size);
   if (message == S2_SERVER_SCENE) {
-    server_put(server, S2_SERVER_FRAME, NULL, 0); // the frame belongs to the previous scene
+    server_put(server, S2_SERVER_FRAME, NULL, 0); // the stored frame belongs to the previous scene
   }
   if (count_clients(server) > 0) {
     server_wake(server);
@@ -199,7 +200,7 @@ void s2_server_put(S2Server *server, S2ServerMessage message, const void *bytes,
   pthread_mutex_unlock(&server->mutex);
 }
 
-// The end of a client comes after all of its commands.
+// Report the end of a client after all of its commands.
 static bool take_gone(S2Server *server, S2ServerCommand *command) {
   for (int i = 0; i < S2_SERVER_CLIENTS; i++) {
     if (server->clients[i].gone) {

@@ -1,9 +1,9 @@
 // The server of the live viewer: one page and one websocket on the loopback interface.
 //
-// It runs on its own thread and never uses a world. The simulation's thread puts messages and takes
-// the commands of clients; neither thread ever waits for a client. Only the newest message of each
-// kind is kept. So a client that does not read gets fewer messages, and memory is bounded. A client
-// that connects later gets the kept messages at once.
+// It runs on its own thread and never uses a world. The simulation's thread posts messages and
+// takes the commands of clients. Neither thread ever waits for a client. Only the newest message of
+// each kind is stored, so a client that does not read gets fewer messages, and memory is bounded. A
+// client that connects later gets the stored messages immediately.
 #ifndef S2_SERVER_H
 #define S2_SERVER_H
 
@@ -14,22 +14,22 @@
 
 typedef struct S2Server S2Server;
 
-// Messages to clients, sent in this order. Binary messages are bytes of a .s2d file, texts are
-// JSON.
+// Messages to clients, sent in this order. Binary messages are bytes of a .s2d file; text messages
+// are JSON.
 typedef enum S2ServerMessage {
   S2_SERVER_STATE,    // text: pause, pace, worlds ...
   S2_SERVER_CONTROLS, // text: sliders, buttons, options ...
   S2_SERVER_SCENE,    // binary: header of a .s2d file and a scene
-  S2_SERVER_FRAME,    // binary: a frame that needs no frame before it
-  S2_SERVER_WATCH,    // text: present values of watched quantities
+  S2_SERVER_FRAME,    // binary: a frame that does not depend on earlier frames
+  S2_SERVER_WATCH,    // text: present values of displayed quantities
   S2_SERVER_PLOTS,    // text: plots of the script, as SVG
   S2_SERVER_NOTICE,   // text: errors
   S2_SERVER_MESSAGES
 } S2ServerMessage;
 
 enum {
-  S2_SERVER_CLIENTS = 8,  // at the same time; further clients are refused
-  S2_SERVER_COMMAND = 512 // bytes with the final 0; a longer command ends its connection
+  S2_SERVER_CLIENTS = 8,  // number of clients at the same time; further clients are refused
+  S2_SERVER_COMMAND = 512 // bytes, including the final 0; a longer command ends its connection
 };
 
 // A command of a client: printable words separated by blanks. "gone" reports that a client has
@@ -39,21 +39,22 @@ typedef struct S2ServerCommand {
   char text[S2_SERVER_COMMAND];
 } S2ServerCommand;
 
-// Serves `page` (borrowed) at a free port, or at `port` if that is not 0. S2_IO: the port is in
-// use.
+// Serves `page` (borrowed) at a free port, or at `port` if it is not 0. Returns S2_IO if the port
+// is in use.
 S2Status s2_server_open(int port, const unsigned char *page, size_t size, S2Server **server);
-void s2_server_close(S2Server *server); // safe on NULL
+void s2_server_close(S2Server *server); // NULL is allowed.
 
-// http://127.0.0.1:PORT/?token=..., with the secret that every request must contain.
+// Returns http://127.0.0.1:PORT/?token=... with the secret that every request must contain.
 const char *s2_server_address(const S2Server *server);
 int s2_server_client_count(S2Server *server);
 
-// Replaces the message of this kind; copies it. A new scene removes the frame of the previous one.
+// Replaces the message of this kind by a copy of the given one. A new scene removes the frame of
+// the previous one.
 void s2_server_put(S2Server *server, S2ServerMessage message, const void *bytes, size_t size);
 
-// Takes the oldest command that is still waiting.
+// Takes the oldest waiting command.
 bool s2_server_take(S2Server *server, S2ServerCommand *command);
-// Waits for a command until `time` (s, CLOCK_MONOTONIC); true: there is one.
+// Waits for a command until `time` (s, CLOCK_MONOTONIC). Returns true if there is one.
 bool s2_server_wait(S2Server *server, double time);
 
 #endif

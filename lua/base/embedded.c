@@ -7,7 +7,7 @@
 void s2_embedded_open(lua_State *L) {
   int sim = lua_gettop(L);
   s2_host_push(L);
-  // Each module is a chunk that returns a function of (sim, host), which adds to sim.
+  // Each module is a chunk that returns a function (sim, host), which adds functions to sim.
   for (const S2Embedded *module = s2_embedded; module->name != NULL; module++) {
     if (luaL_loadbufferx(L, (const char *)module->source, module->size, S2_EMBEDDED_CHUNK, "t") !=
         LUA_OK) {

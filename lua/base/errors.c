@@ -19,8 +19,8 @@ const char s2_type_world[] = "World", s2_type_body[] = "Body", s2_type_joint[] =
            s2_type_array[] = "Array", s2_type_tracked[] = "Tracked";
 
 enum {
-  MESSAGE_SIZE = 512, // bytes; longer messages are cut
-  NAMES_SIZE = 128,   // more names than any object has fields
+  MESSAGE_SIZE = 512, // bytes; longer messages are truncated
+  NAMES_SIZE = 128,   // exceeds the number of fields of any object
 };
 
 // Registry keys, by address.
@@ -30,8 +30,8 @@ static const char FUNCTION_NAMES = 'f', KEPT_TRACEBACK = 't';
 
 void *s2_lua_test(lua_State *L, int index, const char *type) {
   const char *found = NULL;
-  // Each of our objects begins with the address of its type's name; shorter userdata cannot be
-  // ours.
+  // Each sim2d object begins with the address of its type's name. Shorter userdata cannot be a
+  // sim2d object.
   if (lua_type(L, index) != LUA_TUSERDATA || lua_rawlen(L, index) < sizeof found) {
     return NULL;
   }
@@ -42,7 +42,7 @@ void *s2_lua_test(lua_State *L, int index, const char *type) {
 
 void *s2_lua_check(lua_State *L, int argument, const char *type) {
   void *object = s2_lua_test(L, argument, type);
-  // `world.step()` instead of `world:step()` is the most common slip.
+  // `world.step()` instead of `world:step()` is the most common mistake.
   if (object == NULL) {
     char text[S2_LUA_TEXT];
     lua_Debug frame = {0};
@@ -57,7 +57,7 @@ void *s2_lua_check(lua_State *L, int argument, const char *type) {
 
 void s2_lua_metatable(lua_State *L, const char *type) {
   lua_pushfstring(L, "sim2d.%s", type);
-  // __name is for messages of Lua; __metatable hides the metatable from scripts.
+  // Lua's own messages use __name. __metatable hides the metatable from scripts.
   if (luaL_newmetatable(L, lua_tostring(L, -1)) != 0) {
     lua_pushstring(L, type);
     lua_setfield(L, -2, "__name");
@@ -68,8 +68,8 @@ void s2_lua_metatable(lua_State *L, const char *type) {
 }
 
 void s2_lua_functions(lua_State *L, const luaL_Reg *functions, int upvalues) {
-  // Remember the names by function, so that messages show the documented name, whichever name the
-  // script used.
+  // Store the name of each function. Messages show this documented name, even if the script calls
+  // the function by another name.
   luaL_setfuncs(L, functions, upvalues);
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &FUNCTION_NAMES) == LUA_TNIL) {
     lua_pop(L, 1);
@@ -106,7 +106,7 @@ static int error_raise(lua_State *L, const char *message) {
   return lua_error(L);
 }
 
-// Removes the sign of NaNs: it carries no information and differs between machines.
+// Removes the sign of NaNs, because it carries no information and differs between machines.
 static void drop_nan_signs(char *message) {
   for (char *at = strstr(message, "-nan"); at != NULL; at = strstr(at, "-nan")) {
     memmove(at, at + 1, strlen(at));
@@ -114,7 +114,7 @@ static void drop_nan_signs(char *message) {
 }
 
 int s2_lua_fail(lua_State *L, const char *format, ...) {
-  // The engine formats the message, because Lua's own formats have no widths and precisions.
+  // Format the message in C, because Lua's own formats have no widths and precisions.
   char message[MESSAGE_SIZE];
   va_list args;
   va_start(args, format);
@@ -124,16 +124,17 @@ int s2_lua_fail(lua_State *L, const char *format, ...) {
   return error_raise(L, message);
 }
 
-// Documented name of the running function; "" if it has none (iterators, metamethods).
+// The documented name of the running function. If there is none, the name that the caller used, or
+// "?".
 static const char *function_name(lua_State *L, lua_Debug *frame) {
-  // Looked up in the table of names, else the name that the caller used.
+  // Look up the function in the table of names.
   const char *name = NULL;
   if (lua_getstack(L, 0, frame)) {
     lua_getinfo(L, "nf", frame);
     if (lua_rawgetp(L, LUA_REGISTRYINDEX, &FUNCTION_NAMES) == LUA_TTABLE) {
       lua_pushvalue(L, -2);
       lua_rawget(L, -2);
-      name = lua_tostring(L, -1); // kept alive by the table
+      name = lua_tostring(L, -1); // the table keeps the string alive
       lua_pop(L, 1);
     }
     lua_pop(L, 2);
@@ -154,13 +155,13 @@ int s2_lua_bad_argument(lua_State *L, int argument, const char *format, ...) {
   va_end(args);
   drop_nan_signs(message);
   lua_Debug frame = {0};
-  // A method's first argument is the object, which the script does not count.
+  // The first argument of a method is the object. Messages number the arguments after it from 1.
   const char *name = function_name(L, &frame);
   bool is_method = frame.name != NULL && strcmp(frame.namewhat, "method") == 0;
   if (is_method || (argument > 1 && is_method_of(L))) {
     argument--;
   }
-  // The bad argument is the object itself.
+  // Number 0 means that the object itself is the bad argument.
   if (argument == 0) {
     snprintf(text, sizeof text, "calling '%s' on bad self (%s)", name, message);
   } else {
@@ -202,7 +203,7 @@ void s2_lua_try(lua_State *L, S2Status status) {
   }
 }
 
-// Raises an error with the remedy if the name is one that other engines use.
+// If other engines use this name, raises an error that shows the sim2d equivalent.
 static void no_field_remedy(lua_State *L, const char *owner, const char *name,
                             const char *const *known, int count) {
   static const char *const owners[][2] = {
@@ -210,7 +211,7 @@ static void no_field_remedy(lua_State *L, const char *owner, const char *name,
   char remedy[S2_REMEDY_SIZE];
   for (size_t i = 0; i < sizeof owners / sizeof owners[0]; i++) {
     if (strcmp(owner, owners[i][0]) == 0 && s2_remedy_find(name, known, count, remedy)) {
-      // The remedy is a name, an assignment "name = value" or a call; sim has no methods.
+      // The remedy is a name, an assignment "name = value" or a call. Functions of sim use a dot.
       size_t length = strcspn(remedy, " ({");
       bool field = remedy[length] == '\0' || strncmp(remedy + length, " = ", 3) == 0;
       s2_lua_fail(L, "%s has no field '%s'; write %s%c%s", owner, name, owners[i][1],
@@ -228,7 +229,7 @@ int s2_lua_no_field(lua_State *L, const char *owner, int key, int names) {
     return s2_lua_fail(L, "%s has no field %s", owner, s2_lua_describe(L, key, text));
   }
   const char *name = lua_tostring(L, key), *known[NAMES_SIZE];
-  // Names that are documented but not implemented yet.
+  // Report names that are documented but not implemented yet.
   lua_pushvalue(L, key);
   if (lua_rawget(L, names) == LUA_TBOOLEAN && !lua_toboolean(L, -1)) {
     const char *prefix = strcmp(owner, "World") == 0 ? "world:" : "sim.";
@@ -239,7 +240,8 @@ int s2_lua_no_field(lua_State *L, const char *owner, int key, int names) {
   int count = 0;
   for (lua_pushnil(L); lua_next(L, names) != 0; lua_pop(L, 1)) {
     if (lua_type(L, -2) == LUA_TSTRING && count < NAMES_SIZE) {
-      // Sorted, because the traversal order differs between runs and a tie goes to the first name.
+      // Sort the names, because the traversal order differs between runs and the first name wins a
+      // tie.
       const char *field = lua_tostring(L, -2);
       int at = count++;
       for (; at > 0 && strcmp(known[at - 1], field) > 0; at--) {
@@ -248,7 +250,7 @@ int s2_lua_no_field(lua_State *L, const char *owner, int key, int names) {
       known[at] = field;
     }
   }
-  // Suggest our name for another engine's word, or the nearest name.
+  // Suggest the sim2d name for another engine's word, or the nearest name.
   no_field_remedy(L, owner, name, known, count);
   const char *nearest = s2_text_nearest(name, known, count);
   if (nearest != NULL) {
@@ -258,7 +260,7 @@ int s2_lua_no_field(lua_State *L, const char *owner, int key, int names) {
 }
 
 const char *s2_lua_describe(lua_State *L, int index, char text[S2_LUA_TEXT]) {
-  // Numbers are written in full, text is quoted and cut, objects are shown by their type.
+  // Numbers are written in full. Text is quoted and truncated. Objects are shown by type.
   if (lua_type(L, index) == LUA_TNUMBER) {
     if (lua_isinteger(L, index)) {
       snprintf(text, S2_LUA_TEXT, "%lld", (long long)lua_tointeger(L, index));
@@ -299,7 +301,7 @@ bool s2_lua_pair_stray(lua_State *L, int index, char text[S2_LUA_TEXT]) {
 
 // ---- Tracebacks -------------------------------------------------------------------------------
 
-// Keeps the text on top of the stack (popped) for the error at `error`.
+// Pops the traceback text and stores it for the error at index `error`.
 static void traceback_keep(lua_State *L, int error) {
   // The pair {error, text} ties the traceback to its error, so that it is not shown with another
   // error.
@@ -321,14 +323,14 @@ int s2_lua_keep_traceback(lua_State *L) {
 }
 
 void s2_lua_keep_task_traceback(lua_State *L, lua_State *task) {
-  // The stack of the failed thread, from the point of failure.
+  // Get the stack of the failed coroutine, starting at the point of failure.
   int error = lua_gettop(L);
   const char *message = s2_traceback_message(L, error);
   luaL_traceback(L, task, message, 0);
   const char *text = lua_tostring(L, -1);
   luaL_Buffer shown;
   luaL_buffinit(L, &shown);
-  // Leave out the lines of C functions, which do not help the author of a script.
+  // Omit the lines of C functions, which do not help the author of a script.
   while (*text != '\0') {
     size_t line = strcspn(text, "\n");
     line += text[line] == '\n';
@@ -344,7 +346,7 @@ void s2_lua_keep_task_traceback(lua_State *L, lua_State *task) {
 
 bool s2_lua_kept_traceback(lua_State *L, int error) {
   error = lua_absindex(L, error);
-  // The stored traceback belongs to another error, or there is none.
+  // The stored traceback may belong to another error, or there may be none.
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &KEPT_TRACEBACK) != LUA_TTABLE) {
     lua_pop(L, 1);
     return false;

@@ -19,18 +19,18 @@ static int host_nearest(lua_State *L) {
   const char *word = luaL_checkstring(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
   int count = (int)luaL_len(L, 2);
-  // An array of names for the search; the Lua table keeps the texts alive.
+  // Create an array of names for the search. The Lua table keeps the strings alive.
   const char **names = lua_newuserdatauv(L, ((size_t)count + 1) * sizeof *names, 0);
   for (int i = 0; i < count; i++) {
     lua_geti(L, 2, i + 1);
-    names[i] = luaL_checkstring(L, -1); // stays alive: the table holds it
+    names[i] = luaL_checkstring(L, -1); // the table keeps the string alive
     lua_pop(L, 1);
   }
-  lua_pushstring(L, s2_text_nearest(word, names, count)); // NULL gives nil
+  lua_pushstring(L, s2_text_nearest(word, names, count)); // pushes nil for NULL
   return 1;
 }
 
-// (word): the number of words that this option of the command and its value take; 0 if the word is
+// (word): the number of command-line words that this option and its value take, or 0 if the word is
 // not an option.
 static int host_option_words(lua_State *L) {
   const S2Session *session = s2_session(L);
@@ -79,7 +79,7 @@ static int bar_next(lua_State *L) {
 static int host_progress(lua_State *L) {
   lua_Integer count = luaL_checkinteger(L, 1);
   luaL_argcheck(L, count >= 0, 1, "the number of items, 0 or more, is expected");
-  // The bar is a value that can be called (an iterator) and closed.
+  // The bar can be called, as an iterator, and closed.
   Bar *bar = lua_newuserdatauv(L, sizeof *bar, 0);
   bar->count = count;
   s2_progress_begin(&bar->progress, !s2_session(L)->quiet);
@@ -92,7 +92,8 @@ static int host_progress(lua_State *L) {
     lua_setfield(L, -2, "__index");
   }
   lua_setmetatable(L, -2);
-  // iterator, state, control, closing value: a loop left early clears the bar too
+  // Return the iterator, the state, the control value and the closing value. The closing value
+  // clears the bar even if a loop ends early.
   lua_pushnil(L);
   lua_pushinteger(L, 0);
   lua_pushvalue(L, -3);
@@ -125,7 +126,7 @@ static int host_write_file(lua_State *L) {
 
 // Pushes the table of World's methods, so that modules can add to it.
 static int host_world_methods(lua_State *L) {
-  // The table that world_index() looks names up in is its first upvalue.
+  // The first upvalue of world_index() is the table in which it looks up names.
   luaL_getmetatable(L, "sim2d.World");
   lua_getfield(L, -1, "__index");
   lua_getupvalue(L, -1, 1);
@@ -150,7 +151,7 @@ static int host_before_actuators(lua_State *L) {
 
 // (world, value): "body" or "joint" if the value is a living body or joint of the world, else nil.
 static int host_owned(lua_State *L) {
-  // A living body or joint of this very world.
+  // The value must be a living body or joint of this world.
   const S2LuaWorld *lw = s2_lua_world(L, 1);
   const S2LuaBody *body = s2_lua_test(L, 2, s2_type_body);
   const S2LuaJoint *joint = s2_lua_test(L, 2, s2_type_joint);
@@ -164,7 +165,8 @@ static int host_owned(lua_State *L) {
   return 1;
 }
 
-// (world, body or joint): the object with the same handle in a copy of its world.
+// (copy, body or joint): `copy` is a copy of the object's world. Returns the object in `copy` with
+// the same handle.
 static int host_counterpart(lua_State *L) {
   s2_lua_world(L, 1);
   // A copy keeps the handles but has new objects.
@@ -209,7 +211,7 @@ void s2_host_push(lua_State *L) {
                                        {"traceback", s2_traceback_handler},
                                        {"value_and_grad", s2_lua_value_and_grad_any},
                                        {NULL, NULL}};
-  // The library's own Lua gets these functions as a table; scripts cannot reach it.
+  // The library's own Lua code gets a table of these functions. Scripts cannot reach this table.
   luaL_newlib(L, functions);
   luaL_setfuncs(L, s2_lua_control_functions, 0);
   luaL_setfuncs(L, s2_lua_plan_functions, 0);

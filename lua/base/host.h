@@ -12,7 +12,7 @@
 //   plot_show(name, svg) -> shows the plot there; returns the same as plots_wanted()
 //   plot_record(recording, name, svg), recording_methods(): table of methods, to add to
 //   fan_options, fan     -> the two parts of world:raycast_fan
-//   tracked_solvers      -> table to fill: library -> solve of problems with tracked numbers
+//   tracked_solvers      -> the table of solvers for tracked numbers, by library: filled by Lua
 //   control              -> see lua/world/control.c
 //   batch                -> see lua/batch/batch.h
 //   parallel             -> see lua/parallel/parallel.h

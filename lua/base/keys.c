@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { KNOWN_SIZE = 64 }; // more keys than any constructor takes
+enum { KNOWN_SIZE = 64 }; // exceeds the number of keys of any constructor
 
 static int keys_gather(const char **known, const char *const *names, const char *const *more) {
-  // The function's own keys, then the shared ones.
+  // Gather the function's own keys, then the shared keys.
   int count = 0;
   for (; *names != NULL && count < KNOWN_SIZE; names++) {
     known[count++] = *names;
@@ -60,7 +60,8 @@ static void keys_check_names(const S2Keys *keys, const char *const *names, const
                           keys->scope, s2_lua_describe(L, -2, text), keys_example(names));
     }
   }
-  // Suggest our name for another engine's word, else the nearest known key, else list all keys.
+  // Suggest the sim2d name for another engine's word, or else the nearest known key. Otherwise list
+  // all keys.
   if (unknown != NULL) {
     char remedy[S2_REMEDY_SIZE];
     if (s2_remedy_find(unknown, known, count, remedy)) {
@@ -94,7 +95,7 @@ static void keys_settle(const S2Keys *keys, const char *const *names, const char
     return;
   }
   lua_pop(L, 1);
-  // All known keys once, in a fixed order.
+  // Read each known key once, in a fixed order.
   const char *known[KNOWN_SIZE];
   int count = keys_gather(known, names, more);
   lua_createtable(L, positional, count);
@@ -123,7 +124,7 @@ S2Keys s2_keys_open(lua_State *L, int argument, bool optional, const char *const
     s2_lua_bad_argument(L, argument, "table expected, got %s; write { %s = ... }",
                         s2_lua_describe(L, argument, text), keys_example(names));
   }
-  // Check for unknown keys first; otherwise they would pass unnoticed.
+  // Check for unknown keys first. Otherwise they would pass unnoticed.
   keys_check_names(&keys, names, more, positional);
   keys_settle(&keys, names, more, positional);
   return keys;
@@ -166,7 +167,7 @@ void s2_keys_require(const S2Keys *keys, const char *key) {
   }
 }
 
-// Pops the value that was read; raises if it was bad.
+// Pops the value that was read. Raises an error if it was invalid.
 static bool keys_end(const S2Keys *keys, const char *key, bool good, const S2Complaint *complaint) {
   lua_pop(keys->L, 1);
   if (!good) {

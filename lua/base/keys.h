@@ -16,7 +16,7 @@ typedef struct S2Keys {
   lua_State *L;
   int table;                 // stack index
   int argument;              // argument number of the function, for messages
-  char scope[S2_KEYS_SCOPE]; // before each key in messages: "shapes[2]."
+  char scope[S2_KEYS_SCOPE]; // prefix of each key in messages, such as "shapes[2]."
 } S2Keys;
 
 // Checks that the argument is a table, and that each of its keys is in one of the two lists
@@ -29,7 +29,7 @@ S2Keys s2_keys_inner(const S2Keys *outer, const char *scope, const char *const *
                      const char *const *more);
 
 // Each returns false and leaves *value unchanged if the key is absent, and raises if the value has
-// the wrong kind. The stack is unchanged (text lives as long as the table).
+// the wrong kind. The stack is unchanged. Text is valid as long as the table exists.
 bool s2_keys_number(const S2Keys *keys, const char *key, S2Domain domain, double *value);
 bool s2_keys_integer(const S2Keys *keys, const char *key, int64_t lo, int64_t hi, int64_t *value);
 bool s2_keys_boolean(const S2Keys *keys, const char *key, bool *value);
@@ -38,10 +38,10 @@ bool s2_keys_vec2(const S2Keys *keys, const char *key, S2Vec2 *value);
 bool s2_keys_color(const S2Keys *keys, const char *key, uint32_t *value);
 bool s2_keys_name(const S2Keys *keys, const char *key, const char **value);
 bool s2_keys_has(const S2Keys *keys, const char *key);
-// Pushes the value of a key; returns its type (LUA_TNIL if absent).
+// Pushes the value of a key and returns its type, which is LUA_TNIL if the key is absent.
 int s2_keys_push(const S2Keys *keys, const char *key);
 
-// Raise "key 'K' is missing" and "key 'K': complaint".
+// These raise the errors "key 'K' is missing" and "key 'K': complaint".
 void s2_keys_require(const S2Keys *keys, const char *key);
 int s2_keys_fail(const S2Keys *keys, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -5,7 +5,8 @@
 
 #include <math.h>
 
-// Number of arguments before the first number: 1 with a generator, 0 for sim.random.uniform(...).
+// Number of arguments before the numbers: 1 if the call passes a generator, 0 for
+// sim.random.uniform(...).
 static S2LuaRandom *random_generator(lua_State *L, int *first) {
   // Only the functions of sim.random itself may omit the generator.
   S2LuaRandom *random = s2_lua_test(L, 1, s2_type_random);
@@ -20,7 +21,7 @@ static int random_uniform(lua_State *L) {
   int at;
   S2LuaRandom *random = random_generator(L, &at);
   double lo = 0, hi = 1;
-  // Both ends of the range are given, or neither.
+  // The caller gives both ends of the range, or neither.
   if (!lua_isnoneornil(L, at)) {
     lo = s2_argument_number(L, at, S2_ANY_NUMBER);
     hi = s2_argument_number(L, at + 1, S2_ANY_NUMBER);
@@ -29,7 +30,7 @@ static int random_uniform(lua_State *L) {
     return s2_lua_bad_argument(L, at + 1, "a number not below %.14g expected, got %.14g", lo, hi);
   }
   double u = s2_rng_uniform(&random->rng);
-  lua_pushnumber(L, (1 - u) * lo + u * hi); // hi - lo may overflow
+  lua_pushnumber(L, (1 - u) * lo + u * hi); // avoids hi - lo, which may overflow
   return 1;
 }
 
@@ -46,7 +47,7 @@ static int random_normal(lua_State *L) {
 static int random_integer(lua_State *L) {
   int at;
   S2LuaRandom *random = random_generator(L, &at);
-  // integer(n) draws from 1 .. n, integer(lo, hi) from lo .. hi, ends included.
+  // integer(n) draws from 1 .. n, and integer(lo, hi) draws from lo .. hi. Both ends are included.
   int64_t lo = 1, hi = s2_argument_integer(L, at, INT64_MIN, INT64_MAX);
   if (!lua_isnoneornil(L, at + 1)) {
     lo = hi;
@@ -129,14 +130,14 @@ static const luaL_Reg methods[] = {{"uniform", random_uniform}, {"normal", rando
                                    {"shuffle", random_shuffle}, {"seed", random_seed},
                                    {"split", random_split},     {NULL, NULL}};
 
-// Fills the metatable on top; `dot` allows calls without a generator.
+// Fills the metatable on top of the stack. `dot` allows calls without a generator.
 static void random_fill(lua_State *L, bool dot) {
   // Each method stores whether it may be called with a dot.
   luaL_newlibtable(L, methods);
   lua_pushboolean(L, dot);
   s2_lua_functions(L, methods, 1);
-  // Reading an unknown name raises an error with the nearest one.
-  lua_createtable(L, 0, 1); // its __index raises
+  // Reading an unknown name raises an error that suggests the nearest name.
+  lua_createtable(L, 0, 1); // the __index of this table raises the error
   lua_pushvalue(L, -2);
   lua_pushcclosure(L, random_no_field, 1);
   lua_setfield(L, -2, "__index");
@@ -149,7 +150,7 @@ static void random_fill(lua_State *L, bool dot) {
 }
 
 void s2_lua_open_random(lua_State *L) {
-  // The metatable of generators that scripts split off.
+  // Create the metatable of generators that scripts split from others.
   S2LuaSession *session = s2_lua_session(L);
   s2_lua_metatable(L, s2_type_random);
   random_fill(L, false);
@@ -165,6 +166,6 @@ void s2_lua_open_random(lua_State *L) {
   random_fill(L, true);
   lua_setmetatable(L, -2);
   lua_pushvalue(L, -1);
-  lua_rawsetp(L, LUA_REGISTRYINDEX, s2_type_random); // the session points to it
+  lua_rawsetp(L, LUA_REGISTRYINDEX, s2_type_random); // keeps it alive for the session
   session->random = random;
 }

@@ -8,12 +8,12 @@ enum { WORD_SIZE = 48 }; // longer words are not in the table
 
 typedef struct Remedy {
   const char *words; // words of other engines in snake_case, separated by blanks
-  const char *name;  // our name; the row counts only if this name is known
+  const char *name;  // name in sim2d; the row is used only if this name is known
   const char *write; // replacement to show, as written after "body." or in a table
 } Remedy;
 
-// The words come from Box2D, pymunk, MuJoCo, matter.js and LOVE, with common guesses. If several
-// rows contain a word, the first row whose name is known counts.
+// The words are names in Box2D, pymunk, MuJoCo, matter.js and LOVE, and common guesses. If several
+// rows contain a word, the first row with a known name is used.
 static const Remedy remedies[] = {
     // shapes
     {"width height w h hx hy side half_width half_height half_extents extents", "size",
@@ -171,10 +171,10 @@ static bool remedy_drop_suffix(char *word) {
 
 // ---- Look-up ----------------------------------------------------------------------------------
 
-// `own`: the word may be our name itself (set_velocity without its prefix).
+// If `own`, the word may be a sim2d name itself (such as set_velocity without its prefix).
 static bool remedy_look_up(const char *word, bool own, const char *const *known, int count,
                            char remedy[S2_REMEDY_SIZE]) {
-  // A matching row shows how the name is used; otherwise the message shows the name alone.
+  // A matching row shows how to use the name. Otherwise the message shows only the name.
   for (size_t i = 0; i < sizeof remedies / sizeof remedies[0]; i++) {
     const Remedy *row = &remedies[i];
     if ((remedy_has_word(row->words, word) || (own && strcmp(row->name, word) == 0)) &&

@@ -6,9 +6,9 @@
 
 enum { S2_REMEDY_SIZE = 96 };
 
-// Finds the replacement for `word` among the `count` names in `known`: "size = {width, height}",
-// "apply_impulse {jx, jy}". False if the table has none. The search ignores camelCase, the prefixes
-// set_, get_, add_ ... and the suffixes _joint, _shape, _body.
+// Finds the replacement for `word` among the `count` names in `known`, such as "size = {width,
+// height}" or "apply_impulse {jx, jy}". Returns false if the table has none. The search ignores
+// camelCase, the prefixes set_, get_, add_ ... and the suffixes _joint, _shape, _body.
 bool s2_remedy_find(const char *word, const char *const *known, int count,
                     char remedy[S2_REMEDY_SIZE]);
 

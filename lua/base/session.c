@@ -17,14 +17,14 @@ static int session_collect(lua_State *L) {
 }
 
 S2LuaSession *s2_lua_session(lua_State *L) {
-  // The session of this Lua state, made at the first call.
+  // The session of this Lua state, created at the first call.
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &SESSION) == LUA_TUSERDATA) {
     S2LuaSession *session = lua_touserdata(L, -1);
     lua_pop(L, 1);
     return session;
   }
   lua_pop(L, 1);
-  // NAN: the command line did not set it.
+  // NAN means that the command line does not set the value.
   S2LuaSession *session = lua_newuserdatauv(L, sizeof *session, 0);
   *session = (S2LuaSession){.open = {.dt = (double)NAN, .budget = (double)NAN}};
   lua_createtable(L, 0, 1);

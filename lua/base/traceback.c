@@ -8,19 +8,20 @@
 
 enum {
   FRAMES_FIRST = 10, // innermost frames shown of a deep recursion, as in stock lua
-  FRAMES_LAST = 11,  // outermost frames, likewise
+  FRAMES_LAST = 11,  // outermost frames shown of a deep recursion
 };
 
 static const char TITLE[] = "\nstack traceback:";
 
-// Show only frames with a line of a script: C functions and our own Lua do not help its author.
+// Show only frames with a script line. Frames of C functions and of the library do not help the
+// author of the script.
 static bool is_shown(lua_State *L, lua_Debug *frame) {
   lua_getinfo(L, "S", frame);
   return strcmp(frame->what, "C") != 0 && strcmp(frame->source, S2_EMBEDDED_CHUNK) != 0;
 }
 
 static void add_frame(lua_State *L, luaL_Buffer *text, lua_Debug *frame) {
-  // The format is that of stock lua.
+  // The format is the same as in stock lua.
   lua_getinfo(L, "Slnt", frame);
   lua_pushfstring(L, "\n\t%s:%d: in ", frame->short_src, frame->currentline);
   luaL_addvalue(text);
@@ -39,11 +40,11 @@ static void add_frame(lua_State *L, luaL_Buffer *text, lua_Debug *frame) {
   }
 }
 
-// The outermost level. lua_getstack takes time in proportion to the level, so a stack overflow of
-// 10^5 frames must not be walked frame by frame.
+// Returns the outermost level. lua_getstack takes time in proportion to the level, so a stack
+// overflow of 10^5 frames must not be walked frame by frame.
 static int outermost_level(lua_State *L) {
   lua_Debug frame;
-  // Doubling finds a level that does not exist; bisection then finds the last one that does.
+  // Doubling finds a level that does not exist. Then bisection finds the last level that exists.
   int inside = 1, outside = 1;
   while (lua_getstack(L, outside, &frame)) {
     inside = outside;
@@ -61,7 +62,7 @@ static int outermost_level(lua_State *L) {
 }
 
 static void add_traceback(lua_State *L, luaL_Buffer *text) {
-  // The innermost frames.
+  // Print the innermost frames.
   lua_Debug frame;
   int last[FRAMES_LAST]; // levels, outermost first
   int first_count = 0, last_count = 0;
@@ -83,7 +84,7 @@ static void add_traceback(lua_State *L, luaL_Buffer *text) {
       last[last_count++] = at;
     }
   }
-  // Some frames in between are left out.
+  // Some frames in between are omitted.
   if (at >= level) {
     luaL_addstring(text, "\n\t...");
   }
@@ -107,7 +108,7 @@ const char *s2_traceback_message(lua_State *L, int index) {
 
 int s2_traceback_handler(lua_State *L) {
   const char *message = s2_traceback_message(L, 1);
-  // The message has a traceback already: it passed through a handler before.
+  // The message already contains a traceback if it has passed through a handler.
   if (strstr(message, TITLE) != NULL) {
     return 1;
   }

@@ -4,9 +4,9 @@
 
 #include <lua.h>
 
-// Message handler for lua_pcall: turns any error value into a string (with __tostring if it has
-// one) and appends a traceback of the lines of the script. A message that already has a traceback
-// keeps it.
+// Message handler for lua_pcall. Converts any error value to a string, with __tostring if
+// available, and appends a traceback of the script's lines. If the message already has a traceback,
+// it is unchanged.
 int s2_traceback_handler(lua_State *L);
 
 // Pushes the message of the error value at `index`, without a traceback.

@@ -25,22 +25,22 @@ bool s2_value_number(lua_State *L, int index, S2Domain domain, double *value,
                      S2Complaint *complaint) {
   static const char *const expected[] = {"finite", "non-negative", "positive"};
   char text[S2_LUA_TEXT];
-  // A plain number, or the value of a tracked one.
+  // Read a plain number, or the value of a tracked number.
   bool is_plain = lua_type(L, index) == LUA_TNUMBER;
   double number = is_plain ? lua_tonumber(L, index) : 0;
   if (!is_plain && !s2_lua_tracked_read(L, index, &number)) {
     return s2_complain(complaint, "number expected, got %s", s2_lua_describe(L, index, text));
   }
-  // Outside of the domain: the message shows the value, also of a tracked number.
+  // The number is outside the domain. The message shows its value, even if it is tracked.
   if (!isfinite(number) || (domain == S2_NON_NEGATIVE && number < 0) ||
       (domain == S2_POSITIVE && number <= 0)) {
-    lua_pushnumber(L, number); // the value of a tracked number, too
+    lua_pushnumber(L, number); // plain value, also for a tracked number
     s2_lua_describe(L, is_plain ? index - (index < 0) : -1, text);
     lua_pop(L, 1);
     return s2_complain(complaint, "%s number expected, got %s",
                        isfinite(number) ? expected[domain] : "finite", text);
   }
-  // The tape notes the address of the number, for code that depends on it.
+  // The tape records the address of the number, which identifies it for other code.
   *value = number;
   if (!is_plain) {
     s2_lua_tracked_note(L, index, value);
@@ -196,7 +196,8 @@ bool s2_value_vector(lua_State *L, int index, int n, const char *const *names, c
   if ((!is_vector && lua_type(L, index) != LUA_TTABLE) || (is_vector && luaL_len(L, index) != n)) {
     return s2_complain(complaint, "%s expected, got %s", shape, s2_lua_describe(L, index, text));
   }
-  // All components by position or all by name: a mixture is most likely a mistake.
+  // Components must be given all by position or all by name, because a mixture is most likely a
+  // mistake.
   bool by_name = false;
   if (!is_vector) {
     by_name = lua_geti(L, index, 1) == LUA_TNIL;

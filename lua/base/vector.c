@@ -8,7 +8,7 @@ enum { MAX_SIZE = 3 };
 
 typedef struct Vector {
   const char *type;
-  const char *source; // name of the field it was read from, or NULL
+  const char *source; // name of the field that it was read from, or NULL
   S2VectorKind kind;
   double values[MAX_SIZE];
 } Vector;
@@ -65,7 +65,7 @@ static int vector_index(lua_State *L) {
       return 1;
     }
   }
-  // Methods of lists of numbers, the same for plain and tracked numbers.
+  // Methods of lists of numbers, which work for plain and tracked numbers.
   static const luaL_Reg methods[] = {
       {"norm", s2_lua_array_norm}, {"dot", s2_lua_array_dot}, {NULL, NULL}};
   for (int i = 0; methods[i].name != NULL; i++) {

@@ -1,6 +1,6 @@
-// Warnings without a handler go to stderr: the first of each kind, and at the end the number of
-// further ones. Only the first few worlds print a warning of a kind, because scripts that learn or
-// search make very many worlds.
+// Without a handler, warnings go to stderr. Each world prints the first warning of each kind, and
+// at the end the number of others. Only the first few worlds print a given kind, because scripts
+// that learn or search create very many worlds.
 #include "lua/world/binding.h"
 
 #include <ctype.h>
@@ -18,7 +18,7 @@ static const char *skip_position(const char *message) {
   return message;
 }
 
-// The kind of a message: its first letters outside of quotes and numbers.
+// Finds the kind of a message, which is the first letters outside quotes and numbers.
 static void find_kind(const char *message, char kind[S2_LUA_KIND]) {
   message = skip_position(message);
   int length = 0;
@@ -68,7 +68,7 @@ void s2_lua_warn(S2LuaWorld *lw, const char *message) {
   }
 }
 
-// A warning without a world: each call counts as one world.
+// Prints a warning that belongs to no world. Each call counts as one world.
 void s2_lua_warn_call(lua_State *L, const char *message) {
   char kind[S2_LUA_KIND];
   find_kind(message, kind);

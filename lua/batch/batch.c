@@ -1,4 +1,4 @@
-// Batches of worlds for scripts: the object behind lua/sim2d/batch/batch.lua.
+// Batches of worlds for scripts: the C object that lua/sim2d/batch/batch.lua uses.
 #include "lua/batch/batch.h"
 #include "lua/diff/array.h"
 #include "lua/diff/on_tape.h"
@@ -16,7 +16,7 @@ typedef struct BatchObject {
   S2Batch *batch; // NULL: closed
   int count;
   bool busy;                 // a call is running
-  lua_State *L;              // state of the running call; the batch is its argument 1
+  lua_State *L;              // Lua state of the running call, with the batch as argument 1
   int at_worlds, at_program; // stack indices in L
   S2LuaWorld **world;
 } BatchObject;
@@ -28,7 +28,7 @@ static unsigned program_own(void *user, int world) {
   return s2_lua_batch_alone(object->world[world]) ? S2_OWN_STEP | S2_OWN_RESET | S2_OWN_OBSERVE : 0;
 }
 
-// Calls the function on the stack below its arguments; an error becomes a status.
+// Calls the function on the stack below its arguments. An error becomes a status.
 static S2Status call_protected(lua_State *L, int arguments, int results) {
   if (lua_pcall(L, arguments, results, 0) == LUA_OK) {
     return s2_ok();
@@ -106,7 +106,7 @@ static BatchObject *check_batch(lua_State *L) {
   return object;
 }
 
-// Before worlds are stepped: each must be open, outside of a step and not on a tape.
+// Checks the worlds before a step. Each must be open, not within a step, and not on a tape.
 static void begin_call(lua_State *L, BatchObject *object, const char *what) {
   luaL_checkstack(L, 40, "out of stack");
   for (int i = 0; i < object->count; i++) {
@@ -143,7 +143,7 @@ static void end_call(lua_State *L, BatchObject *object) {
   }
 }
 
-// The array at `index`; nil is replaced by a new array.
+// Returns the array at `index`. A value of nil is replaced by a new array.
 static double *array_at(lua_State *L, int index, S2Size shape) {
   if (lua_isnoneornil(L, index)) {
     S2LuaArray *array = s2_lua_array_push(L, shape);
@@ -165,7 +165,7 @@ static int object_step(lua_State *L) {
   int count = object->count, observed = s2_batch_observed(object->batch);
   const double *commands = NULL;
   if (!lua_isnil(L, 2)) {
-    S2Array given = s2_lua_array_view(L, s2_lua_array_check(L, 2)); // Lua has checked its shape
+    S2Array given = s2_lua_array_view(L, s2_lua_array_check(L, 2)); // its shape is checked in Lua
     if (given.var != 0) {
       return s2_lua_fail(
           L, "batch:step() has no derivative; use sim.rollout, or plain numbers (x:value())");
@@ -190,7 +190,7 @@ static int object_step(lua_State *L) {
   return 5;
 }
 
-// batch:reset(seed or nil, mask or nil, observations or nil)
+// batch:reset(seed or nil, mask or nil, observations or nil): resets worlds
 static int object_reset(lua_State *L) {
   BatchObject *object = check_batch(L);
   lua_settop(L, 4);
@@ -261,7 +261,7 @@ static int reading_count(lua_State *L, int index) {
   return count;
 }
 
-// The engine's world i; raises if it is closed.
+// Returns engine world i. Raises an error if the world is closed.
 static S2World *open_world(lua_State *L, const BatchObject *object, int i) {
   if (object->world[i]->world == NULL) {
     s2_lua_fail(L, "batch: world %d is closed", i + 1);
@@ -269,7 +269,7 @@ static S2World *open_world(lua_State *L, const BatchObject *object, int i) {
   return object->world[i]->world;
 }
 
-// batch:get(readings) -> array
+// batch:get(readings) -> array with a number for each world and reading
 static int object_get(lua_State *L) {
   const BatchObject *object = check_batch(L);
   S2Reading reading[READINGS];
@@ -308,7 +308,7 @@ static int object_set(lua_State *L) {
   return 0;
 }
 
-// Saves, as a text, the data of a world that are not in its snapshot, or restores them.
+// Saves or restores, as text, the data of a world that its snapshot does not contain.
 static int object_place(lua_State *L) {
   const BatchObject *object = check_batch(L);
   int world = (int)luaL_checkinteger(L, 2) - 1;
@@ -329,7 +329,7 @@ static int object_place(lua_State *L) {
   return 0;
 }
 
-static int object_rewind(lua_State *L) { // also allowed within a step of the batch
+static int object_rewind(lua_State *L) { // also allowed during a step of the batch
   const BatchObject *object = luaL_checkudata(L, 1, BATCH);
   int world = (int)luaL_checkinteger(L, 2) - 1;
   luaL_argcheck(L, object->batch != NULL && world >= 0 && world < object->count, 2,
@@ -365,7 +365,7 @@ static int64_t integer_of(lua_State *L, int table, const char *key) {
   return value;
 }
 
-// Pushes the draws of the options; the result lives as long as they are on the stack.
+// Pushes the draws from the options. The result is valid as long as they are on the stack.
 static const S2Draw *push_draws(lua_State *L, int options, int *count) {
   lua_getfield(L, options, "draws");
   luaL_checktype(L, -1, LUA_TTABLE);
@@ -394,13 +394,14 @@ static void push_metatable(lua_State *L) {
   }
 }
 
-// (worlds, workers, {seed =, autoreset =, max_steps =, judge =, draws =, program =})
+// Creates a batch from (worlds, workers, {seed =, autoreset =, max_steps =, judge =, draws =,
+// program =}).
 static int batch_batch(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   S2Workers *workers = s2_lua_workers(L, 2);
   luaL_checktype(L, 3, LUA_TTABLE);
   int count = (int)lua_rawlen(L, 1);
-  // The object, followed by the pointers to its worlds.
+  // The pointers to the worlds follow the object in memory.
   BatchObject *object = lua_newuserdatauv(
       L, sizeof *object + sizeof(S2LuaWorld *) * (size_t)(count + 1), BATCH_STORES);
   int at = lua_gettop(L);
@@ -415,7 +416,7 @@ static int batch_batch(lua_State *L) {
     worlds[i] = object->world[i]->world;
     lua_pop(L, 1);
   }
-  // The user values keep everything alive that the batch uses.
+  // The user values keep alive everything that the batch uses.
   lua_pushvalue(L, 1);
   lua_setiuservalue(L, at, BATCH_WORLDS);
   lua_pushvalue(L, 2);

@@ -12,8 +12,8 @@
 //   fields(object, name) -> list of numbers and list of their names; nil and a list of the known
 //     names
 //   controls(world) -> number of actuators; observed(world) -> number of observed numbers
-//   alone(world) -> true: functions of the script run in its steps, so no thread can step it
-//   tracked(array), on_tape(world) -> true: it depends on a parameter of a gradient
+//   alone(world) -> true if script functions run in its steps, so that no thread can step it
+//   tracked(array), on_tape(world) -> true if it depends on a parameter of a gradient
 //   judge(world, controls, terms, bounds) -> judge, or nil and a message
 //     terms   list of { reading =, goals =, wrap =, weight =, terminal =, norm =, p = }
 //     bounds  list of { reading =, lo =, hi = }
@@ -27,19 +27,19 @@
 //   draw(draws, world, random)
 //   bare(world) -> s2_world_revision, number of actuators, number of observed numbers,
 //     s2_world_changes; no values if functions of the script run in its steps
-//   drawn(random) -> a text: the generator's next draws
+//   drawn(random) -> a text that encodes the generator's next draws
 //   rewind(world, snapshot, changes) -> changes: see s2_world_image_return
-//   act(world, commands) -> the commands after clipping, or no value: see there
-//   seen(world) -> list of observed numbers, or no value if Lua has to observe
+//   act(world, commands) -> the commands after clipping, or no value: see batch_env.c
+//   seen(world) -> list of observed numbers, or no value if the Lua code must observe
 //   left(world) -> scaled residual of the last step; steps so far that missed their tolerance;
 //     changes of mode so far
 //   judged(judge, world, commands, constant) -> reward, terminated, cost of the last state
 //   episodes(workers, options) -> environments that are stepped together: batch_episodes.c
 void s2_lua_batch_push(lua_State *L);
 
-// batch_env.c. True if functions of the script run in its steps.
+// batch_env.c. True if script functions run in the steps of the world.
 bool s2_lua_batch_stepped(const S2LuaWorld *lw);
-// True if functions of the script run in its steps, give it commands or observe it.
+// True if script functions run in the steps of the world, command it or observe it.
 bool s2_lua_batch_alone(const S2LuaWorld *lw);
 double s2_lua_env_clip(const S2World *world, int actuator, double u);
 void s2_lua_env_functions(lua_State *L); // added to the table on top
@@ -49,7 +49,7 @@ int s2_lua_new_episodes(lua_State *L); // batch_episodes.c
 // batch_judge.c
 S2Judge *s2_lua_judge(lua_State *L, int index); // NULL for nil
 void s2_lua_judge_functions(lua_State *L);      // added to the table on top
-// Reads the list at `index`; raises if it is bad.
+// Reads the list of readings at `index`. Raises an error if it is invalid.
 void s2_lua_readings(lua_State *L, int index, int count, S2Reading *readings);
 // Reads the table { reading =, normal =, a =, b = } at `index`.
 void s2_lua_read_draw(lua_State *L, int index, S2Draw *draw);

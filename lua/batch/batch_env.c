@@ -21,7 +21,7 @@ bool s2_lua_batch_alone(const S2LuaWorld *lw) {
 
 // ---- Rewinding a world ------------------------------------------------------------------------
 
-// (draws, world, random)
+// Arguments: (draws, world, random).
 static int env_draw(lua_State *L) {
   const S2LuaDraws *draws = s2_lua_draws(L, 1);
   const S2LuaWorld *lw = s2_lua_world(L, 2);
@@ -72,13 +72,13 @@ double s2_lua_env_clip(const S2World *world, int actuator, double u) {
 }
 
 // (world, list of commands or a number): clips the commands, sets them and returns them as a list.
-// Returns nil if Lua has to handle them: tracked or bad commands.
+// Returns nil for tracked or invalid commands, which the Lua code handles.
 static int env_act(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   int count = s2_world_actuator_count(lw->world);
   double u[MOST_COMMANDS];
   bool list = lua_type(L, 2) == LUA_TTABLE;
-  // All must be plain numbers, one for each actuator.
+  // All commands must be plain numbers, one for each actuator.
   if (s2_lua_recording(lw) || s2_lua_on_tape(lw) != NULL || count > MOST_COMMANDS ||
       (list ? (int)lua_rawlen(L, 2) != count : lua_type(L, 2) != LUA_TNUMBER || count != 1)) {
     return 0;
@@ -103,7 +103,7 @@ static int env_act(lua_State *L) {
   return 1;
 }
 
-// (world): the observation as a list; nil if Lua has to observe.
+// (world): the observation as a list, or nil if the Lua code must observe.
 static int env_seen(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   int count = s2_world_observation_size(lw->world);
@@ -121,8 +121,8 @@ static int env_seen(lua_State *L) {
   return 1;
 }
 
-// (world): scaled residual of the last step; steps so far that missed their tolerance; changes of
-// mode so far
+// (world): the scaled residual of the last step, and the numbers of unsolved steps and of mode
+// changes so far.
 static int env_left(lua_State *L) {
   const S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_pushnumber(L, s2_world_residuals(lw->world).solve.scaled);

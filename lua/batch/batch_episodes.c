@@ -28,19 +28,19 @@ enum {
 typedef struct Episode {
   S2LuaWorld *lw;
   S2LuaRandom *random;
-  bool begun; // reset at least once
+  bool begun; // whether the environment was reset at least once
   bool again; // a reset may rewind to the initial state of the world
 } Episode;
 
 typedef struct Episodes {
   S2Batch *batch;
   int count, controls, observed, begun;
-  int width;                  // numbers of an action
+  int width;                  // numbers in an action
   int actions;                // number of discrete actions; 0: actions are commands
   double *table;              // [actions][controls]
   double *command;            // [count][controls]
   int64_t period;             // steps
-  bool starts, rewards, ends; // functions of the script do these parts
+  bool starts, rewards, ends; // parts that script functions do
   S2BatchResult result;
   // Stack indices and errors of the running call.
   lua_State *L;
@@ -51,8 +51,8 @@ typedef struct Episodes {
 
 // ---- Callbacks of the script ------------------------------------------------------------------
 
-// The reason why threads cannot step a world now, or NULL. If there is one, the batch reports a
-// failed step.
+// The reason why threads cannot step a world now, or NULL. If there is a reason, the batch reports
+// a failed step.
 static const char *episodes_refused(const Episodes *all, int i) {
   const S2LuaWorld *lw = all->episode[i].lw;
   if (lw->world == NULL) {
@@ -134,7 +134,7 @@ static S2Status episodes_step(void *user, int i) {
   return episodes_call(all, 1, 0);
 }
 
-// options.observe(env) -> list
+// Calls options.observe(env), which returns a list.
 static S2Status episodes_observe(void *user, int i, double *numbers) {
   Episodes *all = user;
   lua_State *L = all->L;
@@ -156,7 +156,7 @@ static S2Status episodes_observe(void *user, int i, double *numbers) {
              : s2_error(S2_INVALID, "it observes %d numbers, not %d", count, all->observed);
 }
 
-// options.reset(i), which uses the environment's generator, as its draws do.
+// Calls options.reset(i), which uses the random generator of the environment. The draws use it too.
 static S2Status episodes_reset(void *user, int i) {
   Episodes *all = user;
   lua_State *L = all->L;
@@ -175,7 +175,7 @@ static S2Status episodes_reset(void *user, int i) {
   return status;
 }
 
-// options.reward(world, commands, env) and options.terminated(world, env)
+// Calls options.reward(world, commands, env) and options.terminated(world, env).
 static S2Status episodes_judge(void *user, int i, const double *commands, double *reward,
                                bool *terminated) {
   Episodes *all = user;
@@ -221,7 +221,7 @@ static Episodes *check_episodes(lua_State *L) {
   return all;
 }
 
-// Pushes the values that the functions of the script need.
+// Pushes the values that script functions need.
 static void episodes_begin(lua_State *L, Episodes *all) {
   luaL_checkstack(L, 40, "out of stack");
   lua_getiuservalue(L, 1, STORE_ENVS);
@@ -243,8 +243,8 @@ static void episodes_begin(lua_State *L, Episodes *all) {
   all->failed = false;
 }
 
-// Raises an error of a function of the script; else pushes the number and message of a failed step,
-// or no value.
+// Raises the error of a script function, if any. Otherwise pushes the number and message of a
+// failed step, or no value.
 static int episodes_end(lua_State *L, Episodes *all) {
   all->busy = false;
   if (s2_lua_interrupted(all->episode[0].lw->session)) {
@@ -264,7 +264,7 @@ static int episodes_end(lua_State *L, Episodes *all) {
   return 2;
 }
 
-// Reads the action on top of the stack as the commands of a row; false if it is not an action.
+// Reads the action on top of the stack into `row`. Returns false if the value is not an action.
 static bool read_action(lua_State *L, const Episodes *all, double *row) {
   if (lua_type(L, -1) == LUA_TNUMBER && all->width == 1) {
     row[0] = lua_tonumber(L, -1);
@@ -285,7 +285,8 @@ static bool read_action(lua_State *L, const Episodes *all, double *row) {
   return true;
 }
 
-// Replaces the numbers of an action at the beginning of `row` by commands.
+// Replaces the number of a discrete action in `row` by its commands. Returns false for an invalid
+// action.
 static bool command_row(const Episodes *all, double *row) {
   if (all->actions > 0) {
     double number = row[0];
@@ -330,9 +331,9 @@ static int read_actions(lua_State *L, Episodes *all, S2AutoReset autoreset) {
 }
 
 // episodes:step(actions, autoreset): `actions` is an array with a number for each command, or a
-// list. Returns "action" and the index of a bad action; "begin" and the index of an environment
-// that has to be reset first (no world is stepped then); or the number and message of a failed
-// step.
+// list. For a bad action, returns "action" and its index. If an environment must be reset first,
+// returns "begin" and its index without stepping any world. If a step fails, returns its number and
+// message.
 static int episodes_lua_step(lua_State *L) {
   Episodes *all = check_episodes(L);
   S2AutoReset autoreset = (S2AutoReset)luaL_checkinteger(L, 3);
@@ -364,8 +365,8 @@ static int episodes_lua_step(lua_State *L) {
   return results;
 }
 
-// episodes:reset(mask or nil): returns an array with 1 for the environments that the script resets,
-// and the failure.
+// episodes:reset(mask or nil): resets the environments of the mask. Returns the number and message
+// of a failed reset, or no value.
 static int episodes_lua_reset(lua_State *L) {
   Episodes *all = check_episodes(L);
   lua_settop(L, 2);
@@ -416,8 +417,8 @@ static int episodes_world(lua_State *L) {
   return 0;
 }
 
-// episodes:rewind(i): if only the motion of its world has changed since episodes:world, rewinds the
-// world and returns true; else returns false
+// episodes:rewind(i): if only the motion of the world has changed since episodes:world, rewinds the
+// world and returns true. Otherwise returns false
 static int episodes_rewind(lua_State *L) {
   Episodes *all;
   int i;
@@ -431,7 +432,7 @@ static int episodes_rewind(lua_State *L) {
   return 1;
 }
 
-// episodes:place(i): steps of the episode, and whether it is over
+// episodes:place(i): the number of steps of the episode, and whether it has ended
 static int episodes_place(lua_State *L) {
   Episodes *all;
   int i;
@@ -483,7 +484,7 @@ static bool option_given(lua_State *L, const char *key) {
   return given;
 }
 
-// Reads the lists, and the commands of each discrete action.
+// Read the lists, and the commands of each discrete action.
 static void episodes_read(lua_State *L, int at, Episodes *all) {
   static const char *const lists[] = {[STORE_ENVS] = "envs", [STORE_WORLDS] = "worlds"};
   for (int store = STORE_ENVS; store <= STORE_DRAWS; store++) {
@@ -498,7 +499,7 @@ static void episodes_read(lua_State *L, int at, Episodes *all) {
   lua_setiuservalue(L, at, STORE_OPTIONS);
   lua_pushvalue(L, 1);
   lua_setiuservalue(L, at, STORE_WORKERS);
-  // Commands of each discrete action, and memory for the commands of a step.
+  // Store the commands of each discrete action, and allocate memory for the commands of a step.
   all->table = s2_memory_take(sizeof(double) * (size_t)(all->actions * all->controls + 1));
   all->command = s2_memory_take_zeroed(sizeof(double) * (size_t)(all->count * all->controls + 1));
   for (int a = 0; a < all->actions; a++) {
@@ -513,8 +514,8 @@ static void episodes_read(lua_State *L, int at, Episodes *all) {
   }
 }
 
-// Reads the worlds and generators from the options; Lua then calls episodes:world for each. Pushes
-// the list of the engine's worlds.
+// Reads the worlds and generators from the options. The Lua code then calls episodes:world for each
+// world. Pushes the list of the engine's worlds.
 static S2World *const *episodes_push_worlds(lua_State *L, Episodes *all) {
   // NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers
   S2World **worlds = lua_newuserdatauv(L, sizeof *worlds * (size_t)(all->count + 1), 0);
@@ -532,8 +533,8 @@ static S2World *const *episodes_push_worlds(lua_State *L, Episodes *all) {
   return worlds;
 }
 
-// Arrays of results: observations, rewards, terminated, truncated, final observations, unsolved
-// steps, changes of mode. Pushes their list.
+// Creates the arrays of results and pushes a list of them: observations, rewards, terminated,
+// truncated, final observations, unsolved steps, mode changes.
 static void episodes_arrays(lua_State *L, Episodes *all) {
   int n = all->count, each[] = {n * all->observed, n, n, n, n * all->observed, n, n};
   double **to[] = {&all->result.observations, &all->result.rewards, &all->result.terminated,
@@ -554,7 +555,7 @@ static void episodes_arrays(lua_State *L, Episodes *all) {
 // (workers, { envs =, worlds =, randoms =, controls =, observed =, period =, max_steps =, autoreset
 // =, constant =, actions =, step =, observe =, reset =, start =, reward =, terminated = }): the
 // object and its arrays, or nil and a message. The options are lists, numbers and functions;
-// `start` only counts as present or absent.
+// Only the presence of `start` matters, not its value.
 int s2_lua_new_episodes(lua_State *L) {
   S2Workers *workers = s2_lua_workers(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
@@ -562,7 +563,7 @@ int s2_lua_new_episodes(lua_State *L) {
   lua_getfield(L, 2, "envs");
   int count = (int)lua_rawlen(L, -1);
   Episodes *all = lua_newuserdatauv(L, sizeof *all + sizeof(Episode) * (size_t)count, STORES);
-  int at = lua_gettop(L); // freed with the object after an error
+  int at = lua_gettop(L); // after an error, Lua frees the object
   *all = (Episodes){.count = count,
                     .controls = (int)option_integer(L, "controls"),
                     .observed = (int)option_integer(L, "observed"),
@@ -613,7 +614,7 @@ int s2_lua_new_episodes(lua_State *L) {
     lua_pushstring(L, status.message);
     return 2;
   }
-  for (int i = 0; i < count; i++) { // each continues with its own generator
+  for (int i = 0; i < count; i++) { // Each environment continues with its own generator.
     S2BatchPlace place = s2_batch_place(all->batch, i);
     place.rng = all->episode[i].random->rng;
     s2_batch_set_place(all->batch, i, &place);

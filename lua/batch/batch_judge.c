@@ -13,7 +13,7 @@ typedef struct JudgeObject {
 
 // ---- Fields -----------------------------------------------------------------------------------
 
-// Readings that are not in the engine's tables, with the numbers of vectors.
+// Readings that the engine's tables lack: angular_velocity, and vectors with their components.
 static const struct {
   const char *name;
   int count;
@@ -52,7 +52,7 @@ static int body_fields(lua_State *L, const char *name) {
       return push_body_fields(L, 1, &field);
     }
   }
-  // Unknown name: push the known ones.
+  // The name is unknown: push the known names.
   lua_pushnil(L);
   lua_newtable(L);
   for (int i = 0; i < MORE_FIELDS + S2_BODY_FIELD_COUNT; i++) {
@@ -134,7 +134,7 @@ void s2_lua_read_draw(lua_State *L, int index, S2Draw *draw) {
   lua_settop(L, at);
 }
 
-// (list of { reading =, normal =, a =, b = }): an object
+// (list of { reading =, normal =, a =, b = }): creates an object with these draws
 static int batch_draws(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   int count = (int)lua_rawlen(L, 1);
@@ -185,7 +185,7 @@ static void judge_read_term(lua_State *L, int table, S2CostTerm *term) {
   lua_getfield(L, table, "wrap");
   term->wrap = lua_toboolean(L, -1) != 0;
   lua_pop(L, 1);
-  // Goals of the reading; s2_judge_create reports too many of them.
+  // Read the goals of the reading. If there are too many, s2_judge_create reports an error.
   lua_getfield(L, table, "goals");
   term->count = (int)lua_rawlen(L, -1);
   int count = term->count < S2_TERM_MOST ? term->count : S2_TERM_MOST;
@@ -242,7 +242,7 @@ static int batch_judge(lua_State *L) {
   return 1;
 }
 
-// Argument: the name. Returns its number and default p, or nil and all names.
+// Takes the name of a norm. Returns its number and default p, or nil and all names.
 static int batch_norm(lua_State *L) {
   const char *name = luaL_checkstring(L, 1);
   for (int i = 0; s2_norm_names[i] != NULL; i++) {

@@ -32,7 +32,7 @@ int s2_lua_rollout(lua_State *L) {
     return s2_lua_fail(
         L, "sim.rollout() cannot be called while the engine is in the middle of a step");
   }
-  // Arrays for the results, owned by Lua from the beginning.
+  // Lua owns the arrays for the results from the beginning.
   int state = s2_world_state_size(lw->world);
   if (state > 0 && rollout.knots > INT32_MAX / state) {
     return s2_lua_fail(L, "sim.rollout: states of %d knots are more than an array can hold",

@@ -1,4 +1,4 @@
-// Threads for scripts: objects that hold them.
+// Lua objects that own worker threads.
 #include "lua/batch/batch.h"
 
 #include "linalg/dense.h"
@@ -29,7 +29,7 @@ int s2_lua_new_workers(lua_State *L) {
     lua_setfield(L, -2, "__gc");
   }
   lua_setmetatable(L, -2);
-  s2_dense_single_threaded(); // before the first thread starts
+  s2_dense_single_threaded(); // must run before the first thread starts
   object->workers = s2_workers_new((int)threads);
   return 1;
 }

@@ -11,16 +11,16 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-// `value`: the text after the name of an option, or NULL; the setter checks it.
+// `value` is the text after the name of an option, or NULL. The setter checks the value.
 typedef S2Status SetFn(S2CommandLine *line, const char *value);
 
-// Effect of an option in a recorded command line that runs again. PICTURE: ignored there; it
-// describes how a recording looks, and `replay` also accepts it after its own name.
+// Effect of an option when a recorded command line runs again. PICTURE options are ignored then,
+// because they only describe how a recording looks. `replay` also accepts them after its own name.
 typedef enum Recorded { TAKEN, PASSED_OVER, PICTURE, REFUSED } Recorded;
 
 typedef struct Option {
-  const char *name;  // with its dashes
-  const char *value; // name of its value in --help; NULL: no value; "[=...": only after =
+  const char *name;  // name with its dashes
+  const char *value; // value's name in --help; NULL: no value; "[=...": only after =
   SetFn *set;
   const char *help;
   Recorded recorded;
@@ -90,7 +90,7 @@ static S2Status set_seed(S2CommandLine *line, const char *value) {
 }
 
 static S2Status set_threads(S2CommandLine *line, const char *value) {
-  enum { MOST = 1024 }; // as for the option of the same name in scripts
+  enum { MOST = 1024 }; // the limit of `threads` in scripts
   char *end = NULL;
   long threads = strtol(value, &end, 10);
   if (*value < '0' || *value > '9' || *end != '\0' || threads < 1 || threads > MOST) {
@@ -111,7 +111,7 @@ static S2Status set_dt(S2CommandLine *line, const char *value) {
   return s2_ok();
 }
 
-// A number of work units, or a time with its unit.
+// Sets the budget: a number of work units, or a time with its unit.
 static S2Status set_budget(S2CommandLine *line, const char *value) {
   char *end = NULL;
   double number = s2_number_read(value, &end);
@@ -137,7 +137,7 @@ static S2Status set_solver(S2CommandLine *line, const char *value) {
     line->session.solver = solver;
     return s2_ok();
   }
-  // For the message: the nearest name, or the list of all.
+  // The message shows the nearest name, or the list of all names.
   const char *names[S2_SOLVER_COUNT];
   char list[120] = "";
   size_t used = 0;
@@ -163,8 +163,8 @@ static bool is_in(const char *word, const char *const *list, size_t count) {
   return false;
 }
 
-// Check the suffix here, because the recorder would find the error only at the first step, which
-// may be late.
+// Check the suffix here, because the recorder would report the error only at the first step, which
+// may come late.
 static S2Status set_record(S2CommandLine *line, const char *value) {
   static const char *const now[] = {".csv", ".npz", ".h5",  ".s2d", ".html",
                                     ".svg", ".png", ".gif", ".mp4"};
@@ -289,7 +289,7 @@ void s2_command_line_help(void) {
        "stdin; without a script sim2d reads lines from the terminal. The script finds its "
        "arguments\n"
        "in `arg` and `...`.\n");
-  // One line per option; optional values are in brackets.
+  // Print one line per option, with optional values in brackets.
   for (int i = 0; i < OPTION_COUNT; i++) {
     char left[32];
     const char *value = options[i].value == NULL ? "" : options[i].value;
@@ -314,7 +314,7 @@ static S2Status unknown_option(const char *name) {
   for (int i = 0; i < OPTION_COUNT; i++) {
     names[i] = options[i].name;
   }
-  // a single letter is near every other one, so a suggestion would be useless
+  // A single letter is near every other letter, so a suggestion would be useless.
   const char *nearest = strlen(name) > 2 ? s2_text_nearest(name, names, OPTION_COUNT) : NULL;
   if (nearest != NULL) {
     return s2_error(S2_INVALID, "unknown option '%s'; did you mean '%s'?  (sim2d --help)", name,
@@ -323,8 +323,8 @@ static S2Status unknown_option(const char *name) {
   return s2_error(S2_INVALID, "unknown option '%s'  (sim2d --help)", name);
 }
 
-// Finds the option of a word, or NULL. Also returns a value joined to it, and the length of the
-// name.
+// Finds the option that a word names, or NULL. Also returns the length of the name, and the value
+// if the word contains one.
 static const Option *find_option(const char *word, const char **value, size_t *name_length) {
   bool is_long = word[1] == '-';
   const char *equals = is_long ? strchr(word, '=') : NULL;
@@ -361,7 +361,7 @@ static S2Status read_option(S2CommandLine *line, int argc, char **argv, bool rec
   size_t length = 0;
   const Option *option = find_option(word, &joined, &length);
   if (option == NULL) {
-    char name[60]; // long enough for every option; longer words are no options
+    char name[60]; // long enough for every option; longer words are not options
     snprintf(name, sizeof name, "%.*s", (int)(length < 50 ? length : 50), word);
     return unknown_option(name);
   }
@@ -378,8 +378,8 @@ static S2Status read_option(S2CommandLine *line, int argc, char **argv, bool rec
     }
     value = argv[++*at];
   }
-  // The words of a recording may come from anybody: some options are refused, others have no
-  // effect.
+  // The words of a recording may come from anybody. Therefore some options are refused, and others
+  // have no effect.
   ++*at;
   if (recorded && option->recorded == REFUSED) {
     return s2_error(S2_INVALID, "%s in a recorded command line is refused", option->name);
@@ -403,7 +403,7 @@ S2Status s2_command_line_read_picture(S2CommandLine *line, int argc, char **argv
   return s2_ok();
 }
 
-// Picture options need a picture; the value of --record is known by now.
+// Picture options require a picture. The value of --record is known at this point.
 static S2Status check_pictures(const S2CommandLine *line) {
   for (int i = 0; i < S2_PICTURE_WORDS; i++) {
     bool followed = i == S2_WORD_FOLLOW && line->view;
@@ -413,7 +413,8 @@ static S2Status check_pictures(const S2CommandLine *line) {
                       i == S2_WORD_FOLLOW ? " or --view" : "");
     }
   }
-  // --view-follow also applies to the viewer, so it is valid even if the file's format has no view.
+  // --view-follow also applies to the viewer, so it is valid even if the format of the file does
+  // not support it.
   S2PictureWords words = line->pictures;
   words.given[S2_WORD_FOLLOW] = words.given[S2_WORD_FOLLOW] && !line->view;
   return line->session.record_path == NULL
@@ -434,7 +435,7 @@ static S2Status read_all(S2CommandLine *line, int argc, char **argv, bool record
   if (line->watch && (at >= argc || strcmp(argv[at], "-") == 0)) {
     return s2_error(S2_INVALID, "--watch needs the file of a script: sim2d --watch script.lua");
   }
-  // A script with the name of a tool can be run as ./replay.
+  // A script that has the name of a tool can be run with a path, as in ./replay.
   if (at < argc && strcmp(argv[at - 1], "--") != 0) {
     bool inspect = strcmp(argv[at], "inspect") == 0, replay = strcmp(argv[at], "replay") == 0;
     line->tool = inspect ? S2_INSPECT : replay ? S2_REPLAY : S2_RUN_SCRIPT;

@@ -11,30 +11,31 @@
 typedef enum S2Tool { S2_RUN_SCRIPT, S2_INSPECT, S2_REPLAY } S2Tool;
 
 typedef struct S2CommandLine {
-  S2Session session; // settings from the options; other members zero
-  const char **code; // -e, in order; borrowed from argv
+  S2Session session; // settings from the options; other members are zero
+  const char **code; // code of each -e, in order; borrowed from argv
   int code_count;
-  int script; // index of the script in argv ("-": stdin); argc: none
+  int script; // index of the script in argv ("-": stdin); argc: no script
   bool interactive, version, help, stats, view, watch, no_wait;
   S2PictureWords pictures;
   int view_port; // 0: any free port
-  S2Tool tool;   // the words of the tool start at `script`, with its name
+  S2Tool tool;   // its words, starting with its name, begin at `script`
 } S2CommandLine;
 
-// Reads argv. A failure is S2_INVALID with a message for the user; then there is nothing to free.
+// Reads argv. On failure, returns S2_INVALID with a message for the user, and there is nothing to
+// free.
 S2Status s2_command_line_read(S2CommandLine *line, int argc, char **argv);
 // Like s2_command_line_read, for the words of a recording, which may come from anybody. Options
 // that run code from the words (-e) or prompt for code (-i) are S2_INVALID. Options that write
-// files, serve pages or print are ignored. --record is kept, since it identifies the recording to
-// compare with; a validator writes no file.
+// files, serve pages or print are ignored. --record is kept, because it identifies the recording to
+// compare with. A validator writes no file.
 S2Status s2_command_line_read_recorded(S2CommandLine *line, int argc, char **argv);
-// Reads the picture option at argv[*at] and its value into `pictures`, and leaves *at at its last
-// word; S2_INVALID for other words.
+// Reads the picture option at argv[*at] and its value into `pictures`, and moves *at to the last
+// word of the option. Returns S2_INVALID for other words.
 S2Status s2_command_line_read_picture(S2CommandLine *line, int argc, char **argv, int *at);
 void s2_command_line_free(S2CommandLine *line);
 
-// The number of words that an option and its value take, given the first word; 0 if the command has
-// no such option.
+// Returns the number of words that an option and its value take, given the first word. Returns 0 if
+// the command has no such option.
 int s2_command_line_option_words(const char *word);
 
 void s2_command_line_help(void);    // to stdout

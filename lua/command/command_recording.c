@@ -37,10 +37,10 @@ static int recording_usage(const char *problem, const char *word) {
 
 typedef struct Summary {
   uint64_t frames;
-  bool cut, damaged; // no end mark; a frame could not be read
+  bool cut, damaged; // no end mark; a frame was unreadable
   double first, last;
   int bodies_least, bodies_most, joints_most, contacts_most;
-  double energy_least, energy_most; // J; NAN: not recorded
+  double energy_least, energy_most; // J; NAN if not recorded
   double residual;
   S2Plots plots;
 } Summary;
@@ -53,7 +53,7 @@ static S2Status recording_summarise(S2Replay *replay, Summary *summary) {
                        .energy_least = (double)NAN,
                        .energy_most = (double)NAN,
                        .residual = (double)NAN};
-  // One pass over the frames, since they may not all fit into memory.
+  // Make one pass over the frames, because they may not all fit into memory.
   s2_replay_plots(replay, &summary->plots);
   for (uint64_t i = 0; i < summary->frames; i++) {
     const S2Moment *moment = NULL;
@@ -79,7 +79,7 @@ static S2Status recording_summarise(S2Replay *replay, Summary *summary) {
   return s2_ok();
 }
 
-// A line of the summary; both texts come from the file.
+// Prints a line of the summary. Both texts are read from the file.
 static void print_entry(const char *key, const char *value) {
   enum { WIDTH = 15 };
   char name[4 * WIDTH + 1];
@@ -107,7 +107,7 @@ static void print_summary(const char *path, S2Replay *replay, const Summary *sum
   printf("%s: .s2d recording, version %d, %s\n", path, S2_S2D_VERSION,
          summary->cut ? "cut short (it was not closed, but all complete frames are there)"
                       : "complete");
-  // First the data of the run, then those of the frames.
+  // Print the data of the run first, then the data of the frames.
   print_run(s2_replay_run(replay));
   printf("  %-15s %" PRIu64 "\n", "frames", summary->frames);
   for (int i = 0; i < summary->plots.list.count; i++) {
@@ -266,7 +266,7 @@ static void json_annotations(const S2Moment *moment) {
 }
 
 static void json_frame(const S2Moment *moment) {
-  // Numbers of the world, then channels, then the lists.
+  // Print the numbers of the world, then the channels, then the lists.
   printf("{\"step\":%" PRIu64 ",\"hash\":\"%016" PRIx64 "\",", moment->step, moment->hash);
   json_value("time", moment->time);
   putchar(',');
@@ -305,7 +305,7 @@ static void print_frame(uint64_t index, const S2Moment *moment) {
     printf("  energy %.6g J + %.6g J, residual %.3g, %.0f iterations\n", moment->kinetic,
            moment->potential, moment->residual, moment->iterations);
   }
-  // Names come from the file, so they are printed as text of one line.
+  // Names are read from the file, so each is escaped and printed on one line.
   for (int i = 0; i < moment->channels.count; i++) {
     const S2MomentChannel *channel = &moment->channels.at[i];
     char name[4 * S2_NAME_SIZE], unit[4 * S2_UNIT_SIZE];
@@ -317,7 +317,7 @@ static void print_frame(uint64_t index, const S2Moment *moment) {
   printf("  %-16s %12s %12s %12s %12s %12s %12s\n", "body", "angle", "x", "y", "omega", "vx", "vy");
   for (int i = 0; i < moment->bodies.count; i++) {
     const S2MomentBody *body = &moment->bodies.at[i];
-    char name[17]; // the width of the column
+    char name[17]; // width of the column and a NUL
     s2_text_escape(name, sizeof name, body->name);
     if (name[0] == '\0') {
       snprintf(name, sizeof name, "%d", i + 1);
@@ -331,14 +331,14 @@ static void print_frame(uint64_t index, const S2Moment *moment) {
 // ---- Commands ---------------------------------------------------------------------------------
 
 typedef struct Words {
-  const char *path, *output, *script; // "": --run without a value
+  const char *path, *output, *script; // script "": --run has no value
   bool json, validate, run, has_frame;
   uint64_t frame;
   S2Status status; // status of reading the picture options
 } Words;
 
-// Reads the words after the tool's name. `line` receives the picture options of replay; NULL for
-// inspect. Returns NULL, or a description of the error, with the bad word in *wrong.
+// Reads the words after the tool's name. `line` receives the picture options of replay, and is NULL
+// for inspect. Returns NULL, or a description of the error, with the bad word in *wrong.
 static const char *read_words(S2CommandLine *line, int argc, char **argv, Words *words,
                               const char **wrong) {
   bool inspect = line == NULL;
@@ -380,7 +380,7 @@ static const char *read_words(S2CommandLine *line, int argc, char **argv, Words 
       return "unexpected word";
     }
   }
-  // Options that require another one.
+  // Check options that require another option.
   *wrong = NULL;
   if (words->run && !words->validate) {
     return "--run requires --validate";
@@ -399,7 +399,7 @@ int s2_command_inspect(int argc, char **argv) {
   if (status.code != S2_OK) {
     return recording_fail(EXIT_WRONG_USAGE, status.message);
   }
-  // One frame, or a short summary of all.
+  // Print one frame, or a short summary of all frames.
   if (words.has_frame) {
     const S2Moment *moment = NULL;
     status = s2_replay_frame(replay, words.frame, &moment);
@@ -440,7 +440,7 @@ static int recording_is_cut(S2Replay *replay, const char *path, const char *outp
   return EXIT_FAILURE;
 }
 
-// The followed body, in the first frame that contains it.
+// Finds the followed body in the first frame that contains it.
 static S2Status followed_of_replay(S2Replay *replay, const S2PictureWords *words,
                                    S2BodyId *follow) {
   S2Status found = s2_ok();
@@ -459,7 +459,7 @@ static S2Status followed_of_replay(S2Replay *replay, const S2PictureWords *words
 
 static int recording_convert(S2Replay *replay, const char *path, const char *output,
                              const S2PictureWords *words) {
-  // Find the content of the picture before touching the file.
+  // Find the content of the picture before opening the output file.
   S2BodyId follow;
   S2Status status = s2_picture_words_check(words, output);
   if (status.code == S2_OK) {

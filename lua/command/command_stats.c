@@ -23,7 +23,7 @@ void s2_command_stats_print(const S2Session *session) {
   const S2WorldStats *total = &session->total;
   fflush(stdout);
   fputs("sim2d: statistics of the run\n", stderr);
-  // Work done, by solver.
+  // Print the work done by each solver.
   print_count("worlds", (uint64_t)session->worlds);
   print_count("steps", total->steps);
   print_count("bisections", total->bisections);
@@ -60,11 +60,11 @@ void s2_command_stats_print(const S2Session *session) {
   print_count("audit: energies", total->audit.energies);
   print_count("audit: events", total->audit.events);
   print_count("audit: drifts", total->audit.drifts);
-  // The worst values of the run.
+  // Print the worst values of the run.
   print_small("worst residual", total->worst_scaled, "(scaled)");
   print_small("worst penetration", total->worst_penetration, "m");
   print_small("worst joint error", total->worst_joint_error, "m");
-  // Lua also runs between the steps, so the shares refer to the sum of both times.
+  // The percentages refer to the sum of step time and callback time.
   double seconds = total->seconds_total + session->seconds_lua;
   print_seconds("broad phase", total->seconds_broad, seconds);
   print_seconds("narrow phase", total->seconds_narrow, seconds);

@@ -1,6 +1,7 @@
 // sim2d replay --validate: running the command line of a recording again. The recording may come
-// from anybody, and its script may do anything. So code in the command line is never run, and a
-// script runs only with the user's permission, after the command line was shown.
+// from anybody, and its script may do anything. Therefore code in the command line is never run. A
+// script runs only with the user's permission, which the user can give after seeing the command
+// line.
 #define _XOPEN_SOURCE 700 // NOLINT: for realpath
 #include "lua/command/command_recording.h"
 
@@ -24,8 +25,8 @@ void s2_command_print_run(FILE *file, const S2Run *run) {
   int at = 0;
   fputs("sim2d", file);
   for (const char *word; (word = s2_run_next(run, "word", &at)) != NULL;) {
-    // Words with characters that are special in a shell are quoted; a quote character inside ends
-    // and reopens the quotes.
+    // Quotes words with characters that are special in a shell. A quote character inside a word
+    // ends and reopens the quotes.
     if (validate_is_plain(word)) {
       fprintf(file, " %s", word);
       continue;
@@ -45,8 +46,8 @@ void s2_command_print_run(FILE *file, const S2Run *run) {
 
 enum { EXIT_WRONG_USAGE = 2 };
 
-// The recorded command line in the form of main's argv. The caller frees it; the words are
-// borrowed.
+// Returns the recorded command line in the form of main's argv. The caller frees the array. The
+// words are borrowed.
 static char **words_of(const S2Run *run, int *count) {
   *count = 1;
   char **argv = s2_memory_take_zeroed(((size_t)run->entries.count + 2) * sizeof *argv);
@@ -60,7 +61,7 @@ static char **words_of(const S2Run *run, int *count) {
   return argv;
 }
 
-// True if the file is in the current folder or below. Links are followed.
+// True if the file is in the current folder or a folder below it. Links are followed.
 static bool validate_is_inside(const char *file) {
   char *folder = realpath(".", NULL), *whole = realpath(file, NULL);
   size_t length = folder != NULL ? strlen(folder) : 0;
@@ -82,7 +83,7 @@ static int validate_refuse(const S2Run *run, const char *reason) {
   return EXIT_WRONG_USAGE;
 }
 
-typedef enum Contents { AS_RECORDED, CHANGED, NOT_KNOWN } Contents; // state of the script
+typedef enum Contents { AS_RECORDED, CHANGED, NOT_KNOWN } Contents; // state of the script file
 
 static Contents validate_compare(const S2Run *run, const char *script) {
   const char *recorded = s2_run_get(run, "script_hash", 0);
@@ -99,7 +100,8 @@ static const char *const told[] = {
     [NOT_KNOWN] = "may have changed: the recording has no hash of it",
 };
 
-// True if the user allows this script to run. `allowed`: value of --run, which may name the script.
+// True if the user allows this script to run. `allowed` is the value of --run, which may name the
+// script.
 static bool is_allowed(const char *script, const char *allowed) {
   return allowed != NULL && (*allowed != '\0' || validate_is_inside(script));
 }
@@ -108,7 +110,7 @@ static int validate_check(const S2Run *run, const S2CommandLine *line, int argc,
                           const char *allowed) {
   char reason[S2_MESSAGE_SIZE];
   const char *script = line->script < argc ? argv[line->script] : "-";
-  // The run cannot be repeated, or the script is gone.
+  // Refuse if the run cannot be repeated or the script does not exist.
   if (line->tool != S2_RUN_SCRIPT || strcmp(script, "-") == 0) {
     return validate_refuse(run, "the recording has no command line that can be run again (it was "
                                 "made by a program, by a script from stdin or at the prompt)");
@@ -119,7 +121,7 @@ static int validate_check(const S2Run *run, const S2CommandLine *line, int argc,
              strerror(errno));
     return validate_refuse(run, reason);
   }
-  // Run only with the user's permission; otherwise the message shows how to give it.
+  // Run only with the user's permission. Otherwise the message shows how to give permission.
   if (is_allowed(script, allowed)) {
     return EXIT_SUCCESS;
   }
@@ -148,7 +150,7 @@ int s2_command_validate(S2Replay *replay, const char *path, const char *allowed,
   char **argv = words_of(recorded, &argc);
   S2CommandLine line;
   S2Status status = s2_command_line_read_recorded(&line, argc, argv);
-  // A script that the user names replaces the recorded one, which may have moved.
+  // If the user names a script, it replaces the recorded script, which may have moved.
   if (status.code == S2_OK && allowed != NULL && *allowed != '\0' && line.script < argc &&
       strcmp(argv[line.script], "-") != 0) {
     argv[line.script] = (char *)(uintptr_t)allowed; // NOLINT(performance-no-int-to-ptr): read only
@@ -156,7 +158,7 @@ int s2_command_validate(S2Replay *replay, const char *path, const char *allowed,
   int result = status.code != S2_OK ? validate_refuse(recorded, status.message)
                                     : validate_check(recorded, &line, argc, argv, allowed);
   if (result == EXIT_SUCCESS) {
-    // Report a changed script and another build.
+    // Report if the script or the build differs.
     Contents contents = validate_compare(recorded, argv[line.script]);
     if (contents != AS_RECORDED) {
       fputs("sim2d: note: '", stderr);
@@ -169,7 +171,7 @@ int s2_command_validate(S2Replay *replay, const char *path, const char *allowed,
       s2_text_print(stderr, S2_TEXT_PLAIN, build);
       fprintf(stderr, "; this one: %s)\n", s2_build());
     }
-    // Run it and compare each step as it is made.
+    // Run the script, and compare each step as it is made.
     S2Validator *validator = s2_validator_new(replay);
     (void)run(argc, argv, validator);
     result = s2_validator_report(validator, path) ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -22,7 +22,7 @@
 // The documentation of the command line promises these exit statuses.
 enum { EXIT_RAISED = 1, EXIT_USAGE = 2, EXIT_UNSOLVED = 3 };
 
-// Exit status of a process that a signal ended: 130 for Ctrl-C.
+// Exit status of a process that was ended by a signal, such as 130 for Ctrl-C.
 static int interrupted_status(void) {
   return 128 + *s2_script_interrupted();
 }
@@ -32,7 +32,7 @@ typedef struct Command {
   int argc;
   char **argv;
   int status;
-  bool exited; // os.exit in a validated run: it ends the run, not the process
+  bool exited; // os.exit in a validated run ends the run, not the process
   S2Live live;
 } Command;
 
@@ -54,7 +54,7 @@ static int close_session(lua_State *L) {
 
 // Closes the recordings and prints the statistics.
 static void command_finish(Command *command, lua_State *L) {
-  lua_sethook(L, NULL, 0, 0); // the rest must not be interrupted
+  lua_sethook(L, NULL, 0, 0); // The code below must not be interrupted.
   s2_script_stopped();
   lua_pushcfunction(L, close_session);
   if (lua_pcall(L, 0, 1, 0) != LUA_OK || !lua_isnil(L, -1)) {
@@ -74,7 +74,7 @@ static void command_finish(Command *command, lua_State *L) {
 }
 
 // With --view and --watch the command keeps running after the script has ended, unless the script
-// did not make a world (because it printed its help, or does not exist).
+// did not create a world, for example because it only printed its help.
 static void command_linger(Command *command, lua_State *L, bool exited) {
   S2Live *live = &command->live;
   bool wanted = command->line.view || command->line.watch;
@@ -118,8 +118,8 @@ static int command_exit(lua_State *L) {
   exit(s2_streams_close(command->status));
 }
 
-// The last of package.searchers: no other searcher found the module, and its name resembles
-// "sim2d".
+// The last entry of package.searchers, called if no other searcher finds the module. Raises an
+// error if the name resembles "sim2d".
 static int search_misspelt(lua_State *L) {
   static const char *const ours[] = {"sim2d"};
   const char *name = luaL_checkstring(L, 1);
@@ -161,7 +161,8 @@ static void open_libraries(Command *command, lua_State *L) {
   }
 }
 
-// The global `arg`: the script at 0, its arguments from 1, the words before it below 0.
+// Sets the global `arg`: the script at index 0, its arguments from 1, and the words before it below
+// 0.
 static void set_arg(Command *command, lua_State *L) {
   int script = command->line.script < command->argc ? command->line.script : 0;
   lua_createtable(L, command->argc - script, script + 1);
@@ -178,11 +179,11 @@ static bool run_chunk(Command *command, lua_State *L, int load_status, int argum
   // A run that is to restart, or that ended on purpose, is not a failure.
   if (status != LUA_OK || *s2_script_interrupted() != 0) {
     if (command->live.again || command->exited) {
-      lua_settop(L, status != LUA_OK ? -2 : -1); // not a failure of the script
+      lua_settop(L, status != LUA_OK ? -2 : -1); // not a failure in the script
       return false;
     }
     command->status = failure_status(L);
-    // A validated run has failed only if it ended before the recording did.
+    // A validated run has failed only if it ended earlier than the recording.
     S2Validator *validator = command->line.session.validator;
     bool compared = validator != NULL && s2_validator_ended(validator);
     if (validator != NULL && !compared) {
@@ -200,7 +201,7 @@ static bool run_chunk(Command *command, lua_State *L, int load_status, int argum
 
 static bool run_code(Command *command, lua_State *L) {
   for (int i = 0; i < command->line.code_count; i++) {
-    // One-liners have `sim` as a local, so that scripts after them do not see it.
+    // In one-liners `sim` is a local variable, so that scripts after them do not see it.
     lua_pushfstring(L, "local sim = require 'sim2d'; %s", command->line.code[i]);
     const char *code = lua_tostring(L, -1);
     int status = luaL_loadbuffer(L, code, strlen(code), "=(command line)");
@@ -220,7 +221,7 @@ static bool run_script(Command *command, lua_State *L, int script) {
     bool is_stdin = strcmp(word[0], "-") == 0 && strcmp(word[-1], "--") != 0;
     path = is_stdin ? NULL : word[0];
   }
-  // A missing script ends the command here; syntax errors are reported later, by run_chunk.
+  // A missing script ends the command here. run_chunk reports syntax errors later.
   bool missing = false;
   int status = s2_script_load(L, path, &missing);
   if (missing) {
@@ -241,7 +242,7 @@ static bool run_script(Command *command, lua_State *L, int script) {
     command->status = usage_error(misplaced);
     return false;
   }
-  // Let `require` find modules in the script's folder.
+  // Let `require` find modules in the folder of the script.
   if (path != NULL) {
     s2_script_find_beside(L, path);
   }
@@ -323,7 +324,7 @@ static void run_once(Command *command) {
   lua_close(L);
 }
 
-// False for typed code and for stdin, which cannot be read twice.
+// False for code typed at the prompt and for stdin, because neither can be read twice.
 static bool can_run_again(const Command *command) {
   const S2CommandLine *line = &command->line;
   bool has_file = line->script < command->argc && strcmp(command->argv[line->script], "-") != 0;
@@ -331,7 +332,7 @@ static bool can_run_again(const Command *command) {
          (has_file || (line->script == command->argc && line->code_count > 0));
 }
 
-// Opens --view and --watch. False if the viewer cannot be served.
+// Starts --view and --watch. Returns false if the viewer cannot be served.
 static bool open_live(Command *command) {
   const S2CommandLine *line = &command->line;
   S2Live *live = &command->live;
@@ -367,8 +368,8 @@ static int run_lua(Command *command) {
   return command->status;
 }
 
-// If several processes were started together, the first runs the script and the others serve it.
-// Returns false, with the exit status in *result, if this process has served and is done.
+// If several processes are started together, the first runs the script, and the others run jobs for
+// it. Returns false, with the exit status in *result, if this process has run jobs and is done.
 static bool join_machines(const S2CommandLine *line, int *result) {
   *result = EXIT_SUCCESS;
   if (!s2_machines_launched()) {
@@ -401,13 +402,13 @@ static int run_again(int argc, char **argv, S2Validator *validator) {
 
 int main(int argc, char **argv) {
   if (!s2_streams_open()) {
-    return EXIT_RAISED; // no stream is open for a message
+    return EXIT_RAISED; // no stream is open to print a message
   }
   if (!s2_ulimits_obey(argv)) {
-    _exit(EXIT_RAISED); // at exit OpenBLAS would wait for its threads, if it has any
+    _exit(EXIT_RAISED); // with exit(), OpenBLAS could wait for its threads
   }
   Command command = {.argc = argc, .argv = argv};
-  // Check the command line first: if it is invalid, nothing is run.
+  // Check the command line first, so that nothing runs if it is invalid.
   S2Status status = s2_command_line_read(&command.line, argc, argv);
   if (status.code != S2_OK) {
     return usage_error(status);

@@ -55,8 +55,8 @@ static bool uses_dots(lua_State *L, const char *text) {
   return uses;
 }
 
-// Pushes the text of a file without a first line that starts with #. False if it cannot be read or
-// is a compiled chunk.
+// Pushes the text of a file, without the first line if it starts with #. Returns false if the file
+// cannot be read or is a compiled chunk.
 static bool push_text(lua_State *L, const char *path) {
   FILE *file = fopen(path, "rb");
   if (file == NULL) {
@@ -72,7 +72,7 @@ static bool push_text(lua_State *L, const char *path) {
   fclose(file);
   luaL_pushresult(&buffer);
   const char *text = lua_tostring(L, -1);
-  if (*text == LUA_SIGNATURE[0]) { // a compiled chunk
+  if (*text == LUA_SIGNATURE[0]) { // the file is a compiled chunk
     lua_pop(L, 1);
     return false;
   }
@@ -93,7 +93,7 @@ static bool reads_words(lua_State *L, const char *path) {
   return reads;
 }
 
-// The index of the first option of the command after the script; argc: none.
+// The index of the first option of the command after the script, or argc if there is none.
 static int misplaced_find(int argc, char **argv, int script) {
   for (int i = script + 1; i < argc; i++) {
     if (strcmp(argv[i], "--") == 0) {
@@ -111,7 +111,7 @@ S2Status s2_misplaced_check(lua_State *L, int argc, char **argv, int script) {
   if (at == argc || reads_words(L, argv[script])) {
     return s2_ok();
   }
-  // The corrected order of words; the message cuts a long command line.
+  // Show the corrected order of words. The message truncates a long command line.
   char meant[S2_MESSAGE_SIZE] = "";
   int count = s2_command_line_option_words(argv[at]);
   for (int i = at; i < at + count && i < argc; i++) {

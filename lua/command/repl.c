@@ -30,8 +30,8 @@ static bool is_incomplete(lua_State *L, int status) {
 }
 
 // Loads the text on top of the stack as an expression, or else as a statement. Pushes the chunk or
-// the message. If both fail and the text is an incomplete expression, the message is that of the
-// expression, otherwise that of the statement.
+// the message. If both fail, pushes the message for the expression if the expression is incomplete,
+// otherwise the message for the statement.
 static int repl_load_text(lua_State *L) {
   int text = lua_gettop(L);
   const char *start = lua_tostring(L, text);
@@ -52,8 +52,8 @@ static int repl_load_text(lua_State *L) {
   return status;
 }
 
-// Reads lines until they form a chunk. Pushes the chunk or the message and stores the load status
-// in *status; pushes no value unless it returns S2_LINE_READ.
+// Reads lines until they form a chunk. Pushes the chunk or the message, and stores the load status
+// in *status. Pushes no value unless it returns S2_LINE_READ.
 static S2Line repl_read_chunk(lua_State *L, bool terminal, int *status) {
   S2Line line = s2_repl_line_read(L, terminal, PROMPT, NULL);
   if (line != S2_LINE_READ) {
@@ -70,7 +70,8 @@ static S2Line repl_read_chunk(lua_State *L, bool terminal, int *status) {
       lua_pop(L, 2);
       return line;
     }
-    // end of the chunk or of the input; then the message reports the missing end
+    // The chunk or the input has ended. If the chunk is incomplete, the message reports the missing
+    // end.
     if (line == S2_LINE_ENDED) {
       lua_remove(L, -2);
       return *s2_script_interrupted() == 0 ? S2_LINE_READ : line;
@@ -114,10 +115,11 @@ static void run_lines(lua_State *L, bool terminal) {
 }
 
 static const char WORLDS =
-    'w'; // registry key, by address: worlds of the script, kept for the prompt
+    'w'; // registry key (address) of script worlds kept for the prompt
 
 void s2_repl_run(lua_State *L) {
-  // Worlds in locals of the script are garbage by now: keep them before the collector runs.
+  // Worlds in local variables of the script are garbage at this point, so keep them before the
+  // collector runs.
   lua_gc(L, LUA_GCSTOP);
   s2_lua_worlds(L);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &WORLDS);

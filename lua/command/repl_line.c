@@ -57,7 +57,7 @@ static S2Line line_read_plain(lua_State *L, bool terminal) {
 // ---- Completion -------------------------------------------------------------------------------
 
 enum {
-  HISTORY_LINES = 1000,   // lines kept in the file
+  HISTORY_LINES = 1000,   // lines kept in the history file
   PATH_SIZE = 4096,       // bytes; a longer path disables the history
   LOOK_AGAIN = 100000000, // ns
 };
@@ -65,12 +65,13 @@ enum {
 // Callbacks of libedit receive no user data, so their state has to be static.
 static lua_State *completing;
 static const char *typed;  // earlier lines of the chunk
-static int word_start;     // start of the completed word, in the current line
-static bool cleared;       // Ctrl-C: discard the line that readline returns
-static char *history_file; // NULL: no history file
+static int word_start;     // start of the word to complete in the current line
+static bool cleared;       // after Ctrl-C: discard the line that readline returns
+static char *history_file; // NULL if there is no history file.
 
-// Pushes the value that `path` names ("world.bodies", length bytes; empty: the globals), without
-// running code of the script. Returns false and pushes no value if it does not exist.
+// Pushes the value with the given path, such as "world.bodies", without running script code.
+// `length` is in bytes. An empty path names the table of globals. Returns false and pushes no value
+// if there is no such value.
 static bool push_named(lua_State *L, const char *path, size_t length) {
   lua_pushglobaltable(L);
   const char *end = path + length;
@@ -89,7 +90,8 @@ static bool push_named(lua_State *L, const char *path, size_t length) {
   return true;
 }
 
-// Appends the string keys of the table on top that start with `word` to the list at `list`.
+// Looks at the table on top of the stack. Appends its string keys that start with `word` to the
+// list at index `list`.
 static void add_keys(lua_State *L, int list, const char *word) {
   for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
     // `false` marks names that are not implemented yet
@@ -104,8 +106,8 @@ static void add_keys(lua_State *L, int list, const char *word) {
   }
 }
 
-// Pushes a sorted list of completions of `text`, as whole words: keys where a key may stand,
-// otherwise names.
+// Pushes a sorted list of completions of `text`, as whole words. Where a key is expected, the
+// completions are keys, otherwise names.
 static void list_completions(lua_State *L, const char *text) {
   lua_pushfstring(L, "%s\n", typed != NULL ? typed : "");
   lua_pushlstring(L, rl_line_buffer, (size_t)word_start);
@@ -120,13 +122,13 @@ static void list_completions(lua_State *L, const char *text) {
   }
   lua_newtable(L);
   int list = lua_gettop(L);
-  // Names in the table before the point, and in the table where its objects look up names.
+  // Add names in the table before the point, and names that its metatable provides.
   if (push_named(L, text, word > text ? (size_t)(word - text) - 1 : 0)) {
     if (lua_istable(L, -1)) {
       add_keys(L, list, word);
     }
     int index = luaL_getmetafield(L, -1, "__index");
-    // The __index of our objects is a C function whose first upvalue is the table of names.
+    // The __index of sim2d objects is a C function whose first upvalue is the table of names.
     if (index == LUA_TFUNCTION && lua_iscfunction(L, -1) && lua_getupvalue(L, -1, 1) != NULL) {
       index = lua_type(L, -1);
     }
@@ -152,7 +154,8 @@ static void list_completions(lua_State *L, const char *text) {
   lua_settop(L, list);
 }
 
-// Called by libedit with state 0, 1, 2 ...: returns the next completion, to be freed by libedit.
+// libedit calls this function with state 0, 1, 2 ... It returns the next completion, which libedit
+// frees.
 static char *next_completion(const char *text, int state) {
   lua_State *L = completing;
   int top = lua_gettop(L);
@@ -183,8 +186,8 @@ static void make_folders(char *path) {
   }
 }
 
-// $XDG_STATE_HOME/sim2d/prompt_history, by default ~/.local/state/sim2d/prompt_history. Empty if
-// neither is available.
+// $XDG_STATE_HOME/sim2d/prompt_history, by default ~/.local/state/sim2d/prompt_history. The path is
+// empty if neither folder is known.
 static void history_path(char path[PATH_SIZE]) {
   const char *state = getenv("XDG_STATE_HOME");
   const char *home = getenv("HOME");
@@ -199,8 +202,8 @@ static void history_path(char path[PATH_SIZE]) {
   }
 }
 
-// Appends each line as soon as it is typed, so that it survives a crash and concurrent sessions do
-// not overwrite each other's lines.
+// Appends each line to the file as soon as it is typed. Lines survive a crash, and concurrent
+// sessions do not overwrite each other's lines.
 static void line_remember(const char *line) {
   const HIST_ENTRY *last =
       history_length > 0 ? history_get(history_base + history_length - 1) : NULL;
@@ -215,7 +218,7 @@ static void line_remember(const char *line) {
   }
 }
 
-// Reads the lines of the file; of a long file it keeps the last ones.
+// Reads the lines of the history file. If the file is long, keeps only the last lines.
 static void history_load(void) {
   FILE *file = fopen(history_file, "r");
   char *line = NULL;
@@ -234,7 +237,7 @@ static void history_load(void) {
     fclose(file);
   }
   stifle_history(HISTORY_LINES);
-  // Rewrite the file when it has twice as many lines as are kept.
+  // Rewrite the file when it has more than twice the number of lines to keep.
   file = count > 2 * HISTORY_LINES ? fopen(history_file, "w") : NULL;
   for (int i = 0; file != NULL && i < history_length; i++) {
     const HIST_ENTRY *entry = history_get(history_base + i);
@@ -249,8 +252,8 @@ static void history_load(void) {
 
 // ---- Editing ----------------------------------------------------------------------------------
 
-// Waits for input. False: a signal must be handled first. Signals are unblocked only during the
-// wait, so that none arrives between checking the flag and waiting.
+// Waits for input. Returns false if a signal must be handled first. Signals are unblocked only
+// during the wait, so that none arrives between checking the flag and waiting.
 static bool line_waits(int file) {
   sigset_t ours, before;
   sigemptyset(&ours);
@@ -271,7 +274,8 @@ static bool line_waits(int file) {
   return ready;
 }
 
-// The next byte of the terminal; -1 at its end. Ctrl-C ends the line, which is discarded.
+// Reads the next byte from the terminal. Returns -1 at the end of the input. Ctrl-C ends the line,
+// which is then discarded.
 static int line_byte(FILE *file) {
   unsigned char byte;
   if (line_waits(fileno(file))) {
@@ -281,7 +285,7 @@ static int line_byte(FILE *file) {
   return cleared ? '\n' : -1;
 }
 
-// The next character, which may be wide: libedit reads through this function.
+// libedit calls this function to read the next character, which may be wide.
 static int line_character(FILE *file) {
   int first = line_byte(file);
   int more = first < 0xc0 ? 0 : first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
@@ -300,7 +304,7 @@ void s2_repl_line_begin(lua_State *L) {
   completing = L;
   rl_readline_name = "sim2d";
   rl_getc_function = line_character;
-  rl_catch_signals = 0; // we handle Ctrl-C ourselves
+  rl_catch_signals = 0; // This file handles Ctrl-C.
   // Letters beyond ASCII need a UTF-8 locale.
   if (setlocale(LC_CTYPE, "") == NULL || strcmp(nl_langinfo(CODESET), "UTF-8") != 0) {
     (void)setlocale(LC_CTYPE, "C.UTF-8");
@@ -309,7 +313,7 @@ void s2_repl_line_begin(lua_State *L) {
   rl_attempted_completion_function = repl_complete;
   rl_completer_word_break_characters = " \t\n\"'`@$><=;|&{([,+-*/%^~#";
   rl_completion_append_character = '\0';
-  // Load lines of earlier sessions; a long file is shortened.
+  // Load lines of earlier sessions. A long file is shortened.
   static char path[PATH_SIZE];
   history_path(path);
   history_file = path[0] != '\0' ? path : NULL;
@@ -326,7 +330,8 @@ void s2_repl_line_end(void) {
 static S2Line line_read_edited(lua_State *L, const char *prompt, const char *so_far) {
   typed = so_far;
   cleared = false;
-  // Before the prompt is printed: otherwise a Ctrl-D typed in between would be lost.
+  // Prepare the terminal before the prompt is printed. Otherwise a Ctrl-D typed in between would be
+  // lost.
   rl_prep_terminal(1);
   char *line = readline(prompt);
   typed = NULL;

@@ -16,7 +16,7 @@
 
 // A signal handler receives only the signal number, so its data must be static.
 static lua_State *volatile running; // NULL: no Lua code is running
-static lua_State *volatile task;    // coroutine of world:start within `running`; NULL: none
+static lua_State *volatile task;    // coroutine of world:start inside `running`, or NULL
 static volatile sig_atomic_t interrupted;
 
 volatile sig_atomic_t *s2_script_interrupted(void) {
@@ -27,7 +27,8 @@ lua_State *volatile *s2_script_task(void) {
   return &task;
 }
 
-// The hook stays installed until the call returns, so that a pcall of the script does not stop it.
+// The hook stays installed until the call returns, so that a pcall in the script cannot catch the
+// interrupt for good.
 static void raise_interrupted(lua_State *L, lua_Debug *frame) {
   lua_getinfo(L, "Sl", frame);
   if (frame->currentline > 0 && strcmp(frame->source, S2_EMBEDDED_CHUNK) != 0) {
@@ -39,7 +40,7 @@ static void raise_interrupted(lua_State *L, lua_Debug *frame) {
 }
 
 void s2_script_unwind(void) {
-  if (running != NULL) { // a signal handler may call lua_sethook (manual, 4.7)
+  if (running != NULL) { // signal handlers may call lua_sethook (Lua manual, 4.7)
     lua_sethook(running, raise_interrupted, LUA_MASKCOUNT, 1);
     if (task != NULL) { // each coroutine has its own hook
       lua_sethook(task, raise_interrupted, LUA_MASKCOUNT, 1);
@@ -47,12 +48,12 @@ void s2_script_unwind(void) {
   }
 }
 
-// s; longer than programs usually wait before they kill a process
+// Seconds. This is longer than other programs usually wait before they kill a process.
 enum { PATIENCE = 10 };
 
 static void on_interrupt(int number) {
   interrupted = number;
-  if (number != SIGINT) { // C code may not return, and nothing may send a second signal
+  if (number != SIGINT) { // C code might not return, and a second signal might not follow
     alarm(PATIENCE);
   }
   s2_script_unwind();
@@ -63,23 +64,23 @@ void s2_script_stopped(void) {
 }
 
 void s2_script_watch(void) {
-  // Without SA_RESTART, so that a script or a prompt waiting for input notices the signal.
+  // SA_RESTART is not set, so that a script or a prompt that waits for input notices the signal.
   struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
   sigemptyset(&action.sa_mask);
   interrupted = 0;
   static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
   for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
     struct sigaction before;
-    // Signals that were ignored stay ignored: nohup ignores SIGHUP, and a shell ignores Ctrl-C for
-    // background processes. Our handler is removed at the first signal (SA_RESETHAND).
+    // Signals that were ignored remain ignored. nohup ignores SIGHUP, and a shell ignores Ctrl-C
+    // for background processes. The first signal removes the handler (SA_RESETHAND).
     if (sigaction(ends[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) {
       sigaction(ends[i], &action, NULL);
     }
   }
 }
 
-// An error of a callback was caught inside the engine and rethrown outside; the traceback is that
-// of its origin.
+// An error in a callback is caught inside the engine and rethrown outside. The traceback shows
+// where the error began.
 static int handle_message(lua_State *L) {
   return s2_lua_kept_traceback(L, 1) ? 1 : s2_traceback_handler(L);
 }
@@ -132,7 +133,7 @@ bool s2_script_hash(const char *path, char text[S2_SHA256_SIZE]) {
   return good;
 }
 
-// A package searcher; upvalue 1 is a folder that package.path cannot express.
+// A package searcher. Upvalue 1 is a folder that package.path cannot express.
 static int script_search(lua_State *L) {
   static const char *const forms[] = {"%s/%s.lua", "%s/%s/init.lua"};
   const char *name = luaL_checkstring(L, 1), *inside = luaL_gsub(L, name, ".", "/");
@@ -146,7 +147,7 @@ static int script_search(lua_State *L) {
       lua_replace(L, missing);
       continue;
     }
-    lua_getglobal(L, "loadfile"); // so that --watch notices the file
+    lua_getglobal(L, "loadfile"); // lets --watch notice the file
     lua_pushvalue(L, -2);
     lua_call(L, 1, 2);
     if (lua_isnil(L, -2)) {
@@ -161,13 +162,13 @@ static int script_search(lua_State *L) {
   return 1;
 }
 
-// True if package.path cannot express the folder, because its name contains punctuation of
-// templates.
+// True if package.path cannot express the folder, because the name contains characters with a
+// special meaning in templates.
 static bool is_odd(const char *folder, size_t length) {
   return memchr(folder, ';', length) != NULL || memchr(folder, '?', length) != NULL;
 }
 
-// Puts modules of the folder first; `odd`: by a searcher instead of package.path.
+// Gives modules in the folder priority. If `odd`, uses a searcher instead of package.path.
 static void find_in(lua_State *L, const char *folder, size_t length, bool odd) {
   int top = lua_gettop(L);
   if (lua_getglobal(L, LUA_LOADLIBNAME) != LUA_TTABLE) {
@@ -177,7 +178,7 @@ static void find_in(lua_State *L, const char *folder, size_t length, bool odd) {
   const char *text = lua_pushlstring(L, folder, length);
   if (odd) {
     if (lua_getfield(L, top + 1, "searchers") == LUA_TTABLE) {
-      // Insert it after the first searcher, package.preload.
+      // Insert the searcher after the first one, which is package.preload.
       for (lua_Integer i = (lua_Integer)lua_rawlen(L, -1); i > 1; i--) {
         lua_rawgeti(L, -1, i);
         lua_rawseti(L, -2, i + 1);
@@ -195,7 +196,7 @@ static void find_in(lua_State *L, const char *folder, size_t length, bool odd) {
 
 void s2_script_find_beside(lua_State *L, const char *path) {
   const char *slash = strrchr(path, '/');
-  // The folder of a link comes first, then the folder of its target.
+  // If the script is a link, search the folder of the link first, then the folder of its target.
   char *whole = realpath(path, NULL), *link = slash != NULL ? NULL : realpath(".", NULL);
   if (slash != NULL) {
     lua_pushlstring(L, path, slash > path ? (size_t)(slash - path) : 1);
@@ -207,7 +208,8 @@ void s2_script_find_beside(lua_State *L, const char *path) {
   size_t length = slash != NULL ? (size_t)(slash - path) : 1;
   bool both = end != NULL && (link == NULL || strlen(link) != (size_t)(end - whole) ||
                               strncmp(link, whole, (size_t)(end - whole)) != 0);
-  // Searchers come before the path, so if one folder needs a searcher, both get one.
+  // Lua consults searchers before package.path. Therefore, if one folder needs a searcher, both get
+  // one.
   bool odd = is_odd(near, length) || (both && is_odd(whole, (size_t)(end - whole)));
   if (both) {
     find_in(L, whole, (size_t)(end - whole), odd);

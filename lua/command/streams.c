@@ -18,7 +18,7 @@ bool s2_streams_open(void) {
 
 int s2_streams_close(int status) {
   errno = 0;
-  bool failed = ferror(stdout) != 0; // an earlier write failed; its reason is lost
+  bool failed = ferror(stdout) != 0; // an earlier write failed for an unknown reason
   failed = fflush(stdout) != 0 || failed;
   if (failed) {
     fprintf(stderr, "sim2d: cannot write to standard output%s%s\n", errno != 0 ? ": " : "",

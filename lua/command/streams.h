@@ -4,12 +4,12 @@
 
 #include <stdbool.h>
 
-// Call this first: it opens the null device in place of closed standard streams. Otherwise the
-// first opened files would receive the output. False if there is no null device.
+// Call this first. It opens the null device in place of closed standard streams. Otherwise the
+// first files that are opened would receive the output. Returns false if there is no null device.
 bool s2_streams_open(void);
 
-// Call this at the end: it reports why standard output could not take all output. Returns `status`,
-// or that of a failure if `status` was success.
+// Call this at the end. It reports an error if standard output could not be written. Returns
+// `status`, or a failure status if output failed and `status` was success.
 int s2_streams_close(int status);
 
 #endif

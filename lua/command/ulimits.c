@@ -14,12 +14,12 @@ static void go_on(int number) {
 }
 
 // The threads of OpenBLAS start before main and reserve 128 MB each, which sim2d does not need.
-// Under a tight limit they retry for ever; exec ends them.
+// Under a tight limit they retry for ever, so exec is used to end them.
 static void start_without_threads(char **argv) {
   static const char variable[] = "OPENBLAS_NUM_THREADS";
   const char *threads = getenv(variable);
   if ((threads == NULL || strcmp(threads, "1") != 0) && setenv(variable, "1", 1) == 0) {
-    (void)execv("/proc/self/exe", argv); // if this fails, continue with the threads
+    (void)execv("/proc/self/exe", argv); // If exec fails, continue with the threads.
   }
 }
 

@@ -1,11 +1,11 @@
-// Making arrays: from tables, from other arrays, or with a given shape.
+// Creates arrays from tables, from other arrays, or with a given shape.
 #include "lua/diff/array.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { WHERE = 64 }; // bytes of an index in a message, "[3][1]"
+enum { WHERE = 64 }; // size of the text of an index in a message, such as "[3][1]"
 
 // ---- From tables ------------------------------------------------------------------------------
 
@@ -14,7 +14,7 @@ typedef struct Filling {
   lua_State *L;
   const char *what;
   S2LuaArray *array;
-  S2ArrayPart *parts; // in a userdata at stack index parts_at; made at the first tracked number
+  S2ArrayPart *parts; // userdata at stack index parts_at; NULL before the first tracked number
   int count, parts_at;
 } Filling;
 
@@ -42,12 +42,12 @@ static bool create_is_number(lua_State *L, int index) {
   return lua_type(L, index) == LUA_TNUMBER || s2_lua_tracked_test(L, index, &value, &var);
 }
 
-// Stores the number on top of the stack as number `at`.
+// Stores the number on top of the stack at position `at`.
 static void create_fill_number(Filling *filling, size_t at, const char *where) {
   lua_State *L = filling->L;
   double value = 0;
   S2Var var = 0;
-  // It must be a finite number, plain or tracked.
+  // The value must be a finite number, plain or tracked.
   if (lua_type(L, -1) == LUA_TNUMBER) {
     value = lua_tonumber(L, -1);
   } else if (!s2_lua_tracked_test(L, -1, &value, &var)) {
@@ -65,13 +65,13 @@ static void create_fill_number(Filling *filling, size_t at, const char *where) {
   }
 }
 
-// Stores the table at `index` as `count` numbers from `at` on; row < 0: it is not a row of a
-// matrix.
+// Stores the `count` numbers of the table at `index`, starting at position `at`. If row < 0, the
+// table is not a row of a matrix.
 static void create_fill_list(Filling *filling, int index, size_t at, int count, int row) {
   lua_State *L = filling->L;
   char where[WHERE] = "";
   for (int i = 0; i < count; i++) {
-    // The text of the index is made only for an error message.
+    // Only error messages need the text of the index.
     if (lua_geti(L, index, i + 1) != LUA_TNUMBER || !isfinite(lua_tonumber(L, -1))) {
       if (row < 0) {
         snprintf(where, sizeof where, "[%d]", i + 1);
@@ -84,7 +84,8 @@ static void create_fill_list(Filling *filling, int index, size_t at, int count, 
   }
 }
 
-// Length of a possible row or list: a table, a vector, an array of one axis; else -1.
+// The length of a row or list if the value is a table, a vector or an array with one axis,
+// otherwise -1.
 static int create_list_length(lua_State *L, int index) {
   const S2LuaArray *array = s2_lua_array_test(L, index);
   // A matrix cannot be a row.
@@ -114,7 +115,7 @@ static void create_fill_row(Filling *filling, int row) {
     snprintf(expected, sizeof expected, "a row of %d numbers", shape.columns);
     create_complain(filling, where, -1, expected);
   }
-  // Tables are read number by number, arrays and lists are copied whole.
+  // Tables are read number by number. Arrays are copied as a block.
   size_t at = (size_t)row * (size_t)shape.columns;
   const S2LuaArray *array = s2_lua_array_test(L, -1);
   if (array == NULL) {
@@ -128,7 +129,7 @@ static void create_fill_row(Filling *filling, int row) {
   }
 }
 
-// Stack: ... array; adds a node for its tracked parts.
+// Adds a node for the tracked parts of the array.
 static void create_finish(Filling *filling) {
   if (filling->count > 0) {
     S2LuaArray *array = filling->array;
@@ -138,7 +139,7 @@ static void create_finish(Filling *filling) {
   }
 }
 
-// Refuses tables that have only other keys: they would look like empty lists.
+// Rejects tables without list elements but with other keys, since they would look like empty lists.
 static void create_refuse_keys(const Filling *filling, int index) {
   lua_State *L = filling->L;
   char text[S2_LUA_TEXT];
@@ -169,7 +170,7 @@ S2LuaArray *s2_lua_array_from(lua_State *L, int index, const char *what) {
     }
     lua_pop(L, 1);
   }
-  // Fill the numbers, then join the tracked parts in one node.
+  // Store the numbers, then join the tracked parts in one node.
   lua_pushnil(L); // placeholder for the parts
   filling.parts_at = lua_gettop(L);
   filling.array =
@@ -224,7 +225,8 @@ static int create_read_size(lua_State *L, int index, int argument) {
   return (int)size;
 }
 
-// Reads a shape from the arguments `first` to `last`: n; rows, columns; or one table of these.
+// Reads a shape from arguments `first` to `last`. They are the length n, the numbers of rows and
+// columns, or one table with these.
 static S2Size create_read_shape(lua_State *L, int first, int last) {
   int count = last - first + 1, size[2] = {0, 0};
   bool in_table = count == 1 && lua_type(L, first) == LUA_TTABLE;
@@ -247,7 +249,7 @@ static S2Size create_read_shape(lua_State *L, int first, int last) {
   return count == 1 ? s2_size_list(size[0]) : s2_size_matrix(size[0], size[1]);
 }
 
-// Pushes the array on top of the stack in another shape with the same number of elements.
+// Pushes a copy of the array on top of the stack in another shape with the same number of elements.
 static int create_push_reshaped(lua_State *L, S2Size shape) {
   const S2LuaArray *array = s2_lua_array_test(L, -1);
   S2Array from = s2_lua_array_view(L, array);
@@ -314,7 +316,7 @@ static int create_eye(lua_State *L) {
   return 1;
 }
 
-// The last argument may be a generator.
+// The last argument may be a random generator.
 static int create_randn(lua_State *L) {
   int last = lua_gettop(L);
   S2LuaRandom *random = s2_lua_test(L, last, s2_type_random);
@@ -328,7 +330,7 @@ static int create_randn(lua_State *L) {
   return 1;
 }
 
-// n evenly spaced numbers from a to b, both included.
+// Returns n evenly spaced numbers from a to b, both included.
 static int create_linspace(lua_State *L) {
   double a = s2_argument_number(L, 1, S2_ANY_NUMBER), b = s2_argument_number(L, 2, S2_ANY_NUMBER);
   int n = s2_lua_array_integer(L, 3, 0, INT32_MAX);
@@ -342,8 +344,8 @@ static int create_linspace(lua_State *L) {
 
 // ---- Out of several ---------------------------------------------------------------------------
 
-// Pushes the elements of the list at 1 as arrays; returns their number. Raises if they are not
-// arrays.
+// Pushes the elements of the list at index 1 as arrays and returns their number. Raises an error if
+// an element is not an array.
 static int create_push_parts(lua_State *L) {
   char text[S2_LUA_TEXT];
   if (lua_type(L, 1) != LUA_TTABLE || lua_rawlen(L, 1) == 0) {
@@ -367,10 +369,10 @@ static int create_push_parts(lua_State *L) {
   return (int)count;
 }
 
-// Joins the `count` arrays from stack index `first` on along rows (axis 1) or columns (axis 2). All
-// are treated as matrices; lists become rows or, if `upright`, columns.
+// Joins `count` arrays, starting at stack index `first`, along rows (axis 1) or columns (axis 2).
+// All are treated as matrices. Lists become rows, or columns if `upright`.
 static void create_join(lua_State *L, int first, int count, int axis, bool upright, S2Size shape) {
-  // Copy each into its block; the next one is below or beside it.
+  // Copy each array into its block. The next block is below or beside this block.
   S2ArrayPart *parts = lua_newuserdatauv(L, (size_t)count * sizeof *parts, 0);
   S2LuaArray *out = s2_lua_array_push(L, shape);
   ptrdiff_t at = 0, width = shape.columns;
@@ -401,7 +403,7 @@ static int create_optional_axis(lua_State *L) {
   return lua_isnoneornil(L, 2) ? 1 : s2_lua_array_integer(L, 2, 1, 2);
 }
 
-// Joins lists end to end, and matrices below one another (axis 1) or side by side (axis 2).
+// Joins lists end to end. Joins matrices below one another (axis 1) or side by side (axis 2).
 static int create_concat(lua_State *L) {
   int axis = create_optional_axis(L);
   lua_settop(L, 1);
@@ -410,7 +412,7 @@ static int create_concat(lua_State *L) {
   if (like.axes == 1 && axis == 2) {
     return s2_lua_fail(L, "concat: lists have no axis 2; sim.stack makes a matrix of them");
   }
-  // All must have the same length along the other axis.
+  // All arrays must have the same length along the other axis.
   bool along_columns = like.axes == 1 || axis == 2;
   int64_t rows = like.rows, columns = like.columns;
   for (int i = 2; i <= count; i++) {
@@ -431,7 +433,7 @@ static int create_concat(lua_State *L) {
   return 1;
 }
 
-// Lists of equal length become the rows (axis 1) or columns (axis 2) of a matrix.
+// Makes lists of equal length the rows (axis 1) or columns (axis 2) of a matrix.
 static int create_stack(lua_State *L) {
   int axis = create_optional_axis(L);
   lua_settop(L, 1);

@@ -1,4 +1,5 @@
-// sim.linalg: functions return nil and a reason if there is no result (a singular matrix, ...).
+// sim.linalg. If there is no result, for example for a singular matrix, functions return nil and a
+// reason.
 #include "lua/diff/array.h"
 #include "lua/solve/solve_info.h"
 
@@ -44,7 +45,7 @@ static S2Status linalg_compute(lua_State *L, S2ArrayFactor factor, const S2Array
   return factoring.status;
 }
 
-// Pushes one result; its numbers begin at `start` of the node.
+// Pushes one result, whose numbers begin at position `start` in the node.
 static void linalg_push_result(lua_State *L, const S2Array *whole, size_t start, S2Size shape) {
   const S2ArrayBlock block = {1, (int)s2_size_count(shape), (ptrdiff_t)start, 0, 1};
   s2_lua_push_block(L, whole, &block, shape);
@@ -85,8 +86,8 @@ static int linalg_det(lua_State *L) {
   return 1;
 }
 
-// The results of a factorisation, one after the other, in a userdata that is pushed; also returns
-// their node.
+// Stores the results of a factorisation, one after the other, in a userdata and pushes it. Also
+// returns the node of the results.
 static S2Status linalg_factorise(lua_State *L, S2ArrayFactor factor, const S2Array *a,
                                  S2Array *whole) {
   size_t size = s2_array_factor_size(factor, a->shape);
@@ -131,7 +132,8 @@ static int linalg_svd(lua_State *L) {
   return 3;
 }
 
-// Returns values, vectors and, if some values are complex, their imaginary parts.
+// Returns eigenvalues and eigenvectors. If eigenvalues are complex, also returns their imaginary
+// parts.
 static int linalg_eig(lua_State *L) {
   double number;
   S2Array a = linalg_check_matrix(L, 1, true, &number), whole;
@@ -162,7 +164,7 @@ static int linalg_eig(lua_State *L) {
 
 // ---- Systems ----------------------------------------------------------------------------------
 
-// Checks the right-hand side of a system of `rows` equations, a list or a matrix.
+// Checks the right-hand side of a system of `rows` equations. It must be a list or a matrix.
 static S2Array linalg_check_right(lua_State *L, const S2Array *a, double *number, int *columns) {
   S2Array b = s2_lua_array_operand(L, 2, number);
   int length = b.shape.axes == 1 ? b.shape.columns : b.shape.rows;
@@ -179,7 +181,7 @@ static S2LuaArray *linalg_push_solution(lua_State *L, const S2Array *b, int n, i
   return s2_lua_array_push(L, b->shape.axes == 1 ? s2_size_list(n) : s2_size_matrix(n, columns));
 }
 
-typedef struct Solving { // a x = b
+typedef struct Solving { // Solves a x = b.
   int columns;
   const S2Array *a, *b;
   double *x, *factors;
@@ -200,7 +202,7 @@ static int linalg_solve(lua_State *L) {
   S2Array a = linalg_check_matrix(L, 1, true, &number),
           b = linalg_check_right(L, &a, &right, &columns);
   int n = a.shape.rows;
-  // The factors are kept, because the derivative solves with them again.
+  // Keep the factors, because the derivative uses them to solve another system.
   double *factors = s2_lua_take_numbers(L, (size_t)n * (size_t)n);
   int *pivot = lua_newuserdatauv(L, ((size_t)n + 1) * sizeof *pivot, 0);
   S2LuaArray *x = linalg_push_solution(L, &b, n, columns);
@@ -209,7 +211,7 @@ static int linalg_solve(lua_State *L) {
   if (solving.status.code != S2_OK) {
     return linalg_failed(L, solving.status);
   }
-  // The derivative needs K^-T g and its products with x.
+  // The derivative needs K^-T g and the products of K^-T g with x.
   if (a.var != 0 || b.var != 0) {
     S2Var var = s2_note_array_solve(s2_lua_tape(L), n, columns, &a, &b, x->data, factors, pivot);
     s2_lua_array_track(L, x, var);

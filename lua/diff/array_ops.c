@@ -44,7 +44,7 @@ static bool array_has_tracked(lua_State *L, int index) {
   double value;
   S2Var var;
   bool found = s2_lua_tracked_test(L, index, &value, &var);
-  // A table that stands for a vector is tracked if one of its numbers is.
+  // A table that represents a vector is tracked if one of its numbers is tracked.
   for (int i = 1; lua_type(L, index) == LUA_TTABLE && i <= 3 && !found; i++) {
     lua_rawgeti(L, index, i);
     found = s2_lua_tracked_test(L, -1, &value, &var);
@@ -132,7 +132,7 @@ static int array_reduce(lua_State *L, S2ArrayReduce op, const char *name) {
   double number;
   S2Array a = s2_lua_array_operand(L, 1, &number);
   S2ArrayAxis axis = S2_ARRAY_ALL;
-  // Axis 1 runs over rows, axis 2 over columns; a list has one axis.
+  // Axis 1 runs over rows, and axis 2 over columns. A list has one axis.
   if (!lua_isnoneornil(L, 2)) {
     int given = s2_lua_array_integer(L, 2, 1, a.shape.axes > 1 ? 2 : 1);
     axis = a.shape.axes < 2 ? S2_ARRAY_ALL
@@ -175,14 +175,15 @@ static int array_unfit(lua_State *L, const char *name, S2Size a, S2Size b) {
                      s2_size_text(b, b_text));
 }
 
-// A list on the left is a row, on the right a column; the result keeps the remaining axes.
+// A list is a row as left operand and a column as right operand. The result keeps the remaining
+// axes.
 static int array_multiply(lua_State *L, const char *name) {
   double number;
   S2Array a = s2_lua_array_operand(L, 1, &number), b = s2_lua_array_operand(L, 2, &number);
   if (a.shape.axes == 0 || b.shape.axes == 0) {
     return s2_lua_fail(L, "%s: two arrays expected; use * for a number", name);
   }
-  // m x k times k x n, a list on the right as a column.
+  // Multiplies an m x k matrix by a k x n matrix. A list on the right is a column.
   int m = a.shape.rows, k = a.shape.columns, inner = b.shape.rows, n = b.shape.columns;
   if (b.shape.axes == 1) {
     inner = b.shape.columns;
@@ -191,7 +192,7 @@ static int array_multiply(lua_State *L, const char *name) {
   if (k != inner) {
     return array_unfit(L, name, a.shape, b.shape);
   }
-  // The result has no axis where an operand is a list.
+  // For each operand that is a list, the result has one axis less.
   S2Size shape = a.shape.axes == 2 && b.shape.axes == 2 ? s2_size_matrix(m, n)
                  : a.shape.axes == 2                    ? s2_size_list(m)
                  : b.shape.axes == 2                    ? s2_size_list(n)
@@ -259,7 +260,7 @@ static int array_diagonal(lua_State *L) {
   return s2_lua_push_block(L, &a, &block, s2_size_list(n));
 }
 
-// Reads {first, last}, or nil for all `limit`; the returned first counts from 0.
+// Reads {first, last}, or nil for all `limit` elements. The returned `first` counts from 0.
 static void array_read_range(lua_State *L, int argument, int limit, int *first, int *count) {
   *first = 0;
   *count = limit;
@@ -272,7 +273,7 @@ static void array_read_range(lua_State *L, int argument, int limit, int *first, 
                         lua_type(L, argument) == LUA_TTABLE ? "another table"
                                                             : s2_lua_describe(L, argument, text));
   }
-  // Two integers in order; an empty range may start after the last element.
+  // The range is two integers in order. An empty range may start after the last element.
   lua_Integer ends[2];
   for (int i = 0; i < 2; i++) {
     lua_rawgeti(L, argument, i + 1);
@@ -294,7 +295,7 @@ static int array_slice(lua_State *L) {
   S2Array a = s2_lua_array_view(L, s2_lua_array_check(L, 1));
   ptrdiff_t width = a.shape.columns;
   int row = 0, rows = 1, column, columns;
-  // A list takes one range, a matrix one per axis.
+  // A list takes one range. A matrix takes one range per axis.
   if (a.shape.axes == 1) {
     if (!lua_isnoneornil(L, 3)) {
       return s2_lua_bad_argument(L, 3, "a list has no second axis");
@@ -323,7 +324,7 @@ static int array_copy(lua_State *L) {
   return s2_lua_push_block(L, &a, &block, a.shape);
 }
 
-// Tracked arrays give tables of tracked numbers.
+// Tracked arrays become tables of tracked numbers.
 static void array_push_list(lua_State *L, const S2Array *a, size_t start, int count) {
   lua_createtable(L, count, 0);
   for (int i = 0; i < count; i++) {
@@ -340,7 +341,7 @@ static int array_table(lua_State *L) {
     array_push_list(L, &a, 0, a.shape.columns);
     return 1;
   }
-  // One table per row.
+  // Create one table per row.
   lua_createtable(L, a.shape.rows, 0);
   for (int i = 0; i < a.shape.rows; i++) {
     array_push_list(L, &a, (size_t)i * (size_t)a.shape.columns, a.shape.columns);

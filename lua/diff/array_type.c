@@ -1,4 +1,4 @@
-// Basic behaviour of arrays: reading and assigning numbers, text, the metatable.
+// Basic behaviour of arrays: reading and assigning numbers, conversion to text, and the metatable.
 #include "lua/diff/array.h"
 
 #include "linalg/dense.h"
@@ -13,7 +13,7 @@ static int array_length_of(const S2LuaArray *array) {
   return array->shape.axes == 1 ? array->shape.columns : array->shape.rows;
 }
 
-// Pushes a block; a number if its shape has no axes.
+// Pushes a block, or a number if the shape has no axes.
 static void array_push_block(lua_State *L, const S2LuaArray *array, const S2ArrayBlock *block,
                              S2Size shape) {
   S2Array from = s2_lua_array_view(L, array);
@@ -32,7 +32,8 @@ static void array_push_row(lua_State *L, const S2LuaArray *array, int row) {
   array_push_block(L, array, &block, s2_size_list(shape.columns));
 }
 
-// Element `index` (from 1) of a list, or row of a matrix; nil one past the end, for ipairs.
+// Pushes element `index` (from 1) of a list, or row `index` of a matrix. One past the end, pushes
+// nil to end ipairs.
 static int array_index_by_integer(lua_State *L, const S2LuaArray *array, lua_Integer index) {
   int length = array_length_of(array);
   if (index < 1 || index > length) {
@@ -57,7 +58,7 @@ static int array_index_by_integer(lua_State *L, const S2LuaArray *array, lua_Int
   return 1;
 }
 
-// The position of a[{i, j}] (or a[{i}] of a list); raises if it does not exist.
+// The position of a[{i, j}], or of a[{i}] in a list. Raises an error if the element does not exist.
 static ptrdiff_t array_place_of(lua_State *L, const S2LuaArray *array, int key) {
   S2Size shape = array->shape;
   const int axes = shape.axes == 1 ? 1 : 2;
@@ -68,7 +69,7 @@ static ptrdiff_t array_place_of(lua_State *L, const S2LuaArray *array, int key) 
     s2_lua_fail(L, "%d indices do not fit an array of shape %s", (int)lua_rawlen(L, key),
                 s2_size_text(shape, text));
   }
-  // One index per axis, each an integer within the shape.
+  // There is one index per axis, each an integer within the shape.
   for (int i = 0; i < axes; i++) {
     lua_rawgeti(L, key, i + 1);
     if (!s2_value_whole(L, -1, &at[i])) {
@@ -86,7 +87,8 @@ static ptrdiff_t array_place_of(lua_State *L, const S2LuaArray *array, int key) 
                    : ((ptrdiff_t)at[0] - 1) * shape.columns + (ptrdiff_t)at[1] - 1;
 }
 
-// Names of elements, for lists of two (x, y) and three (a, x, y; velocities va, vx, vy).
+// Names of the elements of lists with two numbers (x, y) and three numbers (a, x, y; for velocities
+// va, vx, vy).
 typedef enum Field { FIELD_SHAPE = 1, FIELD_SIZE, FIELD_A, FIELD_X, FIELD_Y } Field;
 
 static const struct {
@@ -121,7 +123,7 @@ static int array_push_shape(lua_State *L, const S2LuaArray *array) {
   return 1;
 }
 
-// Upvalue 1: methods, and field numbers, by name.
+// Upvalue 1 maps names to methods and field numbers.
 static int array_index(lua_State *L) {
   const S2LuaArray *array = s2_lua_array_check(L, 1);
   lua_Integer index;
@@ -135,7 +137,7 @@ static int array_index(lua_State *L) {
     array_push_block(L, array, &block, s2_size_number());
     return 1;
   }
-  // A method, or a field: shape, size, a, x, y.
+  // The key is a method or a field: shape, size, a, x, y.
   lua_pushvalue(L, 2);
   int type = lua_rawget(L, lua_upvalueindex(1));
   if (type == LUA_TNIL) {
@@ -157,7 +159,7 @@ static int array_index(lua_State *L) {
 
 // ---- Assigning --------------------------------------------------------------------------------
 
-// The assigned number, at stack index 3.
+// Reads the assigned number at stack index 3.
 static double array_assigned_number(lua_State *L) {
   double value;
   S2Var var;
@@ -210,13 +212,13 @@ static int array_newindex(lua_State *L) {
     return s2_lua_fail(L, "a[i] of a matrix is a copy: assign a[{i, j}] or a whole row, a[i] = "
                           "{...}; a:row(i) gives a copy that can be changed");
   }
-  // a[{i, j}], ...
+  // a[{i, j}]
   if (lua_type(L, 2) == LUA_TTABLE) {
     ptrdiff_t at = array_place_of(L, array, 2);
     array->data[at] = array_assigned_number(L);
     return 0;
   }
-  // ... a[i] or a field, whose number is in the table of methods.
+  // a[i], or a field whose number is in the table of methods
   lua_Integer index;
   if (!s2_value_whole(L, 2, &index)) {
     lua_pushvalue(L, 2);
@@ -252,7 +254,7 @@ static int array_length(lua_State *L) {
 
 enum {
   NUMBER_TEXT = 32,
-  LIST_DIGITS = 14, // digits, as in the output of Lua and of vectors
+  LIST_DIGITS = 14, // significant digits, as in the output of Lua and of vectors
   MATRIX_DIGITS = 6,
   SHOWN = 1000, // larger arrays are abbreviated
   EDGE = 3      // rows and columns shown at each end of a larger array
@@ -280,7 +282,7 @@ static int array_column_width(const S2LuaArray *array, int column) {
   char text[NUMBER_TEXT];
   int widest = 0;
   for (int i = 0; i < array->shape.rows; i++) {
-    // Only rows that are shown count.
+    // Only rows that are shown determine the width.
     if (!array_left_out(array, i, array->shape.rows)) {
       double value = array->data[(size_t)i * (size_t)array->shape.columns + (size_t)column];
       int width = (int)strlen(array_number_text(array, value, text));
@@ -315,8 +317,8 @@ static int array_tostring(lua_State *L) {
   const S2LuaArray *array = s2_lua_array_check(L, 1);
   luaL_Buffer out;
   luaL_buffinit(L, &out);
-  // A list is printed on one line, a matrix with one line per row; the middle of large ones is left
-  // out.
+  // A list is printed on one line, and a matrix with one line per row. The middle of a large array
+  // is omitted.
   if (array->shape.axes == 1) {
     array_add_row(&out, array, 0);
   } else {

@@ -27,7 +27,7 @@ static void custom_add_derivative(lua_State *L, S2Tape *tape, const Custom *cust
   lua_rawgeti(L, -1, 3 + which);
   const S2LuaArray *input = s2_lua_array_test(L, -1), *array = s2_lua_array_test(L, index);
   lua_pop(L, 2);
-  // Its derivative must be of the same kind and shape.
+  // The derivative must have the same kind and shape as the input.
   if (input == NULL && lua_type(L, index) == LUA_TNUMBER) {
     *adjoint += lua_tonumber(L, index);
   } else if (input != NULL && array != NULL && s2_size_equal(input->shape, array->shape)) {
@@ -43,12 +43,12 @@ static void custom_add_derivative(lua_State *L, S2Tape *tape, const Custom *cust
   }
 }
 
-// Runs protected. Arguments: the tape, the node's Custom, the node.
+// Runs in protected mode. Arguments: the tape, the Custom of the node, and the node.
 static int custom_call_backward(lua_State *L) {
   S2Tape *tape = lua_touserdata(L, 1);
   const Custom *custom = lua_touserdata(L, 2);
   S2Var node = (S2Var)lua_tointeger(L, 3);
-  // backward(dy, y, x1 .. xn, extras ...)
+  // Call backward(dy, y, x1 .. xn, extras ...).
   s2_lua_tape_kept(L, custom->kept);
   int kept = lua_gettop(L), length = (int)lua_rawlen(L, kept);
   luaL_checkstack(L, length + custom->inputs + 8, "arguments");
@@ -61,12 +61,12 @@ static int custom_call_backward(lua_State *L) {
   } else {
     lua_pushnumber(L, *s2_tape_adjoint(tape, node));
   }
-  lua_insert(L, -2); // dy, y, x ..., extras ...
+  lua_insert(L, -2); // arguments: dy, y, x ..., extras ...
   for (int i = 3; i <= length; i++) {
     lua_rawgeti(L, kept, i);
   }
   lua_call(L, length, custom->inputs);
-  // backward returns one derivative per input.
+  // `backward` returns one derivative per input.
   for (int i = 0; i < custom->inputs; i++) {
     custom_add_derivative(L, tape, custom, i, kept + 1 + i);
   }
@@ -80,7 +80,7 @@ static S2Status custom_backward(S2Tape *tape, S2Var node, void *data) {
     return s2_error(S2_MEMORY, "no stack left for a backward function");
   }
   int top = lua_gettop(L);
-  // Protected, because an error must not unwind the C code of the sweep.
+  // Run in protected mode, because an error must not unwind the C code of the sweep.
   lua_pushcfunction(L, s2_lua_keep_traceback);
   lua_pushcfunction(L, custom_call_backward);
   lua_pushlightuserdata(L, tape);
@@ -94,12 +94,12 @@ static S2Status custom_backward(S2Tape *tape, S2Var node, void *data) {
   return status;
 }
 
-// Pushes the plain value of argument `index`; returns its node.
+// Pushes the plain value of argument `index` and returns its node.
 static S2Var custom_push_input(lua_State *L, int index) {
   double value = 0;
   S2Var var = 0;
   const S2LuaArray *array = s2_lua_array_test(L, index);
-  // A copy without its node, because `forward` is not recorded.
+  // Push a copy without the node, because `forward` is not recorded.
   if (array != NULL) {
     S2Array view = s2_lua_array_view(L, array);
     S2LuaArray *plain = s2_lua_array_push(L, view.shape);
@@ -114,12 +114,12 @@ static S2Var custom_push_input(lua_State *L, int index) {
   return var;
 }
 
-// Upvalues: forward, backward. Adds the node of y (at `result`); the plain arguments are below it
-// on the stack. `custom` is complete except for `kept`.
+// Adds the node of y, which is at index `result`. The plain arguments are below y on the stack. The
+// upvalues are `forward` and `backward`. `custom` is complete except for `kept`.
 static void custom_note(lua_State *L, Custom *custom, int arguments, int result) {
   S2Tape *tape = custom->diff->tape;
   int extras = lua_gettop(L) - result;
-  // The list described at Custom; it lives as long as the tape.
+  // Create the list described at Custom. It lives as long as the tape.
   lua_createtable(L, 2 + arguments + extras, 0);
   int kept = lua_gettop(L);
   lua_pushvalue(L, lua_upvalueindex(2));
@@ -135,7 +135,7 @@ static void custom_note(lua_State *L, Custom *custom, int arguments, int result)
     lua_rawseti(L, kept, 2 + arguments + i);
   }
   custom->kept = s2_lua_tape_keep(L);
-  // The result becomes a tracked number or array of the node.
+  // The result becomes a tracked number or array with this node.
   const S2LuaArray *y = s2_lua_array_test(L, result);
   if (y == NULL) {
     double value = lua_tonumber(L, result);
@@ -170,12 +170,12 @@ static int custom_call(lua_State *L) {
   }
   for (int i = 1; i <= arguments; i++) {
     // `forward` always receives plain values.
-    S2Var var = custom_push_input(L, i); // raises for numbers of another tape
+    S2Var var = custom_push_input(L, i); // raises an error for numbers of other tapes
     if (custom != NULL) {
       custom->input[i - 1] = var;
     }
   }
-  // y, extras ... = forward(x1 .. xn)
+  // Call y, extras ... = forward(x1 .. xn).
   int result = lua_gettop(L) + 1;
   lua_pushvalue(L, lua_upvalueindex(1));
   for (int i = 1; i <= arguments; i++) {

@@ -9,17 +9,17 @@
 #include <string.h>
 
 enum {
-  PATH_SIZE = 160,  // bytes of a name like p.links[3].mass; longer ones are cut
-  DEEPEST = 64,     // nested parameter tables; a deeper nesting is a table that contains itself
+  PATH_SIZE = 160,  // maximum length of a name like p.links[3].mass
+  DEEPEST = 64,     // nesting limit of parameter tables; deeper ones may contain themselves
   SLOTS_A_LEVEL = 8 // stack slots per level of tables
 };
 
-// Derivatives below this size may be 0 apart from rounding; the constraints on the bodies decide
-// whether they are.
+// Derivatives below this size may be 0 apart from rounding. The constraints on the bodies show
+// whether they are 0.
 static const double ROUNDING = 1e-15;
 
 static const char KEPT =
-    'k'; // registry key, by address: values kept by nodes of the tape; index 0: the error
+    'k'; // Registry key (address) of values kept for nodes of the tape. Index 0 is the error.
 
 // ---- One call ---------------------------------------------------------------------------------
 
@@ -72,7 +72,7 @@ void s2_lua_return_tape(lua_State *L, const S2LuaDiff *before) {
   diff->tape = tape;
 }
 
-// An error that is rethrown (by a step, by a sweep) already has its traceback.
+// An error that a step or a sweep rethrows already has a traceback.
 static int gradient_keep_first_traceback(lua_State *L) {
   if (s2_lua_kept_traceback(L, 1)) {
     lua_settop(L, 1);
@@ -81,8 +81,8 @@ static int gradient_keep_first_traceback(lua_State *L) {
   return s2_lua_keep_traceback(L);
 }
 
-// The warning includes a remedy, because finite differences of the same steps agree with the
-// gradient, and so do not show the error.
+// The warning includes a remedy. Finite differences of the same steps agree with the gradient, so
+// they do not show the error.
 static void gradient_warn_of_impacts(lua_State *L, const S2LuaDiff *diff) {
   if ((diff->flags & S2_GRADIENT_IMPACT) != 0) {
     s2_lua_warn_call(L, "the gradient passes through impacts in steps of fixed length: it ignores "
@@ -102,7 +102,7 @@ static void gradient_warn_of_impacts(lua_State *L, const S2LuaDiff *diff) {
   }
 }
 
-// Protected, because a coroutine that ends with an error does not close its variables.
+// Run in protected mode, because a coroutine that ends with an error does not close its variables.
 int s2_lua_record(lua_State *L, lua_CFunction body) {
   S2LuaDiff *diff = s2_lua_diff(L);
   int arguments = lua_gettop(L);
@@ -173,7 +173,7 @@ void s2_lua_check_function(lua_State *L, int argument) {
 // The parameters (nested tables of numbers and arrays) are copied twice: once with tracked numbers
 // for the function, and once for the gradient, with nodes in place of the numbers.
 
-// Appends the name of the key at a stack index to the path; returns the old length.
+// Appends the name of the key at stack index `key` to the path and returns the old length.
 static size_t gradient_extend(lua_State *L, char path[PATH_SIZE], int key) {
   size_t length = strlen(path);
   char text[S2_LUA_TEXT];
@@ -208,7 +208,8 @@ static void gradient_track_array(lua_State *L, S2Tape *tape, const S2LuaArray *f
     s2_lua_fail(L, "%s has numbers that are not finite: parameters have to be finite", path);
   }
   S2Var var = s2_tape_input(tape, view.data, (int)count);
-  // One array with the numbers for the function, and one of zeros with the node.
+  // Create one array with the numbers for the function, and one array of zeros with the node for
+  // the gradient.
   S2LuaArray *copy = s2_lua_array_push(L, view.shape);
   memcpy(copy->data, view.data, count * sizeof(double));
   s2_lua_array_track(L, copy, var);
@@ -231,7 +232,8 @@ static void gradient_track_table(lua_State *L, S2Tape *tape, int index, char pat
     size_t length = gradient_extend(L, path, -2);
     gradient_track(L, tape, lua_gettop(L), path, depth + 1);
     path[length] = '\0';
-    // The second copy goes into the table of derivatives, the first into that of the function.
+    // Put the first copy into the table for the function, and the second into the table of
+    // derivatives.
     lua_pushvalue(L, -4);
     lua_insert(L, -2);
     lua_rawset(L, copy + 1);
@@ -241,8 +243,8 @@ static void gradient_track_table(lua_State *L, S2Tape *tape, int index, char pat
   }
 }
 
-// Pushes both copies of the value at `index`. A value that is not a number, array or table is
-// passed on and has no derivative.
+// Pushes both copies of the value at `index`. A value that is not a number, array, vector or table
+// is passed to the function unchanged and has no derivative.
 static void gradient_track(lua_State *L, S2Tape *tape, int index, char path[PATH_SIZE], int depth) {
   if (lua_type(L, index) == LUA_TNUMBER) {
     gradient_track_number(L, tape, index, path);
@@ -262,12 +264,12 @@ static void gradient_track(lua_State *L, S2Tape *tape, int index, char path[PATH
   }
 }
 
-// Derivatives that are not finite: the first by name is reported, because the traversal order
-// differs between runs.
+// Records derivatives that are not finite. The alphabetically first one is reported, because the
+// traversal order differs between runs.
 typedef struct Bad {
   char path[PATH_SIZE];
   double value;
-  bool any;    // some derivative is not 0
+  bool any;    // whether some derivative is not 0
   double most; // largest absolute value
 } Bad;
 
@@ -281,12 +283,12 @@ static double gradient_checked(double value, const char *path, Bad *bad) {
   return value;
 }
 
-// Replaces the nodes in the copy at `index` by derivatives, in place or, if the copy is a number,
-// on the stack.
+// Replaces the nodes in the copy at `index` by derivatives. Arrays and tables are changed in place,
+// and a number is replaced on the stack.
 static void gradient_resolve(lua_State *L, S2Tape *tape, int index, char path[PATH_SIZE],
                              Bad *bad) {
   S2LuaArray *array = s2_lua_array_test(L, index);
-  // The number is a node.
+  // A number in the copy is the index of a node.
   if (lua_type(L, index) == LUA_TNUMBER) {
     lua_pushnumber(
         L, gradient_checked(*s2_tape_adjoint(tape, (S2Var)lua_tointeger(L, index)), path, bad));
@@ -322,7 +324,7 @@ static void gradient_check_finite_loss(lua_State *L, double value) {
   }
 }
 
-// Warns about a plain loss: it has no link to the parameters, or has lost it.
+// Warns about a plain loss, which has no link to the parameters or has lost it.
 static void gradient_warn_constant(lua_State *L, double value) {
   const char *clipped = s2_lua_diff(L)->quiet.text[S2_QUIET_CLIPPED];
   s2_lua_push_position(L);
@@ -340,8 +342,8 @@ static void gradient_warn_constant(lua_State *L, double value) {
   lua_pop(L, 2);
 }
 
-// Finds the reason why every derivative is 0 (`exactly`) or as small as rounding, with a separate
-// sweep over everything the loss depends on.
+// Finds the reason why every derivative is 0 (`exactly`) or as small as rounding errors. Uses a
+// separate sweep over everything that the loss depends on.
 static void gradient_find_reason(lua_State *L, S2LuaDiff *diff, S2Var loss, bool exactly) {
   S2Quiet *quiet = &diff->quiet;
   const char *reason = quiet->text[S2_QUIET_CLIPPED][0] != '\0' ? quiet->text[S2_QUIET_CLIPPED]
@@ -385,17 +387,17 @@ static void gradient_check_parameters(lua_State *L, int argument) {
   }
 }
 
-// Returns value, gradient and the other results. If the loss is not finite, it raises (`finite`) or
-// returns nil as the gradient.
+// Returns value, gradient and the other results. If the loss is not finite, raises an error if
+// `finite`, and otherwise returns nil as the gradient.
 static int gradient_differentiate(lua_State *L, bool finite) {
   S2LuaDiff *diff = s2_lua_diff(L);
   int extras = lua_gettop(L) - 2;
   char path[PATH_SIZE] = "p";
-  // Track the parameters; a table of the same shape takes their derivatives.
+  // Track the parameters. A table of the same shape will receive their derivatives.
   gradient_track(L, diff->tape, 2, path, 0);
   int shape = lua_gettop(L), first = shape + 1;
   luaL_checkstack(L, extras + SLOTS_A_LEVEL, "arguments");
-  // loss, ... = f(p, extras ...)
+  // Call loss, ... = f(p, extras ...).
   lua_pushvalue(L, 1);
   lua_pushvalue(L, shape - 1);
   for (int i = 0; i < extras; i++) {
@@ -403,7 +405,7 @@ static int gradient_differentiate(lua_State *L, bool finite) {
   }
   lua_call(L, 1 + extras, LUA_MULTRET);
   luaL_checkstack(L, SLOTS_A_LEVEL, "results");
-  // The loss must be a number; var is 0 if it depends on no parameter.
+  // The loss must be a number. Its node is 0 if the loss depends on no parameter.
   double value = 0;
   S2Var loss = 0;
   if (lua_gettop(L) >= first && lua_type(L, first) == LUA_TNUMBER) {
@@ -421,11 +423,11 @@ static int gradient_differentiate(lua_State *L, bool finite) {
     lua_pushnil(L);
     return 2;
   }
-  // The other results become plain.
+  // Make the other results plain.
   for (int i = first; i <= lua_gettop(L); i++) {
     gradient_make_plain(L, i);
   }
-  // Put the derivatives into the table, between the loss and the other results.
+  // Compute the derivatives, and return their table between the loss and the other results.
   diff->generation = 0; // no recording during the sweep
   s2_lua_check_sweep(L, s2_tape_sweep(diff->tape, loss, NULL));
   Bad bad = {.path = ""};
@@ -453,8 +455,8 @@ static int gradient_differentiate_any(lua_State *L) {
   return gradient_differentiate(L, false);
 }
 
-// Only calls by scripts get this warning: optimisers end where derivatives are 0, and call
-// s2_lua_value_and_grad_any.
+// Only calls from scripts get this warning. Optimisers call s2_lua_value_and_grad_any instead,
+// since they end where derivatives are 0.
 static void gradient_warn_of_zeros(lua_State *L) {
   const S2LuaDiff *diff = s2_lua_diff(L);
   if (diff->quiet.asked && diff->reason[0] != '\0') {
@@ -489,7 +491,7 @@ static int gradient_first(lua_State *L) {
   return results;
 }
 
-// Upvalue 1: the function.
+// Upvalue 1 is the function.
 static int gradient_grad_of(lua_State *L) {
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_insert(L, 1);
@@ -564,7 +566,7 @@ void s2_lua_push_flags(lua_State *L, unsigned flags) {
 
 static int sim_tape_stats(lua_State *L) {
   const S2LuaDiff *diff = s2_lua_diff(L);
-  // Statistics of the tape that records, else of the last one.
+  // Returns statistics of the recording tape, or of the last tape if none records.
   int64_t nodes = diff->busy ? s2_tape_nodes(diff->tape) : diff->nodes;
   size_t bytes = diff->busy ? s2_tape_bytes(diff->tape) : diff->bytes;
   lua_createtable(L, 0, 4);

@@ -5,9 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-// One number among those of a node.
+// One of the numbers in a node.
 typedef struct Number {
-  S2Var var; // 0: a constant
+  S2Var var; // 0 for a constant
   int index;
   double value;
 } Number;
@@ -15,14 +15,15 @@ typedef struct Number {
 typedef struct Numbers {
   Number *at; // a userdata
   int count;
-  bool array; // given as an array
+  bool array; // whether the script gave an array
 } Numbers;
 
 static Number *jacobian_take(lua_State *L, int count) {
   return lua_newuserdatauv(L, sizeof(Number) * ((size_t)count + 1), 0);
 }
 
-// Pushes the memory of the numbers and the argument of the function. A table is a list of numbers.
+// Pushes the memory of the numbers, and the argument for the function. A table is a list of
+// numbers.
 static Numbers jacobian_track_inputs(lua_State *L, S2Tape *tape) {
   bool is_array = s2_lua_test(L, 2, s2_type_array) != NULL;
   // A number is a list of length one.
@@ -51,7 +52,8 @@ static Numbers jacobian_track_inputs(lua_State *L, S2Tape *tape) {
   for (int i = 0; i < count; i++) {
     inputs.at[i] = (Number){var, i, x.data[i]};
   }
-  // The function receives the kind the caller gave: an array, a number or a list.
+  // The function receives the same kind of value that the caller gave: an array, a number or a
+  // list.
   if (is_array) {
     S2LuaArray *copy = s2_lua_array_push(L, x.shape);
     memcpy(copy->data, x.data, (size_t)count * sizeof(double));
@@ -75,7 +77,7 @@ static Number jacobian_read_output(lua_State *L, int index, int position) {
   } else if (!s2_lua_tracked_test(L, index, &number.value, &number.var)) {
     char text[S2_LUA_TEXT];
     s2_lua_describe(L, index, text);
-    // Position 0: the function returned a single value.
+    // Position 0 means that the function returned a single value.
     if (position == 0) {
       s2_lua_fail(L,
                   "the function has to return a number, a list of numbers or an array; it "
@@ -91,7 +93,7 @@ static Number jacobian_read_output(lua_State *L, int index, int position) {
 static Numbers jacobian_read_outputs(lua_State *L, int index) {
   Numbers outputs = {.count = 1};
   S2LuaArray *array = s2_lua_array_test(L, index);
-  // An array, a list or a number: each output has its node and its position in the node.
+  // The result is an array, a list or a number. Each output has a node and a position in the node.
   if (array != NULL) {
     S2Array y = s2_lua_array_view(L, array);
     outputs = (Numbers){.count = (int)s2_size_count(y.shape), .array = true};
@@ -146,10 +148,11 @@ static void jacobian_check_matrix(lua_State *L, const double *matrix, int rows, 
   }
 }
 
-// The body of sim.jacobian. The matrix is a list of rows, or an array if x or f(x) is one.
+// The body of sim.jacobian. The matrix is an array if x or f(x) is an array, otherwise a list of
+// rows.
 static int jacobian_differentiate(lua_State *L) {
   S2LuaDiff *diff = s2_lua_diff(L);
-  // y = f(x)
+  // Call y = f(x).
   Numbers inputs = jacobian_track_inputs(L, diff->tape);
   lua_pushvalue(L, 1);
   lua_insert(L, -2);
@@ -165,7 +168,7 @@ static int jacobian_differentiate(lua_State *L) {
   diff->generation = 0;
   s2_lua_check_sweep(L, s2_tape_jacobian(diff->tape, outputs.count, of, inputs.count, by, matrix));
   jacobian_check_matrix(L, matrix, outputs.count, inputs.count);
-  // The matrix and y are arrays if x or y is one, else lists.
+  // The matrix and y are arrays if x or y is an array, otherwise lists.
   for (int i = 0; i < outputs.count; i++) {
     values[i] = outputs.at[i].value;
   }

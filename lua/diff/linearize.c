@@ -11,7 +11,7 @@ static const char *const names[] = {"inputs", "coordinates", NULL};
 static const char *const input_names[] = {"body",        "joint",     "force", "torque",
                                           "motor_speed", "motor_max", "rest",  "goal",
                                           "frame",       "at",        NULL};
-enum { AMOUNTS = 2, AMOUNTS_END = 8 }; // range of input_names with the kinds of inputs
+enum { AMOUNTS = 2, AMOUNTS_END = 8 }; // Range of input_names with the kinds of inputs.
 
 // ---- Inputs -----------------------------------------------------------------------------------
 
@@ -21,7 +21,7 @@ static void linearize_push_body(const S2Keys *keys, S2LuaWorld *lw) {
   if (s2_keys_push(keys, "body") == LUA_TSTRING) {
     lua_getfield(L, 1, "bodies");
     lua_insert(L, -2);
-    lua_gettable(L, -2); // raises if there is none
+    lua_gettable(L, -2); // raises an error if there is none
     lua_remove(L, -2);
   }
   const S2LuaBody *body = s2_lua_test(L, -1, s2_type_body);
@@ -44,7 +44,7 @@ static const S2LuaJoint *linearize_push_joint(const S2Keys *keys, S2LuaWorld *lw
   return joint;
 }
 
-// The only key that gives the kind of an input.
+// Returns the key that gives the kind of an input. There must be exactly one such key.
 static const char *linearize_what_acts(const S2Keys *keys, bool joint) {
   const char *found = NULL;
   for (int i = AMOUNTS; i < AMOUNTS_END; i++) {
@@ -65,7 +65,7 @@ static const char *linearize_what_acts(const S2Keys *keys, bool joint) {
   return found;
 }
 
-// A force that turns with its body, and its point of application.
+// Read a force that turns with its body, and its point of application.
 static void linearize_read_frame(const S2Keys *keys, S2Input *input, bool pushes) {
   S2Vec2 at = {0, 0};
   if (!pushes) {
@@ -143,7 +143,7 @@ int s2_lua_linearize_inputs(const S2Keys *keys, S2LuaWorld *lw, S2Input **inputs
   for (int i = 0; i < count; i++) {
     char scope[S2_KEYS_SCOPE];
     snprintf(scope, sizeof scope, "inputs[%d].", i + 1);
-    // An actuator of sim.control has this table as its field `input`.
+    // For an actuator of sim.control, the field `input` contains this table.
     if (lua_rawgeti(L, list, i + 1) == LUA_TTABLE &&
         luaL_getmetafield(L, -1, "__name") != LUA_TNIL) {
       lua_pop(L, 1);
@@ -172,7 +172,7 @@ S2LuaCoordinates s2_lua_linearize_coordinates(const S2Keys *keys, S2LuaWorld *lw
   static const char *const ways[] = {"maximal", "reduced", NULL};
   S2LuaCoordinates wanted = {0};
   int type = s2_keys_push(keys, "coordinates"), list = lua_gettop(L), way = 0;
-  // A name, ...
+  // The value is a name of coordinates.
   if (type != LUA_TTABLE) {
     if (type != LUA_TNIL && type != LUA_TSTRING) {
       char text[S2_LUA_TEXT];
@@ -185,7 +185,7 @@ S2LuaCoordinates s2_lua_linearize_coordinates(const S2Keys *keys, S2LuaWorld *lw
     wanted.reduced = way == 1;
     return wanted;
   }
-  // ... or a list of joints and bodies of this world.
+  // The value is a list of joints and bodies of this world.
   wanted.reduced = true;
   wanted.count = (int)lua_rawlen(L, list);
   wanted.list = S2_TAKE_ZEROED(&lw->scratch, S2Coordinate, wanted.count + 1);
@@ -235,7 +235,7 @@ void s2_lua_push_coordinates(lua_State *L, const S2LuaWorld *lw, const S2Coordin
   lua_createtable(L, count, 0);
   for (int i = 0; i < count; i++) {
     const S2Coordinate *of = &coordinate[i];
-    // A body or a joint, and one of its coordinates.
+    // Each entry is a body or a joint, and one of its coordinates.
     bool joint = of->joint.index != 0;
     lua_createtable(L, 0, 2);
     if (joint) {
@@ -259,7 +259,7 @@ static double *linearize_keep(S2Arena *arena, const double *numbers, int rows, i
 }
 
 // Linearizes a step of a clone. Callbacks see the clone in place of the world (handles are equal).
-// They may use the scratch memory, so the result is put there only at the end.
+// They may use the scratch memory, so the results are copied there only at the end.
 static S2Status linearize(S2LuaWorld *lw, const S2Input *inputs, int count,
                           const S2LuaCoordinates *wanted, S2Linear *linear) {
   S2World *world = lw->world, *clone;
@@ -304,7 +304,7 @@ static int world_linearize(lua_State *L) {
   s2_lua_not_on_tape(L, lw, "world:linearize()");
   S2LuaCoordinates wanted = s2_lua_linearize_coordinates(&keys, lw);
   s2_lua_step_open(L, lw, "world:linearize()");
-  // Random numbers drawn by callbacks are put back afterwards, as a step does.
+  // Restore the random generator afterwards, because callbacks may draw from it.
   lw->random_before = lw->session->random->rng;
   lw->phase = S2_INSIDE;
   S2Status status = linearize(lw, inputs, count, &wanted, &linear);

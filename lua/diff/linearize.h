@@ -9,12 +9,12 @@
 
 typedef struct S2LuaCoordinates {
   bool reduced;
-  S2Coordinate *list; // NULL: chosen by the engine
+  S2Coordinate *list; // NULL: the engine chooses
   int count;
 } S2LuaCoordinates;
 
-// Reads the keys "inputs" and "coordinates" into the world's scratch memory. `held`: the commands
-// of inputs that are actuators; 0 for other inputs.
+// Reads the keys "inputs" and "coordinates" into the world's scratch memory. `held` receives the
+// command of each input that is an actuator, and 0 for other inputs.
 int s2_lua_linearize_inputs(const S2Keys *keys, S2LuaWorld *lw, S2Input **inputs, double **held);
 S2LuaCoordinates s2_lua_linearize_coordinates(const S2Keys *keys, S2LuaWorld *lw);
 

@@ -7,7 +7,7 @@
 
 S2WorldTape *s2_lua_put_on_tape(S2LuaWorld *lw) {
   S2WorldTape *tape = s2_lua_on_tape(lw);
-  // From now on, changes of the world are recorded.
+  // Changes of the world are recorded after this call.
   if (tape == NULL) {
     tape = s2_world_tape_new(lw->diff->tape, &lw->diff->flags);
     s2_world_tape_look(tape, &lw->diff->quiet);
@@ -52,7 +52,7 @@ void s2_lua_wrote_from(lua_State *L, S2LuaWorld *lw, int begin, const double *ba
     return;
   }
   for (int r = 0; r < reads; r++) {
-    // The address of the number gives its index.
+    // The index follows from the address of the number.
     ptrdiff_t which = list[r].where - base;
     int before = used;
     for (int i = 0; i < count && which >= 0 && which < numbers; i++) {
@@ -60,7 +60,7 @@ void s2_lua_wrote_from(lua_State *L, S2LuaWorld *lw, int begin, const double *ba
         terms[used++] = (S2Term){.to = i, .from = list[r].var, .factor = 1};
       }
     }
-    // A tracked number that reached no place would be lost silently.
+    // If a tracked number reaches no place, raise an error instead of losing it silently.
     if (used == before) {
       s2_lua_fail(
           L,
@@ -96,7 +96,7 @@ void s2_lua_made(lua_State *L, S2LuaWorld *lw, int begin, bool joint, int32_t sl
     return;
   }
   S2WorldTape *tape = s2_lua_put_on_tape(lw);
-  // The inputs are kept as long as the tape, because the object is rebuilt from them.
+  // Keep the inputs as long as the tape, because the object is rebuilt from them.
   S2Var *vars = s2_tape_take(lw->diff->tape, sizeof *vars * (size_t)(count + 1));
   double *values = s2_tape_take(lw->diff->tape, sizeof *values * (size_t)(count + 1));
   for (int i = 0; i < count; i++) {
@@ -123,14 +123,14 @@ void s2_lua_push_list(lua_State *L, int count, const double *values, S2Var var) 
 void s2_lua_push_place(lua_State *L, S2LuaWorld *lw, S2Place place) {
   double value = s2_place_value(lw->world, place);
   S2WorldTape *tape = s2_lua_on_tape(lw);
-  // an infinite limit stands for no limit and is plain
+  // An infinite value means that there is no limit. It is a plain number.
   bool number = tape != NULL && isfinite(value);
   s2_lua_tracked_push(L, value, number ? s2_world_tape_read_places(tape, lw->world, 1, &place) : 0);
 }
 
 void s2_lua_push_places(lua_State *L, S2LuaWorld *lw, int count, const S2Place *places) {
   enum { FEW = 16 };
-  // Usually there are few numbers, which do not need an allocation.
+  // Usually the numbers are few and need no allocation.
   double few[FEW], *values = count <= FEW ? few : NULL;
   if (values == NULL) {
     s2_arena_reset(&lw->scratch);

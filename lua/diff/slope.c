@@ -6,7 +6,7 @@
 
 S2LuaSlopes s2_lua_slopes(lua_State *L, const S2LuaWorld *lw, bool wanted) {
   S2LuaSlopes slopes = {0};
-  // The function's results get nodes from `first` on.
+  // Results of the function get nodes with index `first` or higher.
   if (wanted && s2_lua_on_tape(lw) != NULL) {
     slopes.diff = s2_lua_diff(L);
     slopes.first = s2_tape_next(slopes.diff->tape);
@@ -20,7 +20,7 @@ static S2Var add_input(S2LuaSlopes *slopes, const double *values, int count, int
   if (slopes->diff == NULL) {
     return 0;
   }
-  // Each input gets its own variable, whose adjoint is the slope.
+  // Each input gets its own node, whose adjoint is the slope.
   S2Var var = s2_tape_input(slopes->diff->tape, values, count);
   slopes->input[slopes->inputs] = var;
   slopes->at[slopes->inputs++] = at;
@@ -33,7 +33,7 @@ void s2_lua_slopes_pose(lua_State *L, S2LuaSlopes *slopes, const double q[3], in
     s2_lua_push_vector(L, S2_VECTOR_AXY, q, NULL);
     return;
   }
-  // A tracked array takes the place of the vector.
+  // Push a tracked array in place of the vector.
   S2LuaArray *array = s2_lua_array_push(L, s2_size_list(3));
   memcpy(array->data, q, 3 * sizeof *q);
   s2_lua_array_track(L, array, var);
@@ -52,11 +52,11 @@ void s2_lua_slopes_time(lua_State *L, const S2LuaWorld *lw, S2LuaSlopes *slopes,
   }
 }
 
-// Sweeps the nodes of this call. Recording is off during a sweep, so functions of the script run
-// plain.
+// Sweeps the nodes of this call. Recording is off during a sweep, so script functions use plain
+// numbers.
 static void slope_sweep(lua_State *L, const S2LuaSlopes *slopes, S2Var var) {
   S2LuaDiff *diff = slopes->diff;
-  // The sweep may call functions of the script, which must not record.
+  // The sweep may call script functions, which must not record.
   uint32_t generation = diff->generation;
   lua_State *outer = diff->L;
   diff->generation = 0;
@@ -79,7 +79,7 @@ bool s2_lua_slopes_result(lua_State *L, const S2LuaSlopes *slopes, int index, do
   if (slope == NULL || slopes->diff == NULL) {
     return true;
   }
-  // Keep the variable itself, because it may depend on other numbers than the inputs.
+  // Keep the node itself, because it may depend on numbers other than the inputs.
   *slope = (S2Slope){.origin = var};
   // Sweep the nodes that follow the inputs.
   if (var >= slopes->first) {
@@ -159,7 +159,7 @@ static void law_term(S2ForceCall *call, S2World *world, int number, S2Place plac
   if (place.kind == S2_PLACE_Q || place.kind == S2_PLACE_V) {
     int part = place.number + (place.kind == S2_PLACE_V ? S2_BODY_OMEGA : S2_BODY_ANGLE);
     s2_force_slope(world, number, place.slot, (S2BodyField)part, by);
-    // the dt of the world; the dt of the call is a fixed share of it
+    // The place is the world's dt. The dt of the call is a fixed fraction of it.
   } else if (place.number == S2_OF_DT) {
     call->by_dt[number] += by * s2_world_settings(world)->dt / call->dt;
   } else {
@@ -174,7 +174,7 @@ int s2_lua_law_answer(lua_State *L) {
   S2LuaSlopes slopes = {.diff = of->lw->diff, .first = of->first};
   for (int k = 0; k < 3; k++) {
     call->origin[k] = of->borrowed.lent ? 0 : vars[k];
-    if (vars[k] < of->first) { // it does not depend on numbers that the law read
+    if (vars[k] < of->first) { // depends on no number that the law read
       continue;
     }
     s2_world_tape_law_clear(of->tape);

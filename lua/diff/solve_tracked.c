@@ -2,7 +2,7 @@
 
 #include "lua/diff/array.h"
 
-enum { DEEPEST = 8 }; // nesting of tables; problems have three levels
+enum { DEEPEST = 8 }; // nesting limit of tables; problems have three levels
 
 static const char SOLVERS[] = "sim2d.tracked_solvers"; // registry key
 

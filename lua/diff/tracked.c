@@ -1,6 +1,6 @@
-// The type Tracked: arithmetic recorded on the tape. Making the result (a userdata) is most of the
-// cost of an operation. To add little to this cost, the metatable and the shared state of gradient
-// calls are upvalues, not looked up by name.
+// The type Tracked: arithmetic recorded on the tape. Most of the cost of an operation is the
+// creation of its result, a userdata. To keep the other costs low, the metatable and the shared
+// state of gradient calls are upvalues and not looked up by name.
 #include "lua/diff/tracked.h"
 
 #include "lua/world/binding.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 
 // Functions that accept only plain numbers, such as math.sin and string.format, print this name
-// after "number expected, got ". This is the only place for advice.
+// after "number expected, got ". This name is the only place where such messages can give advice.
 static const char NAME[] =
     "tracked number, use sim.sin for math.sin and so on, x:value() where a plain number is needed";
 
@@ -134,9 +134,9 @@ static int tracked_refuse(lua_State *L, const char *what) {
                      s2_lua_describe(L, other, text));
 }
 
-// A tracked number with another operand: arrays and vectors handle it.
+// If the other operand is an array or a vector, its type handles the operation.
 static int tracked_elsewhere(lua_State *L, const S2LuaDiff *diff, S2ArrayBinary op) {
-  // Vectors become arrays.
+  // Arrays and vectors can handle the operation.
   bool takes = false;
   for (int i = 1; i <= 2; i++) {
     takes |= s2_lua_test(L, i, s2_type_array) != NULL || s2_lua_test(L, i, s2_type_vector) != NULL;
@@ -153,8 +153,8 @@ static int tracked_result(lua_State *L, const S2LuaDiff *diff, double value, S2V
   return 1;
 }
 
-// Arithmetic of two numbers with the partial derivatives of `rule`; other operands may be arrays,
-// which handle `op`.
+// Arithmetic on two numbers, with partial derivatives from `rule`. If an operand is an array, its
+// type handles `op`.
 static inline int tracked_arithmetic(lua_State *L, S2LuaPartials (*rule)(double a, double b),
                                      const S2ArrayBinary *op) {
   const S2LuaDiff *diff = tracked_upvalue_diff(L);
@@ -235,7 +235,7 @@ static int tracked_le(lua_State *L) {
   return 1;
 }
 
-static int tracked_eq(lua_State *L) { // Lua calls it only if both are userdata
+static int tracked_eq(lua_State *L) { // Lua calls this only for two userdata
   Operand a, b;
   lua_pushboolean(L, tracked_operands(L, tracked_upvalue_diff(L), &a, &b) && a.value == b.value);
   return 1;
@@ -255,7 +255,7 @@ static int tracked_tostring(lua_State *L) {
 
 // ---- Fields -----------------------------------------------------------------------------------
 
-// Also works after the gradient call has ended: messages recommend it for such numbers.
+// This also works after the gradient call has ended. Messages recommend it for such numbers.
 static int tracked_value(lua_State *L) {
   const Tracked *tracked = s2_lua_check(L, 1, s2_type_tracked);
   lua_pushnumber(L, tracked->value);
@@ -280,7 +280,7 @@ static int tracked_newindex(lua_State *L) {
 // ---- Noting what is read ----------------------------------------------------------------------
 
 typedef struct Scope {
-  S2LuaDiff *diff; // NULL: the scope has ended
+  S2LuaDiff *diff; // NULL if the scope has ended
   int from;        // index of its first read in the list
 } Scope;
 

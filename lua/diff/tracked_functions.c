@@ -1,12 +1,13 @@
-// sim.sin and similar: the functions of math, for plain and tracked numbers and arrays. Values and
-// derivatives are those of array elements (core/diff/tape/array_elements.c).
+// sim.sin and similar functions: the functions of math for plain numbers, tracked numbers and
+// arrays. Values and derivatives are computed as for array elements
+// (core/diff/tape/array_elements.c).
 #include "lua/diff/array.h"
 
 #include <math.h>
 
 // ---- Operations -------------------------------------------------------------------------------
 
-// Reads the number at `index`, tracked or not; false for anything else.
+// Reads the plain or tracked number at `index`. Returns false for any other value.
 static bool sim_test_number(lua_State *L, int index, double *value, S2Var *var) {
   *var = 0;
   if (lua_type(L, index) == LUA_TNUMBER) {
@@ -30,7 +31,7 @@ static int sim_unary(lua_State *L, S2ArrayUnary op) {
     return 1;
   }
   sim_check_number(L, 1, &a, &var);
-  // Computed as an array of one number.
+  // Compute the result as an array with one number.
   s2_array_unary(op, 1, &a, &value);
   if (var == 0) {
     lua_pushnumber(L, value);
@@ -98,7 +99,7 @@ static int sim_floor(lua_State *L) {
     return 1;
   }
   sim_check_number(L, 1, &a, &var);
-  // Like math.floor, an integer if it fits.
+  // As in math.floor, the result is an integer if it fits.
   if (lua_isinteger(L, 1)) {
     lua_pushvalue(L, 1);
   } else if (lua_numbertointeger(floor(a), &whole)) {
@@ -121,7 +122,7 @@ static int sim_pow(lua_State *L) {
   return sim_binary(L, S2_ARRAY_POWER);
 }
 
-// Bases 2 and 10 as in math.log, so that values are equal to those of Lua.
+// Treat bases 2 and 10 as math.log does, so that the values are equal.
 static double sim_logarithm(double a, double base) {
   return base == 2 ? log2(a) : base == 10 ? log10(a) : log(a) / log(base);
 }
@@ -132,7 +133,7 @@ static int sim_log(lua_State *L) {
   if (lua_isnoneornil(L, 2)) {
     return sim_unary(L, S2_ARRAY_LOG);
   }
-  // log(a)/log(base), element by element.
+  // Computes log(a)/log(base), element by element.
   if (s2_lua_test(L, 1, s2_type_array) != NULL) {
     sim_check_number(L, 2, &base, &base_var);
     s2_lua_array_unary(L, S2_ARRAY_LOG);
@@ -155,8 +156,8 @@ static int sim_log(lua_State *L) {
   return 1;
 }
 
-// Replaces arguments 1 and 2 by the larger or smaller one. Plain numbers keep their type, also
-// integers.
+// Replaces arguments 1 and 2 by the larger or smaller one. Plain numbers keep their type, so
+// integers remain integers.
 static void sim_choose(lua_State *L, S2ArrayBinary op) {
   // Compare plain numbers in Lua, so that they keep their type.
   if (lua_type(L, 1) == LUA_TNUMBER && lua_type(L, 2) == LUA_TNUMBER) {
@@ -189,7 +190,7 @@ static int sim_extreme(lua_State *L, S2ArrayBinary op, const char *method) {
     return 1;
   }
   sim_check_arguments(L, lua_gettop(L) > 0 ? lua_gettop(L) : 1);
-  // Combine from left to right, two at a time.
+  // Combine the arguments from left to right, two at a time.
   while (lua_gettop(L) > 1) {
     sim_choose(L, op);
   }
@@ -212,8 +213,8 @@ static int sim_clamp(lua_State *L) {
   if (sim_test_number(L, 2, &lo, &var) && sim_test_number(L, 3, &hi, &var) && lo > hi) {
     s2_lua_bad_argument(L, 2, "the lower bound %g is above the upper bound %g", lo, hi);
   }
-  // Computed as min(hi, max(lo, x)), so that it has their derivatives.
-  lua_insert(L, 1); // hi, x, lo
+  // Compute min(hi, max(lo, x)), so that the derivatives are those of `min` and `max`.
+  lua_insert(L, 1); // stack: hi, x, lo
   lua_pushcfunction(L, sim_max);
   lua_insert(L, 2);
   lua_call(L, 2, 1);

@@ -14,27 +14,27 @@
 struct S2JobState {
   lua_State *L;
   S2JobSetup setup;
-  atomic_int stop; // an S2JobStop, set by other threads
-  // set by the handler in this thread; S2Session.interrupted points to it
+  atomic_int stop; // An S2JobStop, set by other threads.
+  // Set by the signal handler in this thread. S2Session.interrupted points to this member.
   volatile sig_atomic_t interrupted;
-  lua_State *volatile task;    // S2Session.task points to it
+  lua_State *volatile task;    // S2Session.task points to this member
   lua_State *volatile running; // the running coroutine, or L
   S2Run run;                   // description of the script, for recordings of jobs
-  double collected;            // s, time of the last full collection
-  double rate;                 // s that a collection takes per kilobyte of live data
+  double collected;            // time of the last full collection (s)
+  double rate;                 // time per kilobyte of live data of a collection (s)
 };
 
-// Lua's collector runs in jobs too, but it does not see all memory of the engine. So a full
-// collection runs when this many times its own duration has passed since the last one. The duration
-// is that for the live data: collections then cost at most half a percent, plus the time to free
-// garbage. The time to free garbage must not count: after a long collection the next one would come
-// later, find more garbage and take even longer.
+// Lua's collector runs in jobs too, but it does not see all memory of the engine. Therefore a full
+// collection runs when this many times its expected duration has passed since the last one. The
+// expected duration covers only the live data. Collections then cost at most half a percent, plus
+// the time to free garbage. The time to free garbage must not count. Otherwise, after a long
+// collection, the next one would run later, find more garbage and take even longer.
 static const double COLLECT_AFTER = 200;
 
-static const char ENTRY = 'j', RECORD = 'r'; // registry keys, by address
+static const char ENTRY = 'j', RECORD = 'r'; // Registry keys (addresses).
 
-// Odd, and different from the increment of s2_rng_seeded; otherwise the streams of two jobs would
-// overlap.
+// This constant is odd and differs from the increment of s2_rng_seeded. Otherwise the streams of
+// two jobs would overlap.
 static const uint64_t JOB_STRIDE = 0xD1342543DE82EF95u;
 
 // A signal handler receives only the signal number, so the state is thread-local.
@@ -68,7 +68,8 @@ int s2_job_script(lua_State *L) {
 
 // ---- Ending a job -----------------------------------------------------------------------------
 
-// The hook stays installed until the job has ended, so that a pcall of the script does not stop it.
+// The hook stays installed until the job has ended, so that a pcall in the script cannot catch the
+// error for good.
 static void raise_stop(lua_State *L, lua_Debug *frame) {
   lua_getinfo(L, "Sl", frame);
   if (frame->currentline > 0 && strcmp(frame->source, S2_EMBEDDED_CHUNK) != 0) {
@@ -86,7 +87,7 @@ static void on_job_signal(int number) {
     return;
   }
   state->interrupted = 1;
-  // allowed in a signal handler (manual, 4.7)
+  // lua_sethook is allowed in a signal handler (Lua manual, 4.7).
   lua_sethook(state->running, raise_stop, LUA_MASKCOUNT, 1);
   if (state->task != NULL) {
     lua_sethook(state->task, raise_stop, LUA_MASKCOUNT, 1);
@@ -109,8 +110,8 @@ void s2_job_state_stopped(S2JobState *state) {
   lua_sethook(state->L, NULL, 0, 0);
 }
 
-// coroutine.resume (upvalue 1), which also stores the running coroutine, because each coroutine has
-// its own hook.
+// Replaces coroutine.resume (upvalue 1). It also stores the running coroutine, because each
+// coroutine has its own hook.
 static int job_resume(lua_State *L) {
   S2JobState *state = job_here;
   lua_State *before = state->running, *coroutine = lua_tothread(L, 1);
@@ -121,7 +122,7 @@ static int job_resume(lua_State *L) {
   lua_insert(L, 1);
   lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
   state->running = before;
-  if (state->interrupted != 0) { // stop the resuming coroutine, too
+  if (state->interrupted != 0) { // stop the resuming coroutine too
     lua_sethook(L, raise_stop, LUA_MASKCOUNT, 1);
   }
   return lua_gettop(L);
@@ -149,7 +150,8 @@ static int job_open(lua_State *L) {
   luaL_openlibs(L);
   job_replace(L, "os", "exit", job_exit);
   job_replace(L, "coroutine", "resume", job_resume);
-  // The library as from `require`, without progress bars, which would overwrite each other.
+  // Open the library as `require` does, but without progress bars, which would overwrite each
+  // other.
   S2Session *session = s2_session(L);
   const S2Session *like = &state->setup.like;
   session->quiet = true;
@@ -201,7 +203,8 @@ S2JobState *s2_job_state_open(const S2JobSetup *setup, S2Bytes *failure) {
     s2_job_state_close(state);
     return NULL;
   }
-  // Collect the garbage of opening, then time a collection of the live data.
+  // Collect the garbage from opening the state, then measure the time of a collection of the live
+  // data.
   lua_gc(L, LUA_GCCOLLECT);
   double start = s2_lua_clock();
   lua_gc(L, LUA_GCCOLLECT);
@@ -229,7 +232,7 @@ typedef struct JobCall {
   S2Bytes *out;
 } JobCall;
 
-// Stack: the call, then the function that runs a job.
+// The stack contains the call and the function that runs a job.
 static int job_call(lua_State *L) {
   JobCall *call = lua_touserdata(L, 1);
   lua_pushinteger(L, (lua_Integer)call->number);
@@ -264,7 +267,7 @@ static void collect_garbage(S2JobState *state) {
     return;
   }
   lua_pushcfunction(state->L, job_collect);
-  if (lua_pcall(state->L, 0, 0, 0) != LUA_OK) { // a finaliser of the script failed
+  if (lua_pcall(state->L, 0, 0, 0) != LUA_OK) { // a finaliser in the script failed
     lua_pop(state->L, 1);
   }
   state->collected = s2_lua_clock();
@@ -275,14 +278,14 @@ bool s2_job_state_run(S2JobState *state, uint64_t number, const unsigned char *i
   lua_State *L = state->L;
   JobCall call = {number, item, size, out};
   int top = lua_gettop(L);
-  // Stack: the opening handler, the function that runs a job.
+  // The stack contains the handler from opening and the function that runs a job.
   lua_pushcfunction(L, job_traceback);
   lua_pushcfunction(L, job_call);
   lua_pushlightuserdata(L, &call);
   lua_pushvalue(L, top);
   bool good = lua_pcall(L, 2, 0, top + 1) == LUA_OK;
   state->running = L;
-  // The rest must not be interrupted; the sender ignores a stop that came too late.
+  // The code below must not be interrupted. A stop that arrives too late has no effect.
   lua_sethook(L, NULL, 0, 0);
   if (!good) {
     char before[S2_COMPLAINT_SIZE] = "";

@@ -11,14 +11,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// increase the number when the format of records changes
+// Increase the number when the format of records changes.
 static const char TITLE[] = "sim2d journal 1\n";
 
 enum { CHECK_SIZE = 16, WORDS = 2 };
 
 struct S2Journal {
   int file;
-  uint64_t size, at; // bytes: of the file when it was opened; valid up to here
+  uint64_t size, at; // file size at opening, and size of the valid part (bytes)
   char path[256];    // for messages
   S2Bytes record;    // the record being written
 };
@@ -66,7 +66,7 @@ static S2Status journal_begin(S2Journal *journal) {
   }
   journal->size = (uint64_t)info.st_size;
   journal->at = sizeof TITLE - 1;
-  // A file that ends within the title is started again; any other content is not ours.
+  // A file that ends within the title is started again. Any other content is not a journal.
   char title[sizeof TITLE - 1];
   size_t known = journal->size < journal->at ? (size_t)journal->size : (size_t)journal->at;
   if (!journal_read(journal->file, title, known)) {
@@ -122,7 +122,7 @@ static bool record_read(S2Journal *journal, uint64_t words[WORDS]) {
       !journal_read(journal->file, words, WORDS * sizeof *words) || words[1] > left - frame) {
     return false;
   }
-  // The size is checked against the file before it is trusted.
+  // Check the size against the file before using it.
   S2Bytes *record = &journal->record;
   size_t size = WORDS * sizeof *words + (size_t)words[1];
   record->count = 0;
@@ -151,14 +151,15 @@ bool s2_journal_next(S2Journal *journal, uint64_t *number, S2Bytes *bytes, uint6
 }
 
 S2Status s2_journal_add(S2Journal *journal, uint64_t number, const void *data, size_t size) {
-  // Cut off everything after the last good record, also the rest of a record that a full disk cut.
+  // Cut off everything after the last valid record, including a record that is incomplete because
+  // the disk was full.
   if (journal->size != journal->at) {
     if (ftruncate(journal->file, (off_t)journal->at) != 0) {
       return journal_failed(journal, "write");
     }
     journal->size = journal->at;
   }
-  // A single write: the record is complete or absent, unless the machine fails.
+  // Use a single write, so that the record is complete or absent unless the machine fails.
   S2Bytes *record = &journal->record;
   const uint64_t words[WORDS] = {number, size};
   char check[S2_SHA256_SIZE];

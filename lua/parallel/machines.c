@@ -3,7 +3,8 @@
 #include <stdlib.h>
 
 bool s2_machines_launched(void) {
-  // Open MPI; PMI (MPICH, srun --mpi=pmi2). PMIx (srun --mpi=pmix) does not set the count.
+  // Open MPI and PMI (MPICH, srun --mpi=pmi2) set these variables. PMIx (srun --mpi=pmix) does not
+  // set a count.
   static const char *const counts[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
   for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
     const char *count = getenv(counts[i]);
@@ -27,15 +28,15 @@ bool s2_machines_launched(void) {
 #include <string.h>
 #include <time.h>
 
-// Kinds of messages. OPEN, JOB, CLOSE and LEAVE go from rank 0 to the others, the rest go to rank
-// 0.
+// Kinds of messages. OPEN, JOB, CLOSE and LEAVE are sent from rank 0 to the others. The rest are
+// sent to rank 0.
 typedef enum Message { OPEN, JOB, CLOSE, LEAVE, DONE, BROKEN, CLOSED } Message;
 
-// s that an idle process waits between two polls
+// Time that an idle process waits between two polls (s).
 static const double LOOK = 5e-4;
 
-enum { AHEAD = 4 }; // short jobs that may queue in a process, per thread
-// s: below this, the time of a message is significant
+enum { AHEAD = 4 }; // Short jobs that may queue in a process, per thread.
+// If jobs are shorter than this (s), the time of a message is significant.
 static const double SHORT_JOB = 0.02;
 
 // ---- Messages ---------------------------------------------------------------------------------
@@ -56,7 +57,7 @@ static void machines_nap(void) {
   nanosleep(&wait, NULL);
 }
 
-// Receives a pending message from any rank; its bytes replace those of `bytes`.
+// Receives a pending message from any rank. Its contents replace the contents of `bytes`.
 static bool machines_receive(S2Bytes *bytes, Message *message, int *from) {
   int there = 0, size = 0;
   MPI_Status status;
@@ -119,12 +120,12 @@ static void machines_leave(void) {
 
 S2Status s2_machines_join(void) {
   int level = MPI_THREAD_SINGLE;
-  // Only the thread that joins communicates.
+  // Only the thread that joins sends and receives messages.
   if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS ||
       level < MPI_THREAD_FUNNELED) {
     return s2_error(S2_UNAVAILABLE, "this MPI library does not support programs that have threads");
   }
-  atexit(machines_leave); // also after os.exit
+  atexit(machines_leave); // also runs after os.exit
   return s2_ok();
 }
 
@@ -138,15 +139,15 @@ typedef struct Sending {
 } Sending;
 
 struct S2Machines {
-  int count;     // number of processes, this one included
+  int count;     // number of processes, including this process
   int threads;   // threads per process
-  int *out;      // by rank: jobs that the process has
-  double mean;   // s per job, running mean; NAN: unknown
+  int *out;      // number of jobs of each process, by rank
+  double mean;   // running mean of seconds per job; NAN: unknown
   S2Bytes bytes; // buffer for received messages
   Sending *sendings;
 };
 
-// Sends without waiting: two processes that wait for each other to receive would deadlock.
+// Sends without waiting, because two processes that wait for each other to receive would deadlock.
 static void machines_send(S2Machines *machines, int rank, Message message, S2Bytes bytes) {
   Sending *sending = s2_memory_take_zeroed(sizeof *sending);
   sending->bytes = bytes;
@@ -197,7 +198,7 @@ void s2_machines_close(S2Machines *machines) {
   for (int rank = 1; rank < machines->count; rank++) {
     machines_send(machines, rank, CLOSE, (S2Bytes){0});
   }
-  // Messages that still arrive belong to abandoned jobs.
+  // Discard messages that still arrive, because they belong to abandoned jobs.
   int closed = 1;
   while (closed < machines->count || machines->sendings != NULL) {
     Message message;
@@ -235,14 +236,14 @@ static void machines_take_in(S2Machines *machines, S2Pool *pool, Message message
 }
 
 void s2_machines_exchange(S2Machines *machines, S2Pool *pool) {
-  // Take in the results.
+  // Receive the results.
   Message message;
   int from;
   while (machines_receive(&machines->bytes, &message, &from)) {
     machines_take_in(machines, pool, message, from);
   }
   machines_sweep(machines);
-  // Hand a job to the process that has the fewest. Long jobs do not queue in a process, because
+  // Send a job to the process with the fewest jobs. Long jobs do not queue in a process, because
   // another process may become free earlier.
   int most = machines->threads * (machines->mean < SHORT_JOB ? 1 + AHEAD : 1);
   for (int level = 0; level < most; level++) {
@@ -264,7 +265,7 @@ void s2_machines_exchange(S2Machines *machines, S2Pool *pool) {
 
 typedef struct Server {
   S2Session like;
-  S2Pool *pool;  // NULL: none open
+  S2Pool *pool;  // NULL: no pool is open
   S2Bytes bytes; // buffer for received messages
   S2Bytes out;
 } Server;
@@ -291,14 +292,14 @@ static void server_submit(Server *server) {
   JobHead head;
   memcpy(&head, server->bytes.at, sizeof head);
   if (server->pool == NULL) {
-    return; // the pool has failed, and rank 0 knows it
+    return; // the pool has failed, and rank 0 was notified
   }
   S2Job *job = s2_job_new(head.number);
   s2_bytes_add(&job->bytes, server->bytes.at + sizeof head, server->bytes.count - sizeof head);
   s2_pool_submit(server->pool, job);
 }
 
-// Sends finished jobs. False if none finished within `wait` s.
+// Sends finished jobs. Returns false if no job finishes within `wait` seconds.
 static bool server_deliver(Server *server, double wait) {
   bool broken;
   S2Job *job = s2_pool_collect(server->pool, wait, &broken);
@@ -326,7 +327,7 @@ void s2_machines_serve(const S2Session *like) {
   Message message = CLOSE;
   int from;
   while (message != LEAVE) {
-    // Requests of rank 0 come first, then results.
+    // Handle requests of rank 0 before sending results.
     if (machines_receive(&server.bytes, &message, &from)) {
       switch (message) {
       case OPEN:

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The first byte of each value. Journals store these numbers, so append new tags at the end only.
+// The first byte of each value. Journals store these numbers, so append new tags only at the end.
 typedef enum Tag { NIL, NO, YES, INTEGER, FLOAT, TEXT, TABLE, LIST, MATRIX, VECTOR } Tag;
 
 enum {
-  DEEPEST = 64,    // nesting of tables; a deeper table contains itself
-  PATH_SIZE = 120, // bytes of the path in a message
+  DEEPEST = 64,    // nesting limit of tables; deeper ones may contain themselves
+  PATH_SIZE = 120, // maximum length of the path in a message
   STACK = 4        // Lua stack slots per table
 };
 
@@ -52,7 +52,8 @@ static void add_tag(S2Bytes *bytes, Tag tag) {
   s2_bytes_add(bytes, &byte, 1);
 }
 
-// In the byte order of the machine: only machines of the same kind exchange messages.
+// Numbers have the byte order of the machine, because only machines of the same kind exchange
+// messages.
 static void add_word(S2Bytes *bytes, uint64_t word) {
   s2_bytes_add(bytes, &word, sizeof word);
 }
@@ -65,13 +66,13 @@ typedef struct PackKey {
   bool whole;
   lua_Integer integer;
   lua_Number number;
-  const char *text; // kept alive by the table
+  const char *text; // the table keeps the string alive
   size_t size;
 } PackKey;
 
 typedef S2_ARRAY(PackKey) PackKeys;
 
-// Numbers before texts, each in order.
+// Sort numbers before texts, each in ascending order.
 static int compare_keys(const void *left, const void *right) {
   const PackKey *a = left, *b = right;
   if (a->type != b->type) {
@@ -93,8 +94,8 @@ static bool packer_complain(Packer *packer, const char *what) {
 
 static bool pack_here(Packer *packer, int index, int level);
 
-// Packs the value below `key`, which is on top of the stack. The path contains the key during the
-// call.
+// Packs the value on top of the stack, whose key is `key`. During the call, the path contains the
+// key.
 static bool pack_below(Packer *packer, const PackKey *key, int level) {
   size_t length = strlen(packer->path);
   char *end = packer->path + length;
@@ -142,7 +143,7 @@ static void push_key(lua_State *L, const PackKey *key) {
   }
 }
 
-// Reads the keys other than 1 .. n, sorted.
+// Reads the keys other than 1 .. n, and sorts them.
 static bool read_keys(Packer *packer, int index, lua_Integer n, PackKeys *keys) {
   lua_State *L = packer->L;
   for (lua_pushnil(L); lua_next(L, index) != 0; lua_pop(L, 1)) {
@@ -163,7 +164,7 @@ static bool read_keys(Packer *packer, int index, lua_Integer n, PackKeys *keys) 
 
 static bool pack_table(Packer *packer, int index, int level) {
   lua_State *L = packer->L;
-  // Refuse tables that would arrive changed or never end.
+  // Refuse tables that would arrive changed, and tables that contain themselves.
   if (lua_getmetatable(L, index)) {
     lua_pop(L, 1);
     return packer_complain(packer,
@@ -236,7 +237,7 @@ static bool pack_here(Packer *packer, int index, int level) {
   lua_Number number;
   size_t size;
   const char *text;
-  // A tag for each kind, then its bits.
+  // Write a tag for the kind of value, then the value.
   switch (lua_type(L, index)) {
   case LUA_TNIL:
     add_tag(bytes, NIL);
@@ -358,7 +359,7 @@ static bool unpack_here(Unpacker *unpacker, int level) {
   unsigned char tag;
   uint64_t word;
   lua_Number number;
-  // The tag determines the rest.
+  // The tag determines the bytes that follow.
   if (!unpack_bytes(unpacker, &tag, 1)) {
     return false;
   }

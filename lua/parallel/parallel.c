@@ -27,7 +27,7 @@ static int bytes_collect(lua_State *L) {
   return 0;
 }
 
-// Pushes bytes that are freed with their Lua object, also after an error.
+// Pushes bytes that are freed with their Lua object, even after an error.
 static S2Bytes *push_bytes(lua_State *L) {
   S2Bytes *bytes = lua_newuserdatauv(L, sizeof *bytes, 0);
   *bytes = (S2Bytes){0};
@@ -48,7 +48,7 @@ static int host_pack(lua_State *L) {
     return lua_error(L);
   }
   lua_pushlstring(L, (const char *)bytes->at, bytes->count);
-  s2_bytes_free(bytes); // free them now: the collector may run only in a later job
+  s2_bytes_free(bytes); // free now, because the collector may only run in a later job
   return 1;
 }
 
@@ -88,7 +88,7 @@ static int host_threads(lua_State *L) {
   }
   long count = sysconf(_SC_NPROCESSORS_ONLN);
 #ifdef __linux__
-  cpu_set_t set; // cores left by taskset, a container or Slurm
+  cpu_set_t set; // cores that taskset, a container or Slurm allows
   if (sched_getaffinity(0, sizeof set, &set) == 0) {
     count = CPU_COUNT(&set);
   }
@@ -102,7 +102,7 @@ static int host_seed(lua_State *L) {
   return 1;
 }
 
-// A separate generator, which leaves sim.random unchanged.
+// Pushes a separate generator, which leaves sim.random unchanged.
 static int host_generator(lua_State *L) {
   lua_Integer seed = luaL_checkinteger(L, 1);
   S2LuaRandom *random = lua_newuserdatauv(L, sizeof *random, 0);
@@ -111,7 +111,7 @@ static int host_generator(lua_State *L) {
   return 1;
 }
 
-// A list of numbers as an array; nan stands for runs that failed.
+// Pushes a list of numbers as an array. A nan marks a run that failed.
 static int host_array(lua_State *L) {
   lua_Integer count = luaL_len(L, 1);
   luaL_argcheck(L, count >= 1 && count <= INT32_MAX, 1, "a list of numbers expected");
@@ -163,10 +163,10 @@ static int host_page(lua_State *L) {
 
 typedef struct PoolObject {
   S2Pool *pool;         // NULL: closed
-  S2Machines *machines; // NULL: this process only
+  S2Machines *machines; // NULL: only this process
 } PoolObject;
 
-// s between two polls for messages of machines
+// Time between two polls for messages of machines (s).
 static const double MACHINES_LOOK = 5e-4;
 
 static PoolObject *check_pool(lua_State *L) {
@@ -186,7 +186,7 @@ static int pool_submit(lua_State *L) {
   return 0;
 }
 
-// The next finished job, of this process or of another machine; NULL after `timeout` s.
+// The next finished job, from this process or another machine. NULL after `timeout` seconds.
 static S2Job *pool_await(PoolObject *object, double timeout, bool *broken) {
   if (object->machines == NULL) {
     return s2_pool_collect(object->pool, timeout, broken);
@@ -207,7 +207,7 @@ static int pool_collect(lua_State *L) {
   if (job == NULL) {
     return 0;
   }
-  // Copy the item into bytes owned by Lua before anything can raise.
+  // Copy the item into bytes that Lua owns, before anything can raise an error.
   S2Bytes *bytes = push_bytes(L);
   S2Job done = *job;
   *bytes = done.bytes;
@@ -252,7 +252,7 @@ static int host_pool(lua_State *L) {
     lua_setfield(L, -2, "__index");
   }
   lua_setmetatable(L, -2);
-  s2_dense_single_threaded(); // before the first thread starts
+  s2_dense_single_threaded(); // must run before the first thread starts
   object->pool = s2_pool_open(&setup, (int)threads);
   object->machines = s2_machines_open(&setup, (int)threads);
   return 1;

@@ -15,8 +15,8 @@
 //   generator(seed) -> Random
 //   array(list) -> Array        of numbers, nan included
 //   base64(text) -> text
-//   make_folder(path)           makes it if it does not exist; true, or nil and the reason
-//   page() -> text              the player page without a recording; or nil and the reason
+//   make_folder(path)           creates it if necessary; true, or nil and the reason
+//   page() -> text              the player page without a recording, or nil and the reason
 //   pool(program, threads, time_limit) -> pool
 //     pool:submit(job, item)    a packed item
 //     pool:collect(timeout) -> job, good, result or message, seconds; nil: no job is finished;

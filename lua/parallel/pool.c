@@ -10,17 +10,17 @@
 #include <string.h>
 #include <time.h>
 
-// s from the request to stop a job until its thread is given up
+// Time from the request to stop a job until its thread is abandoned (s).
 static const double PATIENCE = 2;
-// s between two checks of time limits
+// Time between two checks of time limits (s).
 static const double LOOK = 0.05;
-// bytes, the usual stack size of a main thread, whatever `ulimit -s` is; only used pages cost
-// memory
+// The usual stack size of a main thread (bytes), independent of `ulimit -s`. Only pages that are
+// used cost memory.
 static const size_t STACK_SIZE = (size_t)8 << 20;
 
 typedef enum WorkerPhase { OPENING, IDLE, RUNNING, STOPPING, GIVEN_UP, ENDED } WorkerPhase;
 
-// The pool's mutex guards all members but `state`, which is set once, before RUNNING.
+// The pool's mutex guards all members except `state`, which is set only once, before RUNNING.
 typedef struct PoolWorker {
   S2Pool *pool;
   struct PoolWorker *next;
@@ -28,7 +28,7 @@ typedef struct PoolWorker {
   S2JobState *state;
   WorkerPhase phase;
   uint64_t number;       // number of the running job
-  double start, stopped; // s, monotonic clock: start, and request to stop
+  double start, stopped; // time of start and of the request to stop (s)
 } PoolWorker;
 
 typedef struct JobQueue {
@@ -38,14 +38,14 @@ typedef struct JobQueue {
 
 struct S2Pool {
   pthread_mutex_t mutex;
-  pthread_cond_t work, done; // signalled when there is a job to take, or one to collect
+  pthread_cond_t work, done; // signal a new job, and a finished job
   JobQueue todo, over;
-  PoolWorker *workers; // the newest first
+  PoolWorker *workers; // linked list, newest first
   S2JobSetup setup;
   unsigned char *program;
-  S2Bytes failure; // error of opening a state; empty: none
+  S2Bytes failure; // error from opening a state, or empty
   bool closing;
-  int users; // the owner and living threads; the last one frees the pool
+  int users; // owner and living threads; the last of them frees the pool
 };
 
 // ---- Jobs -------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ static S2Job *queue_take(JobQueue *queue) {
 
 // ---- Threads ----------------------------------------------------------------------------------
 
-// Drops one user; call with the mutex held, which it unlocks.
+// Removes one user. Call it with the mutex held. It unlocks the mutex.
 static void pool_leave(S2Pool *pool) {
   bool last = --pool->users == 0;
   pthread_mutex_unlock(&pool->mutex);
@@ -109,8 +109,8 @@ static void pool_leave(S2Pool *pool) {
   s2_memory_free(pool);
 }
 
-// Runs one job; the mutex is held before and after. False if the thread was given up during the
-// job.
+// Runs one job. The mutex is held before and after. Returns false if the thread was abandoned
+// during the job.
 static bool worker_run(PoolWorker *worker, S2Job *job, S2Bytes *out) {
   S2Pool *pool = worker->pool;
   worker->phase = RUNNING;
@@ -125,7 +125,7 @@ static bool worker_run(PoolWorker *worker, S2Job *job, S2Bytes *out) {
     s2_job_free(job);
     return false;
   }
-  // The memory of the item is used for the next result.
+  // Reuse the memory of the item for the next result.
   S2Bytes item = job->bytes;
   job->bytes = *out;
   *out = item;
@@ -172,8 +172,8 @@ static void *worker_main(void *argument) {
   return NULL;
 }
 
-// Starts a thread that blocks all signals except S2_JOB_SIGNAL, so that the program's threads
-// receive them. Call with the mutex held.
+// Starts a thread that blocks all signals except S2_JOB_SIGNAL, so that the program's own threads
+// receive the other signals. Call it with the mutex held.
 static bool worker_start(S2Pool *pool) {
   PoolWorker *worker = s2_memory_take_zeroed(sizeof *worker);
   worker->pool = pool;
@@ -210,7 +210,7 @@ S2Pool *s2_pool_open(const S2JobSetup *setup, int threads) {
   memcpy(pool->program, setup->program, setup->size);
   pool->setup.program = pool->program;
   pool->users = 1;
-  // Waits use the monotonic clock, which cannot be set.
+  // Waits use the monotonic clock, because this clock cannot be set.
   pthread_condattr_t clock;
   pthread_condattr_init(&clock);
   pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
@@ -235,7 +235,8 @@ static void worker_stop(PoolWorker *worker, S2JobStop why, double now) {
   pthread_kill(worker->thread, S2_JOB_SIGNAL);
 }
 
-// Detaches a thread that does not return. Its memory is lost until its foreign code returns.
+// Detaches a thread that does not return from foreign code. Its memory is lost until the code
+// returns.
 static void worker_give_up(S2Pool *pool, PoolWorker *worker) {
   worker->phase = GIVEN_UP;
   pthread_detach(worker->thread);
@@ -251,7 +252,7 @@ static void worker_give_up(S2Pool *pool, PoolWorker *worker) {
   queue_add(&pool->over, job);
 }
 
-// Checks the time limits; call with the mutex held.
+// Checks the time limits. Call it with the mutex held.
 static void pool_look(S2Pool *pool) {
   double now = s2_lua_clock();
   for (PoolWorker *worker = pool->workers; worker != NULL; worker = worker->next) {
@@ -264,7 +265,7 @@ static void pool_look(S2Pool *pool) {
   }
 }
 
-// Waits until a job is finished, at most `seconds` s; call with the mutex held.
+// Waits at most `seconds` until a job is finished. Call it with the mutex held.
 static void pool_wait(S2Pool *pool, double seconds) {
   struct timespec until;
   clock_gettime(CLOCK_MONOTONIC, &until);
@@ -283,12 +284,12 @@ void s2_pool_close(S2Pool *pool) {
     if (worker->phase == RUNNING) {
       worker_stop(worker, S2_JOB_UNWANTED, start);
     }
-    // Threads that do not return are given up.
+    // Abandon threads that do not return.
     bool patient = true;
     while (worker->phase != ENDED && worker->phase != GIVEN_UP && patient) {
       patient = worker->phase != STOPPING || s2_lua_clock() - start < PATIENCE;
       pool_wait(pool, LOOK);
-      if (worker->phase == RUNNING) { // it took a job before it saw `closing`
+      if (worker->phase == RUNNING) { // The thread took a job before it saw `closing`.
         worker_stop(worker, S2_JOB_UNWANTED, s2_lua_clock());
       }
     }

@@ -1,5 +1,5 @@
 // world:lcs{coordinates =, inputs =, margin =, impacts =}: a step as a linear complementarity
-// system. lua/sim2d/control/control_lcs.lua makes an object of the result.
+// system. lua/sim2d/control/control_lcs.lua turns the result into an object.
 #include "lua/diff/array.h"
 #include "lua/diff/linearize.h"
 #include "lua/diff/on_tape.h"
@@ -14,7 +14,7 @@ static const char *const names[] = {"coordinates", "inputs", "margin", "impacts"
 
 // ---- Reading ----------------------------------------------------------------------------------
 
-// All actuators, if no inputs are named.
+// Takes all actuators as inputs, if the caller names none.
 static int lcs_take_actuators(lua_State *L, S2LuaWorld *lw, S2Input **inputs, double **held) {
   int count = s2_world_actuator_count(lw->world);
   *inputs = S2_TAKE_ZEROED(&lw->scratch, S2Input, count + 1);
@@ -69,7 +69,8 @@ static void lcs_set_matrix(lua_State *L, const char *key, const double *numbers,
   lua_setfield(L, -2, key);
 }
 
-// {normal =, ["tangent+"] =, ["tangent-"] =, slack =}, or {row =, slack =} for a joint.
+// Sets the row numbers: {normal =, ["tangent+"] =, ["tangent-"] =, slack =}, or {row =, slack =}
+// for a joint.
 static void lcs_set_rows(lua_State *L, const char *key, const S2LcsPart *part, int first) {
   static const char *const of_contact[] = {"normal", "tangent+", "tangent-", "slack"};
   static const char *const of_joint[] = {"row", "slack", "", ""};
@@ -88,7 +89,7 @@ static void lcs_push_part(lua_State *L, const S2LcsPart *part) {
                                       [S2_LCS_MOTOR] = "motor",
                                       [S2_LCS_FRICTION] = "friction"};
   lua_createtable(L, 0, 8);
-  // The bodies of the contact, or the joint of the row.
+  // Set the bodies of a contact, or the joint of a row.
   if (part->kind == S2_LCS_CONTACT) {
     s2_lua_push_body(L, 1, part->a);
     lua_setfield(L, -2, "a");
@@ -106,7 +107,7 @@ static void lcs_push_part(lua_State *L, const S2LcsPart *part) {
     lua_pushstring(L, kinds[part->kind]);
     lua_setfield(L, -2, "kind");
   }
-  // The distance to contact or to the limit, and the indices of the rows.
+  // Set the distance to the contact or the limit, and the indices of the rows.
   if (part->kind == S2_LCS_CONTACT || part->kind == S2_LCS_LIMIT_LO ||
       part->kind == S2_LCS_LIMIT_HI) {
     lua_pushnumber(L, part->gap);
@@ -138,7 +139,7 @@ static void lcs_push(lua_State *L, const S2LuaWorld *lw, const S2Lcs *lcs, const
   lua_setfield(L, -2, "motion_rows");
   s2_lua_push_coordinates(L, lw, lcs->coordinate, lcs->coordinates);
   lua_setfield(L, -2, "coordinates");
-  // Contacts, and rows of joints.
+  // Push the contacts and the rows of joints.
   lua_newtable(L);
   lua_newtable(L);
   for (int i = 0, contacts = 0; i < lcs->parts; i++) {
@@ -165,7 +166,7 @@ static int lcs_free_call(lua_State *L) {
   return 0;
 }
 
-// The memory of a call is freed when Lua collects it, also if pushing the results raises.
+// Lua owns the memory of a call and frees it, even if pushing the results raises an error.
 static Call *lcs_new_call(lua_State *L) {
   Call *call = lua_newuserdatauv(L, sizeof *call, 0);
   memset(call, 0, sizeof *call);
@@ -178,7 +179,8 @@ static Call *lcs_new_call(lua_State *L) {
   return call;
 }
 
-// Steps clones. Callbacks see the clone in place of the world (handles are equal).
+// Steps a clone of the world. Callbacks see the clone in place of the world, because handles are
+// equal.
 static S2Status lcs_of_clone(S2LuaWorld *lw, Call *call) {
   S2World *world = lw->world, *clone;
   S2Callbacks callbacks;
@@ -197,10 +199,10 @@ int s2_lua_lcs(lua_State *L) {
   lua_settop(L, 2);
   S2Keys keys = s2_keys_open(L, 2, true, names, NULL, 0);
   s2_arena_reset(&lw->scratch);
-  // Read all arguments before the computation, since they may raise.
+  // Read all arguments before the computation, because reading may raise errors.
   S2LcsDef def = lcs_read(&keys, lw);
   s2_lua_not_on_tape(L, lw, "world:lcs()");
-  // Callbacks may use the scratch memory, so the call needs its own.
+  // Callbacks may use the scratch memory, so the call needs its own memory.
   Call *call = lcs_new_call(L);
   call->def = def;
   S2Input *inputs = S2_TAKE(&call->arena, S2Input, def.input_count + 1);
@@ -217,7 +219,7 @@ int s2_lua_lcs(lua_State *L) {
     call->def.wanted = wanted;
   }
   s2_lua_step_open(L, lw, "world:lcs()");
-  // Random numbers drawn by callbacks are put back afterwards, as a step does.
+  // Restore the random generator afterwards, because callbacks may draw from it.
   lw->random_before = lw->session->random->rng;
   lw->phase = S2_INSIDE;
   S2Status status = lcs_of_clone(lw, call);
@@ -230,8 +232,8 @@ int s2_lua_lcs(lua_State *L) {
   return 1;
 }
 
-// (world, coordinates as from s2_lua_push_coordinates): pushes their values and speeds. The world
-// is the one of the list or a clone of it.
+// (world, coordinates as from s2_lua_push_coordinates): pushes the values and speeds of the
+// coordinates. The coordinates may belong to the world or to the world it was cloned from.
 int s2_lua_lcs_read(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
@@ -249,7 +251,7 @@ int s2_lua_lcs_read(lua_State *L) {
     lua_getfield(L, -3, "body");
     const S2LuaJoint *joint = s2_lua_test(L, -2, s2_type_joint);
     const S2LuaBody *body = s2_lua_test(L, -1, s2_type_body);
-    // The name determines the coordinate.
+    // The field name determines the coordinate.
     if (joint != NULL) {
       list[i].joint = joint->id;
       s2_lua_try(L, s2_joint_info(lw->world, joint->id, &info));

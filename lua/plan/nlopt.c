@@ -65,7 +65,7 @@ int s2_lua_nlopt_about(lua_State *L) {
   return 1;
 }
 
-typedef struct Search { // a Lua userdata owns it, so that Lua errors free it
+typedef struct Search { // owned by a userdata, so that Lua errors do not leak it
   nlopt_opt opt;
   double *numbers; // x, lower, upper, step
 } Search;
@@ -84,7 +84,7 @@ static int nlopt_free(lua_State *L) {
 typedef struct Call {
   lua_State *L;
   Search *search;
-  bool raised; // the error is on top of the stack
+  bool raised; // whether f raised the error on top of the stack
 } Call;
 
 // The function f is at stack index 1.
@@ -123,7 +123,7 @@ static double nlopt_value(unsigned n, const double *x, double *gradient, void *d
   return value;
 }
 
-// Reads a list of the options into `to`; false if it is absent.
+// Reads a list from the options into `to`. Returns false if it is absent.
 static bool nlopt_read(lua_State *L, const char *key, int n, double *to) {
   bool there = lua_getfield(L, 2, key) == LUA_TTABLE;
   for (int i = 0; i < n && there; i++) {
@@ -168,7 +168,7 @@ int s2_lua_nlopt(lua_State *L) {
   double *x = search->numbers, *lower = x + n, *upper = lower + n, *step = upper + n;
   Call call = {L, search, false};
   nlopt_opt opt = search->opt;
-  // The problem and the stopping criteria.
+  // Set the problem and the stopping criteria.
   nlopt_read(L, "x0", n, x);
   nlopt_set_min_objective(opt, nlopt_value, &call);
   if (nlopt_read(L, "lower", n, lower)) {

@@ -1,5 +1,5 @@
-// C part of sim.control's planners: worlds as models of themselves, and iLQR. Only
-// lua/sim2d/control/*.lua calls it, after checking the arguments of the script.
+// The C part of the planners of sim.control: worlds as models, and iLQR. Only
+// lua/sim2d/control/*.lua calls these functions, after it has checked the arguments of the script.
 #include "lua/plan/plan.h"
 
 #include "lua/diff/array.h"
@@ -15,7 +15,7 @@
 typedef struct Model { // user values: the world, the function of additional residuals
   S2Model *model;
   S2LuaWorld *lw;
-  lua_State *L; // state of the running call; the model's userdata is at `at`
+  lua_State *L; // Lua state of the running call, with the model at index `at`
   int at;
   int knots, extra;
 } Model;
@@ -58,7 +58,7 @@ static int plan_integer(lua_State *L, int table, const char *key) {
   return number;
 }
 
-// {object, part [, x, y]}, ...
+// Reads a list of {object, part [, x, y]}.
 static int plan_read_outputs(lua_State *L, int list, S2Arena *arena, S2Output **out) {
   int count = (int)lua_rawlen(L, list);
   S2Output *outputs = S2_TAKE_ZEROED(arena, S2Output, count + 1);
@@ -92,15 +92,16 @@ static int plan_read_coordinates(lua_State *L, int list, S2Arena *arena, S2Coord
 
 // ---- The model --------------------------------------------------------------------------------
 
-// Residuals of the script: f(world, derivatives) returns a list of numbers and, if wanted, a list
-// of their derivatives with respect to the state.
+// Calls the script's function of residuals, f(world, derivatives). It returns a list of numbers
+// and, if wanted, a list of their derivatives with respect to the state.
 static bool plan_extra(void *user, S2World *world, double *y, double *dstate) {
   Model *model = user;
   lua_State *L = model->L;
   S2LuaWorld *lw = model->lw;
   int top = lua_gettop(L), states = s2_world_state_size(world);
   S2Phase phase = lw->phase;
-  // Outside of a step: the function may read anything and, for derivatives, set the state.
+  // The function runs as if outside a step, so it may read anything and set the state to compute
+  // derivatives.
   lw->phase = S2_IDLE;
   lua_getiuservalue(L, model->at, 2);
   lua_getiuservalue(L, model->at, 1);
@@ -134,12 +135,12 @@ static int model_gc(lua_State *L) {
   return 0;
 }
 
-// (world, {coordinates=, outputs=, knots=, steps=, extra=, extra_count=})
+// Creates a model from (world, {coordinates=, outputs=, knots=, steps=, extra=, extra_count=}).
 static int plan_model(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 2);
   s2_lua_not_on_tape(L, lw, "a planner");
-  // Read everything before making the model, so that errors leak nothing.
+  // Read everything before creating the model, so that errors leak nothing.
   s2_arena_reset(&lw->scratch);
   S2ModelDef def = {.world = lw->world,
                     .knots = plan_integer(L, 2, "knots"),
@@ -176,7 +177,7 @@ static Model *plan_check(lua_State *L, int index) {
 }
 
 // Opens a step of the model's world, so that callbacks of the script may run. Inserts the world as
-// argument 1; the model moves up by 1.
+// argument 1, which moves the model up by 1.
 static void plan_open(lua_State *L, Model *model, int at) {
   lua_getiuservalue(L, at, 1);
   lua_insert(L, 1);
@@ -197,14 +198,14 @@ static void plan_done(lua_State *L, Model *model, S2Status status) {
   }
 }
 
-// model:start(): trajectories begin at the present state of the world
+// model:start(): makes the current state of the world the initial state of trajectories
 static int model_start(lua_State *L) {
   s2_model_start(plan_check(L, 1)->model);
   return 0;
 }
 
-// model:follow(world): trajectories begin at the state of `world`, of which the model's world is a
-// clone
+// model:follow(world): makes the state of `world` the initial state of trajectories. The model's
+// world is a clone of `world`.
 static int model_follow(lua_State *L) {
   Model *model = plan_check(L, 1);
   const S2LuaWorld *from = s2_lua_world(L, 2);
@@ -219,7 +220,7 @@ static int model_follow(lua_State *L) {
   return 0;
 }
 
-// model:rewind(): puts the world back into the initial state of trajectories
+// model:rewind(): restores the initial state of trajectories in the world
 static int model_rewind(lua_State *L) {
   Model *model = plan_check(L, 1);
   s2_lua_try(L, s2_model_rewind(model->model));
@@ -232,7 +233,7 @@ static void plan_push_numbers(lua_State *L, const double *numbers, int rows, int
   memcpy(array->data, numbers, sizeof(double) * (size_t)(rows * columns));
 }
 
-// model:sizes(): states, inputs, outputs, seconds between knots.
+// model:sizes(): returns the numbers of states, inputs and outputs, and the time between knots (s).
 static int model_sizes(lua_State *L) {
   const S2Model *model = plan_check(L, 1)->model;
   lua_pushinteger(L, s2_model_states(model));
@@ -242,7 +243,7 @@ static int model_sizes(lua_State *L) {
   return 4;
 }
 
-// model:coordinates(): {{object, part}, ...}
+// model:coordinates(): returns {{object, part}, ...}.
 static int model_coordinates(lua_State *L) {
   Model *model = plan_check(L, 1);
   const S2Coordinate *list = s2_model_coordinates(model->model);
@@ -274,7 +275,7 @@ static S2LuaArray *plan_array(lua_State *L, int index, int rows, int columns) {
   return array;
 }
 
-// model:run(u): x, y
+// model:run(u): returns x and y.
 static int model_run(lua_State *L) {
   Model *model = plan_check(L, 1);
   int n = s2_model_states(model->model), m = s2_model_inputs(model->model);
@@ -290,7 +291,8 @@ static int model_run(lua_State *L) {
   return 2;
 }
 
-// model:linearize(u): x, y, a, b, flags; a: knots n x n, b: knots n x m
+// model:linearize(u): returns x, y, a, b and flags. For each knot, `a` has an n x n matrix and `b`
+// an n x m matrix.
 static int model_linearize(lua_State *L) {
   Model *model = plan_check(L, 1);
   int n = s2_model_states(model->model), m = s2_model_inputs(model->model);
@@ -328,7 +330,7 @@ static double plan_field(lua_State *L, int table, const char *key) {
   return number;
 }
 
-// {first=, count=, goal={...}, weight=, terminal=, norm=number, p=}, ...
+// Reads a list of {first=, count=, goal={...}, weight=, terminal=, norm=number, p=}.
 static void plan_read_terms(lua_State *L, int list, S2Arena *arena, S2Cost *cost) {
   cost->count = (int)lua_rawlen(L, list);
   S2PlanTerm *terms = S2_TAKE_ZEROED(arena, S2PlanTerm, cost->count + 1);
@@ -345,7 +347,7 @@ static void plan_read_terms(lua_State *L, int list, S2Arena *arena, S2Cost *cost
     lua_getfield(L, entry, "wrap");
     term->wrap = lua_toboolean(L, -1) != 0;
     lua_pop(L, 1);
-    // One goal per residual.
+    // There is one goal per residual.
     double *goal = S2_TAKE(arena, double, term->count + 1);
     lua_getfield(L, entry, "goal");
     for (int k = 0; k < term->count; k++) {
@@ -357,7 +359,8 @@ static void plan_read_terms(lua_State *L, int list, S2Arena *arena, S2Cost *cost
   cost->terms = terms;
 }
 
-// (model, {terms=, controls=, goals={{output, value}}, tolerance=, violation=})
+// Creates a solver from (model, {terms=, controls=, goals={{output, value}}, tolerance=,
+// violation=}).
 static int plan_ilqr(lua_State *L) {
   Model *model = plan_check(L, 1);
   lua_settop(L, 2);
@@ -408,7 +411,7 @@ static void plan_set(lua_State *L, const char *key, double number) {
   lua_setfield(L, -2, key);
 }
 
-// {state =, iterations =, cost =, violation =, step =, mu =, flags =}
+// Pushes {state =, iterations =, cost =, violation =, step =, mu =, flags =}.
 static int plan_push_result(lua_State *L, const S2IlqrResult *result) {
   static const char *const states[] = {"going", "converged", "stuck"};
   lua_createtable(L, 0, 7);
@@ -425,8 +428,8 @@ static int plan_push_result(lua_State *L, const S2IlqrResult *result) {
   return 1;
 }
 
-// ilqr:set(u [, x, gains]): the result of this trajectory (or of feedback around one) before the
-// first iteration
+// ilqr:set(u [, x, gains]): sets the initial trajectory, or feedback around a trajectory. Returns
+// its result before the first iteration.
 static int ilqr_set(lua_State *L) {
   Ilqr *ilqr = plan_check_ilqr(L, 4);
   int n = s2_model_states(ilqr->model->model), m = s2_model_inputs(ilqr->model->model);
@@ -443,7 +446,7 @@ static int ilqr_set(lua_State *L) {
   return plan_push_result(L, &result);
 }
 
-// ilqr:iterate(): the result
+// ilqr:iterate(): performs an iteration and returns the result.
 static int ilqr_iterate(lua_State *L) {
   Ilqr *ilqr = plan_check_ilqr(L, 1);
   S2IlqrResult result;
@@ -452,7 +455,7 @@ static int ilqr_iterate(lua_State *L) {
   return plan_push_result(L, &result);
 }
 
-// ilqr:gradient(): d(cost)/du, knots x m
+// ilqr:gradient(): returns d(cost)/du, an array of size knots x m.
 static int ilqr_gradient(lua_State *L) {
   Ilqr *ilqr = plan_check_ilqr(L, 1);
   int m = s2_model_inputs(ilqr->model->model);
@@ -468,7 +471,7 @@ static int ilqr_forget(lua_State *L) {
   return 0;
 }
 
-// ilqr:gains(): the relative decrease that another step predicts
+// ilqr:gains(): returns the relative decrease of the cost that another step predicts.
 static int ilqr_gains(lua_State *L) {
   Ilqr *ilqr = plan_check_ilqr(L, 1);
   double expected;
@@ -478,7 +481,8 @@ static int ilqr_gains(lua_State *L) {
   return 1;
 }
 
-// ilqr:terms(count): the contribution of each cost term, and its largest slope in a command
+// ilqr:terms(count): returns the contribution of each cost term, and its largest slope in a
+// command.
 static int ilqr_terms(lua_State *L) {
   int count = (int)luaL_checkinteger(L, 2);
   Ilqr *ilqr = plan_check_ilqr(L, 1);
@@ -491,7 +495,7 @@ static int ilqr_terms(lua_State *L) {
   return 2;
 }
 
-// ilqr:plan(): u, x, y, gains (knots m x n)
+// ilqr:plan(): returns u, x, y and the gains, an m x n matrix for each knot.
 static int ilqr_plan(lua_State *L) {
   const Ilqr *ilqr = luaL_checkudata(L, 1, ILQR);
   S2IlqrPlan plan = s2_ilqr_plan(ilqr->ilqr);
@@ -529,8 +533,8 @@ void s2_lua_open_plan(lua_State *L) {
   plan_class(L, ILQR, solvers, ilqr_gc);
 }
 
-// (clone, world): gives the clone the force laws of the world, too. The functions are shared; while
-// they run for the clone, their body objects show its state.
+// (clone, world): gives the clone the force laws of the world. The functions are shared. While they
+// run for the clone, their body objects show the state of the clone.
 static int plan_lend_laws(lua_State *L) {
   s2_lua_world(L, 1);
   s2_lua_world(L, 2);

@@ -1,4 +1,4 @@
-// world:annotate and world:clear_annotations: drawings of a script over the picture.
+// world:annotate and world:clear_annotations: a script draws over the picture.
 #include "dynamics/annotation.h"
 #include "lua/base/errors.h"
 #include "lua/base/keys.h"
@@ -7,18 +7,18 @@
 
 #include <string.h>
 
-enum { ANNOTATE_POINTS = 10000 };      // points of a line
+enum { ANNOTATE_POINTS = 10000 };      // maximum number of points in a line
 static const double LINE_WIDTH = 2;    // px
 static const double POINT_RADIUS = 4;  // px
-static const double LETTERS_SIZE = 13; // px
+static const double LETTERS_SIZE = 13; // pixels
 
-// Reads the points of a line or an arrow as a list of annotations, one per segment, in memory of
-// the caller.
+// Reads the points of a line or an arrow. Returns a list of annotations, one per segment, in a
+// userdata on the stack.
 static S2Annotation *annotate_read_line(const S2Keys *keys, const char *key, int most,
                                         S2Annotation like, int *count) {
   lua_State *L = keys->L;
   S2Complaint complaint;
-  // A list of two or more points.
+  // The value must be a list of two or more points.
   int points = s2_keys_push(keys, key) == LUA_TTABLE ? (int)luaL_len(L, -1) : 0;
   if (points < 2 || points > most) {
     s2_keys_fail(keys, key,
@@ -65,7 +65,7 @@ static void annotate_read_text(const S2Keys *keys, char text[S2_ANNOTATION_SIZE]
   lua_pop(L, 1);
 }
 
-// The type is given by the one key of the four that is present.
+// Exactly one of the four keys gives the type.
 static S2AnnotationType annotate_kind(const S2Keys *keys) {
   S2AnnotationType type = S2_ANNOTATION_TEXT;
   int kinds = 0;
@@ -90,12 +90,12 @@ static int world_annotate(lua_State *L) {
                        "world:annotate() cannot be called while the engine is in the middle of a "
                        "step; call it in a before_step function");
   }
-  (void)s2_lua_writes(L, lw); // tracked numbers are drawn by their plain values
+  (void)s2_lua_writes(L, lw); // tracked numbers are drawn with their plain values
   S2Keys keys = s2_keys_open(L, 2, false, ANNOTATE_KEYS, NULL, 0);
   S2Annotation one = {.type = annotate_kind(&keys), .letters = LETTERS_SIZE}, *list = &one;
   int count = 1;
   annotate_read_text(&keys, one.text);
-  // Keys of all types.
+  // Read the keys that all types share.
   const char *name = "";
   s2_keys_color(&keys, "color", &one.color);
   s2_keys_name(&keys, "name", &name);
@@ -105,7 +105,7 @@ static int world_annotate(lua_State *L) {
                                                : LINE_WIDTH;
   s2_keys_number(&keys, "size", S2_POSITIVE,
                  one.type == S2_ANNOTATION_TEXT ? &one.letters : &one.size);
-  // The place; only a text is placed by `at`.
+  // Read the position. The key `at` applies only to a text.
   if (one.type != S2_ANNOTATION_TEXT && s2_keys_has(&keys, "at")) {
     s2_keys_fail(&keys, "at",
                  "applies only to a text alone; with the key '%s', the text is placed at the end "
@@ -122,7 +122,7 @@ static int world_annotate(lua_State *L) {
     list = annotate_read_line(&keys, arrow ? "arrow" : "line", arrow ? 2 : ANNOTATE_POINTS, one,
                               &count);
     for (int i = 0; i + 1 < count; i++) {
-      list[i].text[0] = '\0'; // only the last segment carries the text
+      list[i].text[0] = '\0'; // only the last segment has the text
     }
   }
   s2_lua_try(L, s2_world_annotate(lw->world, list, count));

@@ -42,7 +42,7 @@ static int canvas_unclip(lua_State *L) {
   return 0;
 }
 
-// The numbers of the list at `index`, in memory owned by Lua.
+// Returns the numbers of the list at `index`, in memory that Lua owns.
 static double *canvas_read_list(lua_State *L, int index, int *count) {
   luaL_checktype(L, index, LUA_TTABLE);
   *count = (int)luaL_len(L, index);
@@ -101,7 +101,7 @@ static int canvas_save(lua_State *L) {
 int s2_lua_canvas(lua_State *L) {
   double width = luaL_checknumber(L, 1), height = luaL_checknumber(L, 2);
   double scale = luaL_checknumber(L, 3);
-  // Make the userdata before the canvas, so that an error frees the canvas.
+  // Create the userdata before the canvas, so that the canvas is freed even after an error.
   S2Canvas **canvas = lua_newuserdatauv(L, sizeof(S2Canvas *), 0);
   *canvas = NULL;
   if (luaL_newmetatable(L, CANVAS) != 0) {

@@ -1,4 +1,4 @@
-// sim.data: saving arrays to files and loading them.
+// sim.data: saves arrays to files and loads them.
 #include "lua/diff/array.h"
 #include "lua/solve/solve_info.h"
 #include "lua/world/binding.h"
@@ -9,10 +9,10 @@
 #include <string.h>
 #include <strings.h>
 
-// metatable of the userdata that frees a set after an error
+// metatable of a userdata that frees a set after an error
 static const char DATA_SET[] = "sim2d.DataSet";
 
-// Beyond this, not every integer is a double.
+// Larger integers are not all exact as doubles.
 static const int64_t EXACT = (int64_t)1 << 53;
 
 static int set_collect(lua_State *L) {
@@ -46,8 +46,8 @@ static const char *data_check_path(lua_State *L) {
   return lua_tostring(L, 1);
 }
 
-// Raises for an unknown suffix, which is a mistake of the script. A missing library is a failure of
-// the call.
+// Raises an error for an unknown suffix, since this is a mistake in the script. If a library is
+// missing, the call fails without an error.
 static bool check_suffix(lua_State *L, const char *path, S2Status *status) {
   *status = s2_data_check_path(path);
   if (status->code == S2_INVALID) {
@@ -99,7 +99,7 @@ static const char *read_text(const Saving *saving, int index) {
   return text;
 }
 
-// Adds the list at `index`; its first element determines the type.
+// Adds the list at `index`. Its first element determines the type.
 static void add_list(const Saving *saving, int index, size_t count) {
   lua_State *L = saving->L;
   // All elements must have the type of the first element.
@@ -160,13 +160,13 @@ static void add_rows(const Saving *saving, int index, size_t rows) {
   }
 }
 
-// Adds the value at `index` (absolute).
+// Adds the value at the absolute stack index `index`.
 static void add_value(const Saving *saving, int index) {
   lua_State *L = saving->L;
   const S2LuaArray *array = s2_lua_array_test(L, index);
   double number = 0;
   int type = lua_type(L, index);
-  // Arrays are copied; the first axis of a list becomes its columns.
+  // Arrays are copied. The only axis of a list has the length `columns`.
   if (array != NULL) {
     S2Array view = s2_lua_array_view(L, array);
     bool list = view.shape.axes == 1;
@@ -185,7 +185,7 @@ static void add_value(const Saving *saving, int index) {
   } else if (type == LUA_TSTRING) {
     const char *text = read_text(saving, index);
     s2_data_add_text(data_add(saving, S2_DATA_TEXT, 0, 0, 0), text);
-    // Lists, and lists of lists; a table with other keys is an error.
+    // Lists and lists of lists are added. A table that has only other keys is an error.
   } else if (is_list(L, index)) {
     size_t count = (size_t)luaL_len(L, index);
     if (count == 0 && type == LUA_TTABLE) {
@@ -207,11 +207,11 @@ static void add_value(const Saving *saving, int index) {
   }
 }
 
-// Pushes the names to save, in order: those of `columns`, or all, sorted.
+// Pushes the names to save: the names in `columns` in that order, or all names, sorted.
 static int push_names(lua_State *L, const S2Keys *keys) {
   lua_newtable(L);
   int names = lua_gettop(L), count = 0;
-  // The names in `columns`, in that order, each once.
+  // Take the names in `columns`, in that order. Each name may occur once.
   if (s2_keys_push(keys, "columns") != LUA_TNIL) {
     if (lua_type(L, -1) != LUA_TTABLE) {
       s2_keys_fail(keys, "columns", "list of names expected");
@@ -238,7 +238,7 @@ static int push_names(lua_State *L, const S2Keys *keys) {
     lua_settop(L, names);
     return count;
   }
-  // All names, sorted because Lua tables have no order.
+  // Take all names and sort them, because Lua tables have no order.
   lua_settop(L, names);
   for (lua_pushnil(L); lua_next(L, 2) != 0; lua_pop(L, 1)) {
     char text[S2_LUA_TEXT];
@@ -247,7 +247,7 @@ static int push_names(lua_State *L, const S2Keys *keys) {
                           s2_lua_describe(L, -2, text));
     }
     lua_pushvalue(L, -2);
-    int at = ++count; // insertion sort, since there are few names
+    int at = ++count; // insertion sort, because there are few names
     for (; at > 1; at--) {
       lua_rawgeti(L, names, at - 1);
       bool placed = strcmp(lua_tostring(L, -1), lua_tostring(L, -2)) < 0;
@@ -269,7 +269,7 @@ static int push_units(lua_State *L, const S2Keys *keys) {
     lua_newtable(L);
   }
   int units = lua_gettop(L);
-  // Units are texts by the names of existing arrays.
+  // `units` maps names of existing arrays to texts.
   if (lua_type(L, units) != LUA_TTABLE) {
     s2_keys_fail(keys, "units", "a table expected, {name = unit}");
   }
@@ -289,7 +289,7 @@ static int push_units(lua_State *L, const S2Keys *keys) {
 static void add_named(lua_State *L, S2DataSet *set, const S2Keys *keys) {
   int count = push_names(L, keys), names = lua_gettop(L), units = push_units(L, keys);
   for (int i = 1; i <= count; i++) {
-    // Name, unit, value.
+    // Read the name, the unit and the value.
     lua_rawgeti(L, names, i);
     Saving saving = {L, set, lua_tostring(L, -1), ""};
     if (strlen(saving.name) != lua_rawlen(L, -1)) {
@@ -318,7 +318,7 @@ static int data_save(lua_State *L) {
   S2Keys keys = s2_keys_open(L, 3, true, names, NULL, 0);
   S2DataSet *set = push_set(L);
   bool one = lua_type(L, 2) != LUA_TTABLE || lua_rawlen(L, 2) > 0;
-  // A single array without a name, if the format allows it, or arrays by name.
+  // Save a single array without a name, if the format allows it, or a table of named arrays.
   if (one) {
     set->bare = true;
     if (s2_keys_has(&keys, "columns") || s2_keys_has(&keys, "units")) {
@@ -357,7 +357,7 @@ static double value_at(const S2DataArray *array, size_t i) {
                                           : (double)((const unsigned char *)array->values)[i];
 }
 
-// Checks that the array fits into a Lua array. All axes but the first are joined.
+// Checks that the array fits into a Lua array. All axes except the first are joined.
 static bool check_array(const S2DataArray *array, const char *path, S2Status *status) {
   // Join all axes but the first.
   size_t count = s2_data_count(array), rows = array->axes > 0 ? array->shape[0] : 1, rest = 1;
@@ -369,7 +369,7 @@ static bool check_array(const S2DataArray *array, const char *path, S2Status *st
         s2_error(S2_INVALID, "cannot read '%s': '%.60s' has too many values", path, array->name);
     return false;
   }
-  // Integers must be exact as doubles.
+  // Integers must have exact values as doubles.
   for (size_t i = 0; array->type == S2_DATA_INTEGER && array->axes > 0 && i < count; i++) {
     int64_t value = ((const int64_t *)array->values)[i];
     if (value > EXACT || value < -EXACT) {
@@ -383,7 +383,7 @@ static bool check_array(const S2DataArray *array, const char *path, S2Status *st
   return true;
 }
 
-// Pushes texts as nested lists; moves *at past them.
+// Pushes texts as nested lists, and moves *at past them.
 static void push_texts(lua_State *L, const S2DataArray *array, int axis, const char **at) {
   if (axis == array->axes) {
     lua_pushstring(L, *at);
@@ -433,14 +433,14 @@ static void push_value(lua_State *L, const S2DataArray *array) {
 // Pushes {names =, units =, run =}.
 static void push_about(lua_State *L, const S2DataSet *set) {
   lua_createtable(L, 0, 3);
-  // Names in order; rows of different lengths have none.
+  // Push the names in order. Rows of different lengths have no names.
   lua_createtable(L, set->arrays.count, 0);
   for (int i = 0; i < set->arrays.count && !set->bare; i++) {
     lua_pushstring(L, set->arrays.at[i].name);
     lua_rawseti(L, -2, i + 1);
   }
   lua_setfield(L, -2, "names");
-  // Units of the arrays that have one.
+  // Push the units of the arrays that have one.
   lua_newtable(L);
   for (int i = 0; i < set->arrays.count; i++) {
     if (set->arrays.at[i].unit[0] != '\0') {
@@ -449,7 +449,7 @@ static void push_about(lua_State *L, const S2DataSet *set) {
     }
   }
   lua_setfield(L, -2, "units");
-  // Entries that describe the run.
+  // Push the entries that describe the run.
   lua_newtable(L);
   for (int i = 0; i < set->run.entries.count; i++) {
     lua_pushstring(L, set->run.entries.at[i].value);
@@ -458,7 +458,7 @@ static void push_about(lua_State *L, const S2DataSet *set) {
   lua_setfield(L, -2, "run");
 }
 
-// Reads a list of names, which stays on the stack; NULL if it is absent.
+// Reads a list of names, which stays on the stack. Returns NULL if the list is absent.
 static const char *const *data_read_names(lua_State *L, const S2Keys *keys, const char *key,
                                           bool ragged, int *used) {
   if (s2_keys_push(keys, key) == LUA_TNIL) {
@@ -475,14 +475,14 @@ static const char *const *data_read_names(lua_State *L, const S2Keys *keys, cons
     if (lua_rawgeti(L, list, (lua_Integer)i + 1) != LUA_TSTRING || lua_rawlen(L, -1) == 0) {
       s2_keys_fail(keys, key, "list of names expected");
     }
-    names[i] = lua_tostring(L, -1); // kept alive by the list on the stack
+    names[i] = lua_tostring(L, -1); // the list on the stack keeps the string alive
     lua_pop(L, 1);
   }
   *used = (int)count;
   return names;
 }
 
-// Reads the options; their texts stay on the stack.
+// Reads the options. Their texts stay on the stack.
 static S2DataOptions data_read_options(lua_State *L) {
   static const char *const known[] = {"columns",   "decimal", "fill",  "ragged",
                                       "separator", "skip",    "texts", NULL};
@@ -522,9 +522,9 @@ static int data_load(lua_State *L) {
   lua_settop(L, 2);
   const char *path = data_check_path(L);
   S2Status status;
-  (void)check_suffix(L, path, &status); // every build can read formats that only some can write
+  (void)check_suffix(L, path, &status); // All builds can read formats that only some can write.
   S2DataOptions options = data_read_options(L);
-  // Only .csv has reading options.
+  // Only .csv files have reading options.
   bool csv = strcasecmp(s2_path_suffix(path), ".csv") == 0;
   if (!csv && !lua_isnil(L, 2)) {
     s2_lua_bad_argument(
@@ -532,20 +532,20 @@ static int data_load(lua_State *L) {
   }
   S2DataSet *set = push_set(L);
   status = s2_data_load(path, &options, set);
-  // Check that all arrays fit before making the first one.
+  // Check that all arrays fit before creating the first one.
   for (int i = 0; i < set->arrays.count && status.code == S2_OK; i++) {
     (void)check_array(&set->arrays.at[i], s2_path_tail(path), &status);
   }
   if (status.code != S2_OK) {
     return data_trouble(L, status.message);
   }
-  if (set->open > 0) { // many programs omit the last line end, so it is optional
+  if (set->open > 0) { // only warn, because many programs omit the last line end
     fprintf(stderr,
             "sim2d: warning: '%s' ends within line %d: if it was cut there, its last value may "
             "lack digits (to silence this, add a line end)\n",
             s2_path_tail(path), set->open);
   }
-  // A single array, a list of rows, or arrays by name.
+  // The result is a single array, a list of rows, or a table of named arrays.
   if (set->bare && !options.ragged) {
     push_value(L, &set->arrays.at[0]);
   } else {

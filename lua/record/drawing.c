@@ -5,14 +5,14 @@
 #include <string.h>
 #include <strings.h>
 
-enum { MAX_WIDTH = 16384 }; // pixels; a larger value is most likely a mistake
+enum { MAX_WIDTH = 16384 }; // maximum in pixels; a larger value is most likely a mistake
 
 const char *const s2_lua_draw_keys[] = {"width", "contacts", "joints", "names", "legend",
                                         "dark",  "view",     "follow", "title", NULL};
 const char *const s2_lua_record_keys[] = {"every", "from",  "to",      "trails", "strobe",
                                           "fps",   "speed", "columns", "units",  NULL};
 
-// Reads the body on the top of the stack.
+// Reads the body on top of the stack.
 static bool drawing_read_body(lua_State *L, const S2LuaWorld *lw, S2BodyId *id,
                               S2Complaint *complaint) {
   char text[S2_LUA_TEXT];
@@ -33,7 +33,7 @@ static bool drawing_read_body(lua_State *L, const S2LuaWorld *lw, S2BodyId *id,
 static void read_view(const S2Keys *keys, S2DrawOptions *options) {
   lua_State *L = keys->L;
   char text[S2_LUA_TEXT];
-  // Two corners replace the automatic view.
+  // If two corners are given, they replace the automatic view.
   if (s2_keys_push(keys, "view") != LUA_TNIL) {
     if (lua_type(L, -1) != LUA_TTABLE) {
       s2_keys_fail(keys, "view", "two corners {{x, y}, {x, y}} expected, got %s",
@@ -75,7 +75,7 @@ static void read_title(const S2Keys *keys, S2DrawOptions *options) {
 }
 
 void s2_lua_draw_options(const S2Keys *keys, const S2LuaWorld *lw, S2DrawOptions *options) {
-  // First sizes and switches, then options with values that need checking.
+  // Read sizes and switches first, then options with values that must be checked.
   int64_t width = options->width;
   s2_keys_integer(keys, "width", 16, MAX_WIDTH, &width);
   options->width = (int)width;
@@ -104,9 +104,9 @@ static bool is_one_of(const char *path, const char *first, const char *second) {
 static void check_format(const S2Keys *keys, const char *path) {
   static const char *const drawing[] = {"width", "contacts", "joints", "names",  "legend", "dark",
                                         "view",  "follow",   "title",  "trails", NULL};
-  // Keys of pictures and videos, of pictures alone, and of videos alone.
+  // Some keys apply to pictures and videos, some only to pictures, and some only to videos.
   bool picture = is_one_of(path, ".svg", ".png"), video = is_one_of(path, ".gif", ".mp4");
-  // A page always contains everything; the options set its initial view.
+  // A page always contains everything. The options only set its initial view.
   bool page = is_one_of(path, ".html", ".html");
   for (int i = 0; drawing[i] != NULL && !picture && !video; i++) {
     bool opens = strcmp(drawing[i], "follow") == 0 || strcmp(drawing[i], "trails") == 0;
@@ -129,12 +129,12 @@ static void check_format(const S2Keys *keys, const char *path) {
   }
 }
 
-// `trails`: true, or a list of bodies. The list stays on the stack.
+// Reads `trails`, which is `true` or a list of bodies. The list stays on the stack.
 static void read_trails(const S2Keys *keys, const S2LuaWorld *lw, S2RecordOptions *options) {
   lua_State *L = keys->L;
   char text[S2_LUA_TEXT];
   int type = s2_keys_push(keys, "trails");
-  // All moving bodies, or bodies of this world.
+  // `true` means all moving bodies. A list contains bodies of this world.
   if (type == LUA_TBOOLEAN) {
     options->trails = lua_toboolean(L, -1) ? S2_TRAILS_ALL : S2_TRAILS_NONE;
   } else if (type == LUA_TTABLE) {
@@ -157,12 +157,12 @@ static void read_trails(const S2Keys *keys, const S2LuaWorld *lw, S2RecordOption
   }
 }
 
-// `strobe`: a period, or a list of times. The list stays on the stack.
+// Reads `strobe`, which is a period or a list of times. The list stays on the stack.
 static void read_strobe(const S2Keys *keys, S2RecordOptions *options) {
   lua_State *L = keys->L;
   S2Complaint complaint;
   int type = s2_keys_push(keys, "strobe");
-  // Times of a list must ascend, because the recorder waits for them in turn.
+  // Times in a list must ascend, because the recorder waits for them one after another.
   if (type == LUA_TTABLE) {
     int count = (int)luaL_len(L, -1);
     double *times = lua_newuserdatauv(L, sizeof *times * ((size_t)count + 1), 0);
@@ -182,7 +182,7 @@ static void read_strobe(const S2Keys *keys, S2RecordOptions *options) {
     }
     options->strobe_times = times;
     options->strobe_count = count;
-    // Or a period.
+    // Otherwise the value must be a period.
   } else if (type != LUA_TNIL &&
              !s2_value_number(L, -1, S2_POSITIVE, &options->strobe_period, &complaint)) {
     s2_keys_fail(keys, "strobe", "a period (s) or a list of times: %s", complaint.text);

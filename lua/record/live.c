@@ -12,13 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double FRAME = 0.012; // s between frames, less than one frame at 60 Hz
+static const double FRAME = 0.012; // time between frames (s), shorter than a frame at 60 Hz
 static const double SHARE = 10;    // a late run spends at most 1/SHARE of its time on frames
-static const double SLICE = 0.05;  // s between checks for Ctrl-C and saved files
-static const double LATE = 0.1;    // s of delay that a run makes up
-static const double QUIET = 0.5;   // s without a step, after which another world is shown
+static const double SLICE = 0.05;  // time between checks for Ctrl-C and saved files (s)
+static const double LATE = 0.1;    // longest delay that a run makes up for (s)
+static const double QUIET = 0.5;   // s without a step before another world is shown
 
-// A dragged body follows the hand as an oscillator of this frequency (Hz), critically damped.
+// A dragged body follows the hand as a critically damped oscillator of this frequency (Hz).
 static const double HAND = 5;
 
 const char s2_live_handler = 'h';
@@ -37,7 +37,7 @@ static void live_add(Text *text, const char *more) {
   }
 }
 
-// Adds a JSON string. Browsers drop the connection if it is not UTF-8.
+// Adds a JSON string. Browsers drop the connection if a string is not UTF-8.
 static void add_string(Text *text, const char *string) {
   add_char(text, '"');
   while (*string != '\0') {
@@ -99,7 +99,7 @@ static void put_state(S2Live *live, const S2LuaSession *session) {
   live_add(&text, ",\"script\":");
   add_string(&text, live->script != NULL ? live->script : "");
   add_char(&text, '}');
-  // Sent only if it differs from the last one sent.
+  // Send the state only if it has changed.
   if (text.count == live->state.count && memcmp(text.at, live->state.at, (size_t)text.count) == 0) {
     s2_array_free(text);
     return;
@@ -115,7 +115,7 @@ void s2_live_plots(S2Live *live, const S2Plots *plots) {
   if (live == NULL || live->server == NULL || live->plots == plots->changes) {
     return;
   }
-  // All plots are sent together: they are few and change rarely.
+  // Send all plots together, because they are few and change rarely.
   Text text = {0};
   live_add(&text, "{\"type\":\"plots\",\"plots\":[");
   for (int i = 0; i < plots->list.count; i++) {
@@ -133,25 +133,25 @@ void s2_live_plots(S2Live *live, const S2Plots *plots) {
 
 // ---- The script's side ------------------------------------------------------------------------
 
-// Calls the function of live.lua with the verb and the values on top of the stack (popped); pushes
-// its result. An error in a function of the script, or a text as second result, is reported and
-// does not end the run.
+// Pops the values on top of the stack, calls the function of live.lua with the verb and these
+// values, and pushes its result. An error in a script function is reported, as is a text that is
+// the second result. Neither ends the run.
 static void call_handler(lua_State *L, S2Live *live, const char *verb, int arguments) {
-  // Without live.lua, which is loaded with the library, the result is nil.
+  // The library loads live.lua. If it is not loaded, the result is nil.
   int first = lua_gettop(L) - arguments + 1;
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &s2_live_handler) != LUA_TFUNCTION) {
     lua_settop(L, first - 1);
     lua_pushnil(L);
     return;
   }
-  // Stack: message handler, function, verb, values.
+  // Order on the stack: message handler, function, verb, values.
   lua_insert(L, first);
   lua_pushstring(L, verb);
   lua_insert(L, first + 1);
   lua_pushcfunction(L, s2_traceback_handler);
   lua_insert(L, first);
   if (lua_pcall(L, arguments + 1, 2, first) != LUA_OK) {
-    lua_pushnil(L); // nil as result; the error becomes the text
+    lua_pushnil(L); // the result is nil, and the error becomes the text
     lua_insert(L, -2);
   }
   lua_remove(L, first);
@@ -185,12 +185,13 @@ static void put_result(lua_State *L, S2Live *live, S2ServerMessage message) {
 
 // ---- Showing ----------------------------------------------------------------------------------
 
-// `world`: stack index of the shown World; 0: not on the stack, and watched values are not sent.
+// `world` is the stack index of the shown World. If it is 0, the World is not on the stack, and
+// watched values are not sent.
 static void live_show(lua_State *L, S2Live *live, const S2LuaSession *session, int world) {
   if (live->server == NULL) {
     return;
   }
-  // Parts that do not need a world.
+  // Send the parts that do not need a world.
   put_state(live, session);
   s2_live_plots(live, &session->open.plots);
   call_handler(L, live, "controls", 0);
@@ -198,7 +199,7 @@ static void live_show(lua_State *L, S2Live *live, const S2LuaSession *session, i
   if (live->shown == NULL || !live->stale) {
     return;
   }
-  // Send a frame and the watched values at its time; the cost limits the rate of frames.
+  // Send a frame and the watched values at its time. The cost of the frame limits the frame rate.
   double start = s2_lua_clock();
   S2Status status = s2_frames_show(&live->frames, live->server, live->shown->world);
   if (status.code != S2_OK) {
@@ -227,7 +228,7 @@ void s2_live_choose(S2Live *live, S2LuaWorld *lw) {
 
 // ---- Commands ---------------------------------------------------------------------------------
 
-// Reads the next word as a number; false if it is not one.
+// Reads the next word as a number. Returns false if it is not a number.
 static bool live_read_number(const char **at, double *value) {
   char *end = NULL;
   *value = s2_number_read(*at, &end);
@@ -245,7 +246,7 @@ static S2LuaWorld *find_world(const S2LuaSession *session, double number) {
   return NULL;
 }
 
-// grab SLOT SERIAL LOCAL_X LOCAL_Y X Y
+// Handles the command "grab SLOT SERIAL LOCAL_X LOCAL_Y X Y".
 static void live_grab(S2Live *live, S2LiveDrag *drag, const char *at) {
   double value[6];
   for (int i = 0; i < 6; i++) {
@@ -279,9 +280,9 @@ static void live_obey(lua_State *L, S2Live *live, const S2LuaSession *session,
   size_t length = blank != NULL ? (size_t)(blank - text) : strlen(text);
   S2LiveDrag *drag = &live->drags[command->client];
   double x, y;
-// Verbs handled here; all others go to live.lua.
+// This function handles these verbs. All others go to live.lua.
 #define IS(verb) (length == sizeof(verb) - 1 && memcmp(text, verb, length) == 0)
-  // Pace of the run: resuming or changing the pace restarts its clock.
+  // Commands for the pace of the run. Resuming the run or changing the pace restarts the clock.
   if (IS("pause")) {
     live->paused = true;
     live->steps = 0;
@@ -294,7 +295,7 @@ static void live_obey(lua_State *L, S2Live *live, const S2LuaSession *session,
   } else if (IS("pace") && live_read_number(&rest, &x) && x >= 0) {
     live->pace = x;
     live->anchored = false;
-    // The shown world.
+    // Commands for the shown world.
   } else if (IS("world") && live_read_number(&rest, &x)) {
     S2LuaWorld *lw = find_world(session, x);
     if (lw != NULL) {
@@ -303,7 +304,7 @@ static void live_obey(lua_State *L, S2Live *live, const S2LuaSession *session,
     }
   } else if (IS("reset")) {
     live_reset(live);
-    // Hands: one per client, applied when the next step begins.
+    // Commands for hands. Each client has one hand, which takes effect when the next step begins.
   } else if (IS("grab")) {
     live_grab(live, drag, rest);
   } else if (IS("move") && live_read_number(&rest, &x) && live_read_number(&rest, &y)) {
@@ -311,7 +312,7 @@ static void live_obey(lua_State *L, S2Live *live, const S2LuaSession *session,
   } else if (IS("drop")) {
     drag->dropped = true;
   } else {
-    // Sliders, buttons and keys belong to live.lua. A client that disconnects also drops its body.
+    // live.lua handles sliders, buttons and keys. A client that disconnects also drops its body.
     drag->dropped |= IS("gone");
     lua_pushinteger(L, command->client);
     lua_pushstring(L, rest);
@@ -324,7 +325,7 @@ static void live_obey(lua_State *L, S2Live *live, const S2LuaSession *session,
 #undef IS
 }
 
-// `lw` is the World at stack position 1; NULL: there is none.
+// `lw` is the World at stack index 1, or NULL if there is none.
 static void obey_all(lua_State *L, S2Live *live, const S2LuaSession *session,
                      const S2LuaWorld *lw) {
   S2ServerCommand command;
@@ -357,7 +358,7 @@ static S2Status take_hold(S2LiveDrag *drag, S2World *world) {
   return s2_joint_create(world, &def, &drag->joint);
 }
 
-// Applies the hands on bodies of this world, between two steps.
+// Applies the hands to bodies of this world. Called between two steps.
 static void move_hands(S2Live *live, S2LuaWorld *lw) {
   for (int i = 0; i < S2_SERVER_CLIENTS; i++) {
     S2LiveDrag *drag = &live->drags[i];
@@ -378,13 +379,13 @@ static void move_hands(S2Live *live, S2LuaWorld *lw) {
       status = take_hold(drag, lw->world);
       s2_lua_world_changed(lw);
     }
-    if (status.code != S2_OK) { // the body does not exist (any more)
+    if (status.code != S2_OK) { // the body does not exist
       *drag = (S2LiveDrag){0};
     }
   }
 }
 
-// The script cannot be rerun, so the world returns to the state in which it was first shown.
+// Returns the world to the state in which it was first shown. Used if the script cannot be rerun.
 static void live_start_over(lua_State *L, S2Live *live) {
   lua_pushvalue(L, 1);
   call_handler(L, live, "reset", 1);
@@ -405,7 +406,7 @@ static void live_follow(S2Live *live, S2LuaWorld *lw, double now) {
   }
 }
 
-// The wall-clock time at which the present state of the world is due.
+// The wall-clock time at which the viewer should show the current state of the world.
 static double live_due(S2Live *live, const S2LuaWorld *lw, double now) {
   double time = s2_world_time(lw->world);
   if (live->pace <= 0 || live->shown != lw || live->server == NULL) {
@@ -413,7 +414,7 @@ static double live_due(S2Live *live, const S2LuaWorld *lw, double now) {
   }
   double at = live->anchor_wall + (time - live->anchor_time) / live->pace;
   double longest = s2_world_settings(lw->world)->dt / live->pace + LATE;
-  // The run was late, or a script set the time: restart the clock here.
+  // If the run is late, or if a script has set the time, restart the clock here.
   if (!live->anchored || at < now - LATE || at > now + longest || time < live->anchor_time) {
     live->anchored = true;
     live->anchor_wall = now;
@@ -447,7 +448,7 @@ void s2_lua_live(lua_State *L, S2LuaWorld *lw, bool first) {
     lua_pop(L, 1);
   }
   double time = live_due(live, lw, now);
-  // Until the step is due: handle commands, saved files and frames, then sleep for a slice.
+  // Until the step is due, handle commands, saved files and frames, then sleep for a time slice.
   bool wanted = first;
   for (;;) {
     obey_all(L, live, session, lw);
@@ -456,7 +457,7 @@ void s2_lua_live(lua_State *L, S2LuaWorld *lw, bool first) {
     if (live->resets && live->shown == lw) {
       live_start_over(L, live);
     }
-    // Halted: paused, or waiting for the first viewer.
+    // The run is halted if it is paused or waits for the first viewer.
     now = s2_lua_clock();
     bool halted =
         live->server != NULL && ((live->paused && live->steps == 0) ||
@@ -464,7 +465,8 @@ void s2_lua_live(lua_State *L, S2LuaWorld *lw, bool first) {
     if (!halted) {
       time = live_due(live, lw, now);
     }
-    // Send a frame if the last one is old enough and frames do not delay a late run too much.
+    // Send a frame if the last frame is old enough. The cost of frames must not delay a late run
+    // too much.
     wanted |= halted || now >= live->put + fmax(FRAME, SHARE * live->cost) || time > now + FRAME;
     if (wanted && live->stale && live->shown == lw) {
       live_show(L, live, session, 1);
@@ -480,7 +482,7 @@ void s2_lua_live(lua_State *L, S2LuaWorld *lw, bool first) {
     }
     s2_server_wait(live->server, halted ? now + SLICE : fmin(time, now + SLICE));
   }
-  // Let the step proceed. The shown world uses up a requested single step.
+  // Let the step proceed. A step of the shown world uses up one requested single step.
   live->wait = false;
   if (live->steps > 0 && (live->shown == lw || entered > live->stepped + QUIET)) {
     live->steps--;
@@ -500,7 +502,7 @@ void s2_lua_live_world_closes(S2LuaWorld *lw) {
   }
   live->followed_in = live->followed_in == lw ? NULL : live->followed_in;
   live->area_in = live->area_in == lw ? NULL : live->area_in;
-  if (live->shown == lw) { // clients keep seeing its last state
+  if (live->shown == lw) { // clients continue to see the last state of this world
     if (live->stale && live->server != NULL) {
       (void)s2_frames_show(&live->frames, live->server, lw->world);
     }

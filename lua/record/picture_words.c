@@ -10,12 +10,12 @@
 #include <string.h>
 #include <strings.h>
 
-enum { WIDEST = 16384 }; // pixels; a larger value is most likely a mistake
+enum { WIDEST = 16384 }; // Pixels. A larger value is most likely a mistake.
 
 // An option and the formats that it applies to.
 typedef struct WordKind {
   const char *option;
-  const char *formats; // for messages, too
+  const char *formats; // also shown in messages
 } WordKind;
 
 static const WordKind kinds[S2_PICTURE_WORDS] = {
@@ -41,7 +41,8 @@ static S2Status word_positive(const char *option, const char *value, double *num
              : s2_error(S2_INVALID, "%s '%s': a positive number is expected", option, value);
 }
 
-// "0.25": every quarter of a second; "0,0.5,2": at these times.
+// Reads a period or a list of times: "0.25" is every quarter of a second, "0,0.5,2" is at these
+// times.
 static S2Status word_strobe(S2PictureWords *words, const char *value) {
   static const char *const expected =
       "--strobe '%s': a period (0.25) or ascending times (0,0.5,2), in s, are expected";
@@ -55,7 +56,7 @@ static S2Status word_strobe(S2PictureWords *words, const char *value) {
                ? s2_ok()
                : s2_error(S2_INVALID, expected, value);
   }
-  // Numbers separated by commas.
+  // Read numbers separated by commas.
   for (const char *at = value;; at++) {
     char *end = NULL;
     double time = s2_number_read(at, &end);
@@ -135,7 +136,7 @@ S2Status s2_picture_words_body(const S2PictureWords *words, const S2Moment *mome
   if (words->follow == NULL) {
     return s2_ok();
   }
-  // By name, else by number.
+  // Look for the name first, then for the number.
   int count = moment->bodies.count;
   for (int i = 0; i < count; i++) {
     if (strcmp(moment->bodies.at[i].name, words->follow) == 0) {

@@ -1,5 +1,5 @@
-// Options of the command line for recordings as pictures, videos and pages: --width, --view-follow
-// ...
+// Command-line options for recordings as pictures, videos and pages, such as --width and
+// --view-follow.
 #ifndef S2_PICTURE_WORDS_H
 #define S2_PICTURE_WORDS_H
 
@@ -15,33 +15,34 @@ typedef enum S2PictureWord {
   S2_PICTURE_WORDS
 } S2PictureWord;
 
-enum { S2_STROBE_TIMES = 64 }; // most times in a list on the command line
+enum { S2_STROBE_TIMES = 64 }; // Maximum number of times in a list on the command line.
 
-// All zeros: no option was given.
+// If all members are zero, no option was given.
 typedef struct S2PictureWords {
   bool given[S2_PICTURE_WORDS];
   int width;            // pixels
-  double fps, speed;    // 1/s; simulated seconds per second
-  double strobe_period; // s; 0: use the list of times
-  const char *follow;   // name of a body, or its number in order of creation; borrowed
+  double fps, speed;    // 1/s; simulated seconds per second of video
+  double strobe_period; // seconds; 0: use the list of times
+  const char *follow;   // body name, or body number in order of creation; borrowed
   double strobe_times[S2_STROBE_TIMES]; // s, ascending
   int strobe_count;
 } S2PictureWords;
 
-// The name of its option.
+// The name of the option.
 const char *s2_picture_word_option(S2PictureWord word);
 
-// Reads the value of an option; S2_INVALID with a message that names the option.
+// Reads the value of an option. On failure, returns S2_INVALID with a message that names the
+// option.
 S2Status s2_picture_words_read(S2PictureWords *words, S2PictureWord word, const char *value);
 
-// S2_INVALID if a given option does not apply to the format of the file.
+// Returns S2_INVALID if a given option does not apply to the format of the file.
 S2Status s2_picture_words_check(const S2PictureWords *words, const char *path);
 
-// The followed body, looked up in a moment; index 0 if no option names a body. S2_INVALID with the
-// nearest name if it does not exist.
+// Finds the followed body in a moment. The index is 0 if no option names a body. If the body does
+// not exist, returns S2_INVALID with the nearest name.
 S2Status s2_picture_words_body(const S2PictureWords *words, const S2Moment *moment, S2BodyId *id);
 
-// The options of a recorder; they borrow from `words`.
+// The options of a recorder, which borrow from `words`.
 S2RecordOptions s2_picture_words_options(const S2PictureWords *words, S2BodyId follow);
 
 #endif

@@ -5,9 +5,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BAR_WIDTH = 30 }; // characters; the whole line fits into 80 columns
+enum { BAR_WIDTH = 30 }; // Characters. The whole line fits into 80 columns.
 
-// s between two drawings: faster is unreadable and slow on some terminals
+// Time between two drawings (s). Faster drawing is unreadable, and slow on some terminals.
 static const double PERIOD = 0.1;
 
 static double progress_now(void) {
@@ -24,7 +24,7 @@ void s2_progress_begin(S2Progress *progress, bool wanted) {
   }
 }
 
-// 17 s, 2:05 min, 1:30 h
+// Prints the remaining time, such as 17 s, 2:05 min or 1:30 h.
 static void print_left(double seconds) {
   if (seconds < 60) {
     fprintf(stderr, ", %.0f s left", seconds);

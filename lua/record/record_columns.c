@@ -1,14 +1,15 @@
-// world:record(path, {columns = ...}): a table over time of named numbers and results of functions.
+// world:record(path, {columns = ...}) writes a table of named numbers and results of functions over
+// time.
 #include "lua/diff/tracked.h"
 #include "lua/record/live.h"
 
 #include <string.h>
 
 struct S2LuaRows {
-  S2Rows *rows;     // NULL: not written
-  int width;        // number of columns, without the first (the time)
-  S2Column *column; // number == FUNCTION: the result of a function
-  double *values;   // the time first
+  S2Rows *rows;     // NULL if no file is written
+  int width;        // number of columns, not counting the time
+  S2Column *column; // number == FUNCTION means the result of a function
+  double *values;   // one row, starting with the time
 };
 
 enum { FUNCTION = -1 };
@@ -33,7 +34,7 @@ static bool columns_less(lua_State *L, const char *name, int list, lua_Integer a
   return is_less;
 }
 
-// Pushes the names of the functions, sorted because tables have no order.
+// Pushes the names of the functions. They are sorted, because tables have no order.
 static void push_function_names(lua_State *L, const S2Keys *keys, int columns) {
   lua_newtable(L);
   int list = lua_gettop(L);
@@ -59,8 +60,8 @@ static void push_function_names(lua_State *L, const S2Keys *keys, int columns) {
   }
 }
 
-// Pushes a list of the names of all columns, and a table with the functions by column number (and
-// their names by minus the number).
+// Pushes a list of the names of all columns, and a table that maps column numbers to functions and
+// negative column numbers to their names.
 static void push_columns(lua_State *L, const S2Keys *keys, int columns) {
   lua_newtable(L);
   lua_newtable(L);
@@ -81,7 +82,7 @@ static void push_columns(lua_State *L, const S2Keys *keys, int columns) {
     columns_append(L, names);
     lua_Integer column = (lua_Integer)lua_rawlen(L, names);
     lua_pushvalue(L, -1);
-    lua_rawseti(L, functions, -column); // its name, for messages
+    lua_rawseti(L, functions, -column); // name of the function, for messages
     lua_rawget(L, columns);
     lua_rawseti(L, functions, column);
   }
@@ -93,7 +94,7 @@ static const char *unit_of(lua_State *L, int units, const char *name, const char
   if (lua_type(L, units) != LUA_TTABLE || lua_getfield(L, units, name) != LUA_TSTRING) {
     return otherwise;
   }
-  return lua_tostring(L, -1); // the table keeps it alive
+  return lua_tostring(L, -1); // the table keeps the string alive
 }
 
 static void check_units(lua_State *L, const S2Keys *keys, int units, int names) {
@@ -132,7 +133,7 @@ static bool take_watched(lua_State *L, int functions, int column, const char *na
   lua_pushstring(L, name);
   lua_rawseti(L, functions, -column);
   lua_getfield(L, -1, "unit");
-  *unit = lua_tostring(L, -1); // the watch keeps it alive
+  *unit = lua_tostring(L, -1); // the watch keeps the string alive
   lua_pop(L, 2);
   return true;
 }
@@ -142,7 +143,8 @@ S2LuaRows *s2_lua_rows_read(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, co
   if (s2_keys_push(keys, "columns") != LUA_TTABLE) {
     s2_keys_fail(keys, "columns", "a table expected, such as {\"cart.x\", \"energy.total\"}");
   }
-  // Stack: columns, names, functions (nil: a number of the engine), units.
+  // Order on the stack: columns, names, functions, units. A function is nil if the column is an
+  // engine value.
   int columns = lua_gettop(L), names = columns + 1, functions = names + 1, units = functions + 1;
   push_columns(L, keys, columns);
   (void)s2_keys_push(keys, "units");
@@ -152,7 +154,7 @@ S2LuaRows *s2_lua_rows_read(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, co
   S2Column *column = lua_newuserdatauv(L, ((size_t)width + 1) * sizeof *column, 0);
   S2RowTitle *titles = lua_newuserdatauv(L, ((size_t)width + 1) * sizeof *titles, 0);
   titles[0] = (S2RowTitle){"time", "s"};
-  // Each name occurs once: a number of the engine, a watched value, or a given function.
+  // Each name occurs once. It names an engine value, a watched value, or a given function.
   for (int i = 0; i < width; i++) {
     lua_rawgeti(L, names, i + 1);
     const char *name = lua_tostring(L, -1), *unit = "";
@@ -176,7 +178,7 @@ S2LuaRows *s2_lua_rows_read(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, co
     titles[i + 1] = (S2RowTitle){name, unit_of(L, units, name, unit)};
     lua_settop(L, units + 2);
   }
-  // Open the file, then make the writer; the code after this does not raise errors.
+  // Open the file, then create the writer. The code after this point raises no errors.
   S2Rows *rows = NULL;
   *status = path == NULL ? s2_ok() : s2_rows_open(path, width + 1, titles, &rows);
   if (status->code != S2_OK) {
@@ -237,11 +239,12 @@ S2LuaRows *s2_lua_rows_find(S2LuaWorld *lw, int64_t id) {
   return NULL;
 }
 
-// Evaluates a row. A function may even close this recording, so it is looked up after each call.
+// Evaluates a row. A function may close this recording, so the recording is looked up again after
+// each call.
 S2Status s2_lua_rows_add(lua_State *L, S2LuaWorld *lw, int64_t id) {
   int top = lua_gettop(L);
   double time = s2_world_time(lw->world), start = s2_lua_callback_clock(lw);
-  // Collect the results of functions and the numbers of the engine on the stack.
+  // Collect the results of functions and the engine values on the stack.
   lua_getiuservalue(L, 1, S2_STORE_ROWS);
   lua_rawgeti(L, -1, id);
   int functions = top + 2;

@@ -12,15 +12,15 @@
 
 typedef struct Recording {
   const char *type;
-  S2LuaWorld *lw; // the user value keeps it alive
-  int64_t id;     // id in lw->recorders while it is open
+  S2LuaWorld *lw; // the user value keeps the world alive
+  int64_t id;     // id in lw->recorders while the recording is open
 } Recording;
 
-enum { PATH_SIZE = 4096 }; // bytes, the longest path
+enum { PATH_SIZE = 4096 }; // Maximum path length in bytes.
 
 // ---- Recorders --------------------------------------------------------------------------------
 
-// Index of a recorder; -1 if it is closed.
+// Returns the index of a recorder, or -1 if the recorder is closed.
 static int recording_place_of(const S2LuaWorld *lw, int64_t id) {
   for (int i = 0; i < lw->recorders.count; i++) {
     if (lw->recorders.at[i].id == id) {
@@ -37,7 +37,7 @@ static S2Status close_recorder(S2LuaWorld *lw, int at) {
     status = s2_lua_rows_close(closed->rows);
   } else if (closed->recorder == NULL || closed->recorder != lw->session->open.page) {
     status = s2_recorder_close(closed->recorder);
-  } // else it stays open for the plots at the end
+  } // otherwise the page stays open for the plots at the end
   lw->recorders.count--;
   for (int i = at; i < lw->recorders.count; i++) {
     lw->recorders.at[i] = lw->recorders.at[i + 1];
@@ -45,7 +45,8 @@ static S2Status close_recorder(S2LuaWorld *lw, int at) {
   return status;
 }
 
-// Watched values (sim.watch) become channels; `watched` is the result of s2_lua_push_watched.
+// Stores watched values (sim.watch) as channels. `watched` is the index of the result of
+// s2_lua_push_watched.
 static void set_channels(lua_State *L, S2LuaRecorder *recorder, int watched) {
   int count = lua_istable(L, watched) ? (int)lua_rawlen(L, watched) / 3 : 0;
   for (int i = 0; i < count; i++) {
@@ -67,7 +68,7 @@ static S2Status record_frame(lua_State *L, S2LuaWorld *lw, S2LuaRecorder *record
   }
   if (recorder->recorder != NULL) {
     set_channels(L, recorder, watched);
-    // Decisions of clocks since the last frame.
+    // Record clock decisions since the last frame.
     const S2Decisions *decided = &lw->session->open.decisions;
     int first = recorder->decisions;
     recorder->decisions = decided->count;
@@ -80,7 +81,7 @@ static S2Status record_frame(lua_State *L, S2LuaWorld *lw, S2LuaRecorder *record
   return recorder->compared ? s2_validator_frame(lw->session->open.validator, lw->world) : s2_ok();
 }
 
-// Entries that describe the run; the caller frees them.
+// Returns entries that describe the run, which the caller frees.
 static S2Run describe_run(const S2Session *session, int every) {
   S2Run run = {0};
   char number[32];
@@ -98,16 +99,16 @@ static S2Run describe_run(const S2Session *session, int every) {
   return run;
 }
 
-// Opens a recorder and writes the present state as its first frame. A validated run writes no
-// files: the recording in question is compared, others are ignored.
+// Opens a recorder and writes the current state as the first frame. A validated run writes no
+// files. It compares one recording and ignores the others.
 static S2Status open_recorder(lua_State *L, S2LuaWorld *lw, const char *path,
                               const S2RecordOptions *options, int every, int64_t *id) {
   S2Session *session = &lw->session->open;
   S2Recorder *recorder = NULL;
-  s2_lua_push_watched(L, lw); // first: functions of the script may raise, or close recordings
+  s2_lua_push_watched(L, lw); // call this first: it may raise errors or close recordings
   int watched = lua_gettop(L);
   session->recordings++;
-  // In a validated run, frames are compared or ignored.
+  // In a validated run, frames are only compared or ignored.
   bool compared =
       session->validator != NULL && s2_validator_wants(session->validator, session->recordings);
   if (session->validator == NULL) {
@@ -120,7 +121,7 @@ static S2Status open_recorder(lua_State *L, S2LuaWorld *lw, const char *path,
     s2_recorder_run(recorder, &run);
     s2_run_free(&run);
   }
-  // If the first frame fails, there is no recording.
+  // If the first frame fails, no recording is made.
   S2LuaRecorder opened = {
       .recorder = recorder, .compared = compared, .id = lw->next_recorder + 1, .every = every};
   S2Status status = record_frame(L, lw, &opened, watched);
@@ -140,14 +141,14 @@ typedef struct FirstRow {
   S2Status status;
 } FirstRow;
 
-// Arguments: the world, the first row.
+// The arguments are the world and the first row.
 static int add_first(lua_State *L) {
   FirstRow *first = lua_touserdata(L, 2);
   first->status = s2_lua_rows_add(L, first->lw, first->id);
   return 0;
 }
 
-// Like open_recorder, for a table of columns; the world is at stack index 1.
+// Like open_recorder, for a table of columns. The world is at stack index 1.
 static S2Status open_rows(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, const char *path,
                           int every, int64_t *id) {
   S2Status status;
@@ -158,7 +159,7 @@ static S2Status open_rows(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, cons
   if (rows == NULL) {
     return status;
   }
-  // Register it before its functions run, because they may close it.
+  // Register the recording before its functions run, because they may close it.
   *id = ++lw->next_recorder;
   *s2_array_append(lw->recorders) = (S2LuaRecorder){.rows = rows, .id = *id, .every = every};
   lua_getiuservalue(L, 1, S2_STORE_ROWS);
@@ -167,7 +168,7 @@ static S2Status open_rows(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, cons
   S2Run run = describe_run(session, every);
   s2_lua_rows_run(rows, &run);
   s2_run_free(&run);
-  // After a failure here the recording is closed, because no object would refer to it.
+  // If the first row fails, close the recording, because no object would refer to it.
   FirstRow first = {lw, *id, s2_ok()};
   lua_pushcfunction(L, s2_lua_keep_traceback);
   lua_pushcfunction(L, add_first);
@@ -209,7 +210,7 @@ S2Status s2_lua_page_close(S2Session *session) {
   return status.code == S2_OK ? closed : status;
 }
 
-// The path for the nth world: "run.csv", "run-2.csv", ...
+// The path for the nth world, such as "run.csv" for the first and "run-2.csv" for the second.
 static void recording_numbered(const char *path, int n, char *result) {
   if (n == 1) {
     snprintf(result, PATH_SIZE, "%s", path);
@@ -222,7 +223,8 @@ static void recording_numbered(const char *path, int n, char *result) {
   snprintf(result, PATH_SIZE, "%.*s-%d%s", stem, path, n, path + stem);
 }
 
-// The body of --view-follow in this world; it must exist in the first world that is stepped.
+// Finds the body of --view-follow in this world. The body must exist in the first world that is
+// stepped.
 static S2Status followed_of_world(const S2LuaWorld *lw, S2BodyId *follow) {
   const S2Session *session = &lw->session->open;
   *follow = (S2BodyId){0};
@@ -262,14 +264,14 @@ void s2_lua_record_first(lua_State *L, S2LuaWorld *lw) {
   }
   if (session->dump_directory != NULL) {
     recording_numbered(session->dump_directory, session->worlds, path);
-    if (mkdir(path, 0777) != 0 && errno != EEXIST) { // the folder was made for the first world
+    if (mkdir(path, 0777) != 0 && errno != EEXIST) { // the folder may exist already
       s2_lua_fail(L, "--dump-problems '%s': %s", path, strerror(errno));
     }
     s2_lua_try(L, s2_world_dump_problems(lw->world, path));
   }
 }
 
-// The recorder that follows `id`, which may be closed by now; NULL after the last.
+// The recorder that comes after `id`, or NULL after the last. Recorder `id` may be closed.
 static S2LuaRecorder *next_recorder(S2LuaWorld *lw, int64_t id) {
   for (int i = 0; i < lw->recorders.count; i++) {
     if (lw->recorders.at[i].id > id) {
@@ -301,7 +303,7 @@ void s2_lua_record_step(lua_State *L, S2LuaWorld *lw) {
   }
   s2_lua_push_watched(L, lw);
   int watched = lua_gettop(L);
-  int64_t last = lw->next_recorder; // a recorder opened by a function below has this frame already
+  int64_t last = lw->next_recorder; // recorders opened below already have this frame
   S2LuaRecorder *recorder = next_recorder(lw, 0);
   while (recorder != NULL && recorder->id <= last) {
     int64_t id = recorder->id;
@@ -319,7 +321,8 @@ void s2_lua_record_step(lua_State *L, S2LuaWorld *lw) {
 
 // ---- Lua --------------------------------------------------------------------------------------
 
-// File errors and missing libraries are not mistakes of the script, which gets nil and the message.
+// File errors and missing libraries are not mistakes in the script, so the script gets nil and the
+// message.
 static int recording_result(lua_State *L, S2Status status) {
   if (status.code == S2_IO || status.code == S2_UNAVAILABLE) {
     lua_pushnil(L);
@@ -362,11 +365,11 @@ static int world_record(lua_State *L) {
   const char *path = recording_check_path(L);
   S2Keys keys = s2_keys_open(L, 3, true, s2_lua_record_keys, s2_lua_draw_keys, 0);
   S2RecordOptions options = s2_record_options();
-  // Read all options; some formats use those of pictures.
+  // Read all options. Some formats also use the options of pictures.
   s2_lua_record_options(&keys, lw, path, &options);
   int64_t every = 1;
   s2_keys_integer(&keys, "every", 1, INT32_MAX, &every);
-  // The object keeps the world alive.
+  // The Recording object keeps the world alive.
   Recording *recording = lua_newuserdatauv(L, sizeof *recording, 1);
   *recording = (Recording){.type = s2_type_recording, .lw = lw};
   luaL_setmetatable(L, "sim2d.Recording");
@@ -422,8 +425,8 @@ static int recording_no_field(lua_State *L) {
 
 // ---- Decisions of clocks ----------------------------------------------------------------------
 
-// Pushes the recorded decision of a clock at this point of a validated run: a number, or nil
-// without a record.
+// In a validated run, pushes the clock decision that was recorded at this point. It is a number, or
+// nil if none was recorded.
 int s2_lua_decided(lua_State *L) {
   const S2Session *session = s2_session(L);
   uint32_t decision;
@@ -444,7 +447,7 @@ int s2_lua_decide(lua_State *L) {
 
 // ---- Plots ------------------------------------------------------------------------------------
 
-// True if a page is being recorded or a viewer is open, which show plots of the script.
+// True if plots of the script can be shown, because a page is being recorded or a viewer is open.
 static bool plots_wanted(const S2Session *session) {
   const char *suffix = session->record_path == NULL ? "" : s2_path_suffix(session->record_path);
   bool records = session->validator == NULL &&
@@ -457,7 +460,7 @@ int s2_lua_plots_wanted(lua_State *L) {
   return 1;
 }
 
-// (name, svg): shows the plot; returns false if neither a page nor a viewer shows it.
+// (name, svg): shows the plot. Returns false if neither a page nor a viewer shows it.
 int s2_lua_plot_show(lua_State *L) {
   S2Session *session = s2_session(L);
   bool wanted = plots_wanted(session);
@@ -468,7 +471,7 @@ int s2_lua_plot_show(lua_State *L) {
   return 1;
 }
 
-// (recording, name, svg): true, or nil and a message.
+// (recording, name, svg): records a plot. Returns true, or nil and a message.
 int s2_lua_plot_record(lua_State *L) {
   const Recording *recording = s2_lua_check(L, 1, s2_type_recording);
   S2LuaWorld *lw = recording->lw;

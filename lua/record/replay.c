@@ -13,8 +13,9 @@
 static const char REPLAY[] = "sim2d.Replay";
 
 typedef struct Reader {
-  S2Replay *replay; // NULL: closed
-  // set while objects are made: finalizers of the script may run and must not use the reader
+  S2Replay *replay; // NULL if closed
+  // Set while objects are created. Finalisers in the script may run during this time and must not
+  // use the reader.
   bool busy;
 } Reader;
 
@@ -50,7 +51,7 @@ static int replay_trouble(lua_State *L, S2Status status) {
   return 2;
 }
 
-// (path): a reader, or nil and a message.
+// (path): returns a reader, or nil and a message.
 static int replay_open(lua_State *L) {
   const char *path = luaL_checkstring(L, 1);
   Reader *reader = lua_newuserdatauv(L, sizeof *reader, 0);
@@ -66,7 +67,7 @@ static int replay_open(lua_State *L) {
 
 // ---- The whole --------------------------------------------------------------------------------
 
-// (reader): {count =, complete =, version =, entries = {key, value, key ...}}
+// (reader): returns {count =, complete =, version =, entries = {key, value, key ...}}.
 static int replay_about(lua_State *L) {
   const S2Replay *replay = check_reader(L)->replay;
   lua_createtable(L, 0, 4);
@@ -93,10 +94,10 @@ static int plots_collect(lua_State *L) {
   return 0;
 }
 
-// (reader): {{name =, svg =}, ...}
+// (reader): returns {{name =, svg =}, ...}.
 static int replay_plots(lua_State *L) {
   S2Replay *replay = check_reader(L)->replay;
-  S2Plots *plots = lua_newuserdatauv(L, sizeof *plots, 0); // also freed after an error
+  S2Plots *plots = lua_newuserdatauv(L, sizeof *plots, 0); // Lua frees this even after an error
   *plots = (S2Plots){0};
   lua_createtable(L, 0, 1);
   lua_pushcfunction(L, plots_collect);
@@ -116,8 +117,8 @@ static int replay_plots(lua_State *L) {
   return 1;
 }
 
-// (reader, name): an array with one number per frame; or nil, a message, and true if the name is
-// wrong.
+// (reader, name): returns an array with one number per frame. On failure returns nil, a message,
+// and true if the name is wrong.
 static int replay_column(lua_State *L) {
   S2Replay *replay = check_reader(L)->replay;
   uint64_t count = s2_replay_frame_count(replay);
@@ -184,7 +185,8 @@ static void replay_push_bodies(lua_State *L, const S2Moment *moment) {
   }
 }
 
-// Stores the table of a body of the frame; no body means the world.
+// Stores the table of a body in the frame. If there is no body, the object is attached to the
+// world.
 static void replay_set_body(lua_State *L, int bodies, const char *name, int32_t at) {
   if (at >= 0) {
     lua_rawgeti(L, bodies, at + 1);
@@ -239,7 +241,7 @@ static void push_annotations(lua_State *L, const S2Moment *moment) {
     set_text(L, "text", of->text);
     lua_pushinteger(L, (lua_Integer)of->color);
     lua_setfield(L, -2, "color");
-    // A point and a text have one position, lines and arrows two.
+    // A point and a text have one position. Lines and arrows have two.
     if (of->type == S2_ANNOTATION_LINE || of->type == S2_ANNOTATION_ARROW) {
       set_pair(L, "from", of->from);
     }
@@ -291,7 +293,7 @@ static void push_numbers(lua_State *L, const S2Moment *moment) {
   lua_setfield(L, -2, "momentum");
 }
 
-// (reader, i): frame i, from 1, as a table; or nil and a message.
+// (reader, i): returns frame i, counted from 1, as a table, or nil and a message.
 static int replay_frame(lua_State *L) {
   Reader *reader = check_reader(L);
   const S2Moment *moment = NULL;
@@ -299,7 +301,7 @@ static int replay_frame(lua_State *L) {
   if (status.code != S2_OK) {
     return replay_trouble(L, status);
   }
-  // Contacts and joints refer to bodies of this list.
+  // Contacts and joints refer to the bodies in this list.
   reader->busy = true;
   lua_createtable(L, 0, 15);
   push_numbers(L, moment);

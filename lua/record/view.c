@@ -10,7 +10,7 @@ static int live_collect(lua_State *L) {
 
 S2Live *s2_lua_live_of(lua_State *L) {
   S2Session *session = s2_session(L);
-  if (session->live == NULL) { // no viewer from the command line
+  if (session->live == NULL) { // the command line opened no viewer
     S2Live *live = lua_newuserdatauv(L, sizeof *live, 0);
     *live = (S2Live){.pace = 1};
     lua_createtable(L, 0, 1);
@@ -23,7 +23,8 @@ S2Live *s2_lua_live_of(lua_State *L) {
   return session->live;
 }
 
-// (world, port or nil, pace or nil, wait or nil, body or nil): the address, or nil and a message.
+// (world, port or nil, pace or nil, wait or nil, body or nil): opens the viewer. Returns the
+// address, or nil and a message.
 static int live_open(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   S2Live *live = s2_lua_live_of(L);
@@ -36,7 +37,7 @@ static int live_open(lua_State *L) {
     }
   }
   live->pace = luaL_optnumber(L, 3, live->pace);
-  if (!lua_isnoneornil(L, 4)) { // an explicit value overrides the command's setting
+  if (!lua_isnoneornil(L, 4)) { // an explicit value overrides the setting of the command
     live->wait = lua_toboolean(L, 4) != 0;
   }
   if (!lua_isnoneornil(L, 5)) {
@@ -69,7 +70,7 @@ static int live_handler(lua_State *L) {
 static int live_setting(lua_State *L) {
   const S2Live *live = s2_session(L)->live;
   lua_pushstring(L, live != NULL ? s2_live_setting(live, luaL_checkstring(L, 1)) : NULL);
-  return 1; // NULL gives nil
+  return 1; // pushes nil for NULL
 }
 
 static int live_keep(lua_State *L) {
@@ -91,7 +92,7 @@ static int live_serving(lua_State *L) {
   return 1;
 }
 
-// (world, x, y, x, y): the part of the world that pages show when they open.
+// (world, x, y, x, y): sets the area of the world that pages show when they open.
 static int live_area(lua_State *L) {
   S2Live *live = s2_lua_live_of(L);
   live->area_in = s2_lua_world(L, 1);

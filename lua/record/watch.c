@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const double LOOK = 0.1; // s between checks
+static const double LOOK = 0.1; // seconds between checks
 
 static void watch_look_at(S2WatchedFile *file) {
   struct stat info;
@@ -64,7 +64,7 @@ static int watch_add_path(lua_State *L) {
 }
 
 void s2_lua_watch_loads(lua_State *L, S2Watch *watch) {
-  // Add files before loading them, so that a file with a syntax error is watched too.
+  // Add files before loading them, so that files with syntax errors are watched too.
   static const char wrappers[] =
       "local add, search, load, run = ..., package.searchers[2], loadfile, dofile\n"
       "package.searchers[2] = function(name)\n"

@@ -1,4 +1,4 @@
-// --watch: the files of a run, and whether they were saved.
+// The option --watch: tracks the files of a run and whether they were saved.
 #ifndef S2_WATCH_H
 #define S2_WATCH_H
 
@@ -12,22 +12,22 @@
 typedef struct S2WatchedFile {
   char *path; // owned
   struct timespec saved;
-  int64_t size; // -1: it did not exist
+  int64_t size; // -1: the file did not exist
 } S2WatchedFile;
 
-// All zeros: no files.
+// If all members are zero, there are no files.
 typedef struct S2Watch {
   S2_ARRAY(S2WatchedFile) files;
-  double looked; // s, time of the last check
+  double looked; // time of the last check (s)
 } S2Watch;
 
-// Watches a file from now on; no effect if it is watched already.
+// Starts to watch a file. Has no effect if the file is already watched.
 void s2_watch_add(S2Watch *watch, const char *path);
-// True if one of the files was saved since it was added or last reported.
+// True if a file was saved after it was added or last reported.
 bool s2_watch_look(S2Watch *watch, double now);
 void s2_watch_free(S2Watch *watch);
 
-// Makes require, dofile and loadfile add the files they load; `watch` must outlive the state.
+// Makes require, dofile and loadfile add the files that they load. `watch` must outlive the state.
 void s2_lua_watch_loads(lua_State *L, S2Watch *watch);
 
 #endif

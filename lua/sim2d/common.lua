@@ -1,8 +1,8 @@
--- Shared by the other files: errors at the line of the script, and parameters (nested tables of numbers and arrays) as
--- lists of numbers. Modules are loaded in alphabetical order.
+-- Shared by the other files: errors that are reported at the line of the script, and parameters (nested tables of
+-- numbers and arrays) as flat lists of numbers. Modules are loaded in alphabetical order.
 
 local SOURCE = debug.getinfo(1, "S").source
-local DEEPEST = 64 -- nesting of tables; a deeper table contains itself
+local DEEPEST = 64 -- greatest depth of nested tables; a deeper table is assumed to contain itself
 
 local function sorted_keys(t)
   local keys = {}
@@ -20,7 +20,7 @@ local function step_into(path, key)
 end
 
 return function(sim, host)
-  -- Raises an error at the line of the script that called the library.
+  -- Raises an error that is reported at the line of the script that called the library.
   function host.fail(format, ...)
     local level, info = 2, nil
     repeat
@@ -58,11 +58,11 @@ return function(sim, host)
     end
   end
 
-  host.sorted_keys = sorted_keys -- traversal in the same order in every run
+  host.sorted_keys = sorted_keys -- visits the keys in the same order in every run
 
-  -- ---- Objects that are tables: unknown fields raise --------------------------------------------
+  -- ---- Table objects that raise an error for unknown fields -------------------------------------
 
-  local closed = {} -- class (the metatable of its objects) -> { name =, fields = set, parent = class or nil }
+  local closed = {} -- maps a class (the metatable of its objects) to { name =, fields = set, parent = class or nil }
 
   local function member(class, key)
     while class do
@@ -91,7 +91,7 @@ return function(sim, host)
   end
 
   -- Objects with this metatable have the methods of the class and of `parent`, the fields they are made with, and the
-  -- fields in the list `fields` even while nil. Reading or writing any other field raises.
+  -- fields in the list `fields` even while these are nil. Reading or writing any other field raises an error.
   function host.close_class(class, name, fields, parent)
     local known = {}
     for _, field in ipairs(fields) do known[field] = true end
@@ -108,7 +108,7 @@ return function(sim, host)
     return class
   end
 
-  -- The field of any table, nil if there is none; never raises.
+  -- Returns a field of any table, or nil if there is none. It never raises an error.
   function host.field(object, key)
     local class = getmetatable(object)
     if type(class) ~= "table" or not closed[class] then return object[key] end
@@ -117,7 +117,7 @@ return function(sim, host)
     return value
   end
 
-  -- ---- Layout: where the numbers of parameters stand in a list ----------------------------------
+  -- ---- Layout: positions of parameter values in a flat list -------------------------------------
 
   local Layout = {}
   Layout.__index = Layout
@@ -143,11 +143,11 @@ return function(sim, host)
       if kind == "Tracked" then
         host.fail("%s has to be plain, got a tracked number; use sim.stop_gradient(x)", path)
       end
-      -- texts, functions and worlds are passed on unchanged
+      -- strings, functions and worlds are passed on unchanged
       part.kind, part.value = "constant", value
     else
       part.kind = "table"
-      -- by sorted keys, so that each number has the same index in every run
+      -- visit sorted keys, so that each number has the same index in every run
       for i, key in ipairs(sorted_keys(value)) do
         part[i] = describe_part(layout, value[key], step_into(path, key), depth + 1)
         part[i].key = key
@@ -200,7 +200,7 @@ return function(sim, host)
 
   local function read(part, value, x, what, default)
     if default and (value == nil or type(value) == "number") then
-      -- one number for all numbers below
+      -- one number stands for all numbers in this part
       fill(part, (value or default) + 0.0, x)
     elseif part.kind == "number" then
       if type(value) ~= "number" then
@@ -222,7 +222,7 @@ return function(sim, host)
       if type(value) ~= "table" then
         host.fail("%s: %s: table expected, got %s", what, part.path, host.describe(value))
       end
-      -- with a default, missing values get the default, and unknown keys are errors
+      -- with a default, missing values get the default and unknown keys are errors
       local known = {}
       for _, inner in ipairs(part) do
         read(inner, value[inner.key], x, what, default)
@@ -236,22 +236,22 @@ return function(sim, host)
     end
   end
 
-  -- The numbers of `value` as .start, and their number as .count. Layout:build passes on values that are not numbers,
-  -- arrays or tables.
+  -- Returns a layout: `start` contains the numbers of `value`, and `count` is how many there are. Layout:build passes
+  -- on values that are not numbers, arrays or tables.
   function host.layout(value, path)
     local layout = setmetatable({ count = 0, start = {} }, Layout)
     layout.part = describe_part(layout, value, path or "p", 0)
     return layout
   end
 
-  -- The same tables with the numbers in the list x, which may be tracked.
+  -- Returns tables with the same structure that contain the numbers in the list x, which may be tracked.
   function Layout:build(x) return build(self.part, x) end
 
-  -- The name of number i: p.links[2].mass
+  -- Returns the name of number i, such as p.links[2].mass.
   function Layout:name(i) return name(self.part, i) end
 
-  -- The numbers of a value of the same shape; `what` names it in messages. With a default, missing values get the
-  -- default, and a number given for a table stands for all numbers in it.
+  -- Reads the numbers of a value with the same structure; `what` names the value in messages. With a default, missing
+  -- values get the default, and a single number in place of a table applies to all numbers in that table.
   function Layout:read(value, what, default)
     local x = {}
     read(self.part, value, x, what, default)

@@ -2,10 +2,10 @@
 
 local SOURCE = debug.getinfo(1, "S").source
 local KINDS = { force = true, torque = true, speed = true, position = true }
--- N m/rad and N m s/rad (or N/m and N s/m): default gains of kind "position"
+-- default gains of kind "position", N m/rad and N m s/rad (or N/m and N s/m)
 local KP, KD = 100, 10
 
--- Raises an error at the line of the script that called the library.
+-- Raises an error that is reported at the line of the script that called the library.
 local function fail(format, ...)
   local level, info = 2, nil
   repeat
@@ -28,7 +28,7 @@ end
 
 local function add_nothing(value) return value + 0 end
 
--- A tracked number of an ended gradient call counts as its plain value.
+-- Once a gradient call has ended, its tracked numbers count as plain values.
 local function live(value)
   if is_tracked(value) and not pcall(add_nothing, value) then return value:value() end
   return value
@@ -43,7 +43,7 @@ end
 
 return function(sim, host)
   local methods = host.world_methods()
-  local systems = setmetatable({}, { __mode = "k" }) -- World -> its actuators and observations
+  local systems = setmetatable({}, { __mode = "k" }) -- maps a World to its actuators and observations
 
   local function system_of(world)
     world = host.world(world)
@@ -87,7 +87,7 @@ return function(sim, host)
     end
   end
 
-  -- The name is the first entry, or the value of the key.
+  -- The name is the first entry of the table, or the value of the key `name`.
   local function read_name(what, def)
     local name = def.name
     if name == nil then name = def[1] end
@@ -103,9 +103,9 @@ return function(sim, host)
 
   local SHOWN = { name = true, kind = true, joint = true, body = true, range = true, delay = true,
     value = true, input = true }
-  -- keys of kind "position"
+  -- keys of actuators of kind "position"
   local GAINS = { kp = true, kd = true, max_force = true, max_torque = true, implicit = true }
-  -- In the form of inputs of world:linearize.
+  -- Converts an actuator to an input of world:linearize.
   local function as_input(actuator)
     local joint, body = actuator.joint, actuator.body
     if actuator.implicit and actuator.delay == 0 then
@@ -122,7 +122,7 @@ return function(sim, host)
     return { joint = joint, body = body, force = joint and 1 or actuator.direction, frame = actuator.frame, at = actuator.at }
   end
 
-  local insides = setmetatable({}, { __mode = "k" }) -- Actuator -> its data
+  local insides = setmetatable({}, { __mode = "k" }) -- maps an Actuator to its internal data
   local Actuator = { __name = "Actuator", __metatable = "Actuator" }
   Actuator.__index = function(self, key)
     local inside = insides[self]
@@ -159,7 +159,7 @@ return function(sim, host)
   end
   Actuator.__tostring = function(self) return ("Actuator '%s'"):format(insides[self].name) end
 
-  -- The effect of a command of 1, without its delay.
+  -- Converts an actuator to an input of world:linearize, ignoring its delay.
   function host.input_when_due(shown)
     local due = {}
     for key, value in pairs(insides[shown]) do due[key] = value end
@@ -172,7 +172,7 @@ return function(sim, host)
     return value < lo and lo or value > hi and hi or value
   end
 
-  -- The command in effect, tracked if possible: the plain one held in C, or the tracked number it came from.
+  -- Returns the command in effect. C stores the plain value; if it came from a tracked number, that number is returned.
   local function command_now(world, actuator)
     local value, time = host.actuator_held(world, actuator.index)
     if time == -math.huge then return clip(actuator, 0) end
@@ -188,7 +188,7 @@ return function(sim, host)
     if body then body:apply_torque(torque) end
   end
 
-  -- Applies a force along the coordinate of a joint: its translation, or the line between its anchors.
+  -- Applies a force along the coordinate of a joint: along its axis, or along the line between its anchors.
   local function push_joint(joint, force)
     local p, n = joint.anchor_a, nil
     if joint.type == "slider" or joint.type == "wheel" then
@@ -243,7 +243,7 @@ return function(sim, host)
     end
   end
 
-  -- Applies actuators in gradient calls; otherwise the engine does the same, bit for bit.
+  -- Applies actuators in gradient calls. Otherwise the engine applies them, with bitwise identical results.
   host.actuate_by_hand(function(world)
     for _, actuator in ipairs(systems[world] and systems[world].actuators or {}) do apply(world, actuator) end
   end)
@@ -251,7 +251,7 @@ return function(sim, host)
   local TURNING = { hinge = true, wheel = true, weld = true }
   local PUSHED = { slider = true, spring = true, distance = true, rope = true }
 
-  -- Checks that this kind can act on the joint; returns whether the joint turns.
+  -- Checks that this kind of actuator can act on the joint. Returns whether the joint turns.
   local function check_joint(kind, joint)
     local turns, pushed = TURNING[joint.type], PUSHED[joint.type]
     local driven = joint.type == "hinge" or joint.type == "slider" or joint.type == "wheel"
@@ -266,7 +266,7 @@ return function(sim, host)
     return kind == "torque" or (kind == "position" and joint.type == "hinge")
   end
 
-  -- A key of a table {lo, hi} other than 1 and 2; nil if there is none.
+  -- Returns a key of a table {lo, hi} other than 1 and 2, or nil if there is none.
   local function stray_key(range)
     for key in pairs(range) do
       if key ~= 1 and key ~= 2 then return tostring(key) end
@@ -317,8 +317,7 @@ return function(sim, host)
     return "body", { x, y }
   end
 
-  -- The largest effort of a position actuator, or of the motor of a speed actuator: the key that sets it, and its
-  -- value.
+  -- Returns the key that limits the effort of a position or speed actuator, and the value of the limit.
   local function check_most(def, turns)
     local held = def.kind == "position" or def.kind == "speed"
     local kind = def.joint and def.joint.type
@@ -367,7 +366,7 @@ return function(sim, host)
     if actuator.kind == "speed" and actuator.limit then actuator.joint.motor_max = actuator.most end
   end
 
-  -- Passes gains to the engine. Tracked gains become numbers of the joint, or an effort computed in Lua.
+  -- Passes gains to the engine. If gains are tracked, they become fields of the joint, or Lua computes the effort.
   function tune(actuator)
     local world, kp, kd, most = actuator.world, live(actuator.kp), live(actuator.kd), live(actuator.most)
     local plain = sim.stop_gradient
@@ -399,14 +398,14 @@ return function(sim, host)
     end
     check_key(object == (def.joint and "joint" or "body"), "actuator", def.joint and "joint" or "body",
       "one that exists in this world", def.joint or def.body)
-    -- the joint determines whether the actuator turns or pushes
+    -- the type of the joint determines whether the actuator applies a torque or a force
     local turns = def.kind == "torque"
     if def.joint then
       turns = check_joint(def.kind, def.joint)
     elseif def.kind ~= "force" and def.kind ~= "torque" then
       fail("bad argument #1 to 'actuator' (key 'kind': '%s' acts on joints only)", def.kind)
     end
-    -- gains and delay; the delay has no derivative
+    -- check the gains and the delay; the delay has no derivative
     for _, key in ipairs { "delay", "kp", "kd" } do
       check_key(def[key] == nil or (finite(def[key]) and def[key] >= 0), "actuator", key,
         "a number not below 0", def[key])
@@ -452,7 +451,7 @@ return function(sim, host)
     return near and ("; did you mean '%s'?"):format(near) or #names > 0 and "; known: " .. table.concat(names, ", ") or ""
   end
 
-  -- Handles commands that C does not take (tracked numbers, arrays) and errors.
+  -- Handles errors, and commands that C does not accept (tracked numbers, arrays).
   local function act(world, u)
     local system = system_of(world)
     local actuators, chosen = system.actuators, {}
@@ -484,10 +483,10 @@ return function(sim, host)
 
   methods.act = host.act(act)
 
-  -- Observations that the engine reads by itself, or none if one of them needs Lua.
+  -- Adds an observation to the list that the engine reads by itself. There is no such list if an observation needs Lua.
   local function plan_observation(world, system, name, of, fields, noise)
     local count = 0
-    for _, field in ipairs(of and fields or {}) do -- a field that is not a number of the engine needs Lua
+    for _, field in ipairs(of and fields or {}) do -- fields that are not names need Lua
       if type(field) ~= "string" then of = nil end
     end
     if of then count = host.observe(world, of, fields, noise) end
@@ -501,7 +500,7 @@ return function(sim, host)
     system.plan[#system.plan + 1] = count
   end
 
-  -- After a restore the engine lacks observations that were declared after the snapshot: declare them again.
+  -- A restore removes observations from the engine that were declared after the snapshot. This declares them again.
   local function plan_again(world, system)
     local known = host.observation_count(world)
     for i, observation in ipairs(system.observations) do
@@ -514,8 +513,8 @@ return function(sim, host)
 
   -- ---- Snapshots and clones ---------------------------------------------------------------------
 
-  -- The engine's images contain plain commands; tracked ones are kept here.
-  local kept = setmetatable({}, { __mode = "k" }) -- Snapshot -> tracked commands by actuator index
+  -- Snapshots of the engine contain only plain commands. Tracked commands are stored here.
+  local kept = setmetatable({}, { __mode = "k" }) -- maps a Snapshot to its tracked commands by actuator index
   local snapshot, restore, clone = methods.snapshot, methods.restore, methods.clone
 
   local function copy_tracked(tracked)
@@ -544,7 +543,7 @@ return function(sim, host)
     for i, actuator in ipairs(system.actuators) do
       actuator.tracked = copy_tracked(kept[image] and kept[image][i])
     end
-    -- Actuators declared after the snapshot are declared again.
+    -- Declare the actuators again that were added after the snapshot.
     for i = host.actuator_count(world) + 1, #system.actuators do declare(world, system.actuators[i]) end
     if system.plan then plan_again(world, system) end
     if system.random and host.observation_noise_seed(world) == 0 then host.observation_noise(world, system.seed) end
@@ -575,7 +574,7 @@ return function(sim, host)
     other.plan = system.plan
     if not system.plan and #system.observations > 0 then host.control_in_lua(copy) end
     other.seed = system.seed
-    other.random = system.random -- seeded again at each observation
+    other.random = system.random -- the generator is seeded again at each observation
     return copy
   end
 
@@ -606,13 +605,13 @@ return function(sim, host)
         def.of)
       check_key(type(fields) == "table" and #fields > 0, "observe", "field",
         "a name or a list of names", def.field)
-      for _, field in ipairs(fields) do local _ = def.of[field] end -- raises if it does not exist
+      for _, field in ipairs(fields) do local _ = def.of[field] end -- raises an error if the field does not exist
     else
       check_key(def.field == nil, "observe", "field", "no value with 'read'", def.field)
     end
     if def.noise and not system.random then
       system.random = sim.random.split()
-      system.seed = math.max(1, system.random:integer(0, math.maxinteger)) -- 0 means no noise
+      system.seed = math.max(1, system.random:integer(0, math.maxinteger)) -- a seed of 0 means no noise
       host.observation_noise(world, system.seed)
     end
     local noise = def.noise or 0
@@ -649,7 +648,7 @@ return function(sim, host)
     return list
   end
 
-  -- The observations without noise: lists { name =, fields =, noise =, numbers }.
+  -- The observations without noise, as a list of { name =, fields =, noise =, numbers }.
   function host.observations(world)
     local all = {}
     for i, observation in ipairs(system_of(world).observations) do
@@ -667,7 +666,7 @@ return function(sim, host)
     end
     all = all or {}
     for i = #all, 1, -1 do all[i] = nil end
-    if system.random then -- as in the engine, a function of seed and time
+    if system.random then -- as in the engine, the noise is a function of seed and time
       local time = string.unpack("i8", string.pack("d", sim.stop_gradient(world.time)))
       system.random:seed(host.observation_noise_seed(world) ~ time)
     end

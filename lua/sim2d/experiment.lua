@@ -6,7 +6,7 @@ Experiment.__name = "Experiment"
 
 local METHODS = "equal, below, above, figure, finish"
 
--- Six digits show most errors; differences in later digits are in the column of differences.
+-- Six digits show most errors; the column of differences shows errors in later digits.
 local function show(value)
   if value == 0 then return "0" end -- also for -0
   if math.type(value) == "float" then
@@ -58,14 +58,14 @@ function Experiment:equal(what, expected, obtained, tolerance)
     error("bad argument #4 to 'equal' (a finite tolerance >= 0 expected)", 2)
   end
   local difference = obtained == expected and 0 or math.abs(obtained - expected)
-  local all_error = expected == 0 and 0 < difference and difference <= tolerance -- six digits are not needed
+  local all_error = expected == 0 and 0 < difference and difference <= tolerance -- a tiny error needs only two digits
   return add(self, { what = what, expected = show(expected),
     obtained = all_error and ("%.2g"):format(obtained) or show(obtained),
     difference = ("%.1e"):format(difference):gsub("^0%.0e%+00$", "0"),
     bar = tolerance == 0 and "exact" or ("%.0e"):format(tolerance), ok = difference <= tolerance })
 end
 
--- experiment:below(what, bound, obtained): obtained <= bound. above: obtained >= bound.
+-- experiment:below(what, bound, obtained) expects obtained <= bound. experiment:above expects obtained >= bound.
 function Experiment:below(what, bound, obtained)
   check_name("below", what)
   check_number("below", 2, bound, "bound")
@@ -82,8 +82,8 @@ function Experiment:above(what, bound, obtained)
     bar = "", ok = obtained >= bound })
 end
 
--- experiment:figure(plot): writes the plot to the file of --out and shows it in a player; the plot is drawn in any
--- case.
+-- experiment:figure(plot)writes the plot to the file given by --out and shows it in a player. The plot is drawn in
+-- either case.
 function Experiment:figure(plot)
   if self.options.out ~= "" then
     assert(plot:save(self.options.out))
@@ -128,8 +128,8 @@ return function(sim)
     return method
   end
 
-  -- sim.experiment(title [, options]): a table of expected and obtained values. `options` are those of sim.options,
-  -- with --out FILE for the figure. The values are in `.options`.
+  -- sim.experiment(title [, options]): a table of expected and obtained values. `options` has the form of sim.options,
+  -- with --out FILE added for the figure. The parsed values are in the field `options`.
   function sim.experiment(title, options)
     if type(title) ~= "string" then
       error(("bad argument #1 to 'experiment' (a title expected, got %s)"):format(type(title)), 2)

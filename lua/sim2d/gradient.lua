@@ -1,21 +1,22 @@
 -- sim.hvp and sim.check_grad: finite differences of exact gradients along a direction, and of values along each
 -- parameter.
 
--- Relative to the size of the parameters (at least 1). The truncation error of the differences below is the fourth
--- power of the step (here 1e-12) times the fifth derivative; the rounding error is the rounding unit divided by the
+-- Step size relative to the size of the parameters (at least 1). The truncation error of the differences is the fourth
+-- power of the step (here 1e-12) times the fifth derivative. The rounding error is the unit roundoff divided by the
 -- step (here 1e-13).
 local STEP = 1e-3
--- Relative to the largest derivative: errors of smaller derivatives are divided by this, because their own relative
--- error is meaningless.
+-- Relative to the largest derivative. Errors of smaller derivatives are divided by this value, because their own
+-- relative error is meaningless.
 local SMALL = 1e-3
--- Errors above DOUBT are tested with a step smaller by the factor CLOSER. If the difference changes as much as the
--- error, it crossed a kink.
+-- An error above DOUBT is tested with a step that is smaller by the factor CLOSER. If the difference then changes by
+-- more than half of the error, the step crossed a kink.
 local DOUBT, CLOSER = 1e-6, 100
--- Relative to the value (at least 1): rounding errors of the value of a world with many bodies. A difference that
--- changes with the step size and is below this is noise.
+-- Rounding errors of the value of a world with many bodies, relative to the value (at least 1). A difference is noise
+-- if it is below this and changes with the step size.
 local NOISE = 1e-12
 
--- Flags whose effect finite differences do not contain, because they take the same steps, or show as an error.
+-- Flags whose effect is missing from finite differences, because they take the same steps, or appears in them as an
+-- error.
 local MEANING = {
   impact = "impact: neither the gradient nor the differences contain the effect of impact times, because steps of fixed "
     .. 'length do not move impacts with the parameters; stepping = "event" gives the derivative of the motion',
@@ -32,7 +33,7 @@ return function(sim, host)
     return most
   end
 
-  -- The Hessian of f at p times d.
+  -- The Hessian of f at p, multiplied by the vector d.
   function sim.hvp(f, p, d)
     host.check_function("hvp", 1, f)
     local layout, given = host.layout(p, "p"), host.layout(d, "d").count
@@ -95,7 +96,7 @@ return function(sim, host)
     return read
   end
 
-  -- The error of derivative i, and a line of text if the finite difference is not a valid reference.
+  -- Returns the error of derivative i, and a message if the finite difference is not a valid reference.
   local compare
   function compare(f, layout, x, i, case)
     local g, slope, step = case.g[i], case.slopes[i], case.steps[i]
@@ -105,8 +106,8 @@ return function(sim, host)
     if err <= DOUBT then return err end
     local own = case.step * math.abs(x[i])
     if own > 0 and own < step then
-      -- The effect of a compliance of 1e-4 is linear only over changes below 1e-5. Of the two steps, use the one whose
-      -- difference changes less if the step is ten times smaller.
+      -- The effect of a compliance of 1e-4 is linear only over changes below 1e-5. Use the step whose difference
+      -- changes less when the step is made ten times smaller.
       local other = difference(f, layout, x, i, own)
       if math.abs(difference(f, layout, x, i, own / 10) - other)
         < math.abs(difference(f, layout, x, i, step / 10) - slope) then
@@ -126,7 +127,7 @@ return function(sim, host)
     return err, text .. "f has a kink or a jump within the step (for example where a contact changes); give a smaller step"
   end
 
-  -- Compares the gradient of f at p with finite differences of its values. Prints a line per parameter; returns the
+  -- Compares the gradient of f at p with finite differences of its values. Prints a line per parameter. Returns the
   -- largest relative error and the flags of the gradient.
   function sim.check_grad(f, p, options)
     host.check_function("check_grad", 1, f)
@@ -138,7 +139,8 @@ return function(sim, host)
     local rows, worst = { columns = { "parameter", "value", "gradient", "difference", "error" } }, 0
     local slopes, steps = {}, {}
     for i = 1, #x do
-      -- A compliance of 1e-4 cannot be changed by 1e-3: if f raises, steps are relative to the parameter.
+      -- If f raises an error, the step is relative to the parameter, because a compliance of 1e-4 cannot be changed by
+      -- 1e-3.
       local from, size = x[i], math.abs(x[i])
       for attempt, step in ipairs { options.step * math.max(1, size), options.step * size } do
         local success, slope = true, nil

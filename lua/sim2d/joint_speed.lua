@@ -1,11 +1,11 @@
--- joint.speed = x in gradient calls: sets the velocities of the bodies beyond the joint as the engine does
--- (core/dynamics/joints/coordinate_speed.c), but through fields on the tape.
+-- joint.speed = x in gradient callssets the velocities of the bodies on one side of the joint. The method is the same
+-- as in core/dynamics/joints/coordinate_speed.c, but it sets fields on the tape.
 return function(_, host)
   -- `bodies`: the moved bodies; `of_a`: they are on the side of the joint's body a
   host.speed_by_hand(function(joint, speed, bodies, of_a)
     local own = speed - joint.speed
     if not of_a then own = -own end
-    -- around a point, or along a direction
+    -- the bodies turn around a point, or move along a direction
     local kind = joint.type
     local turns, at = kind == "hinge" or kind == "wheel", nil
     if turns then

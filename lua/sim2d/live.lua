@@ -1,12 +1,11 @@
 -- The live viewer for scripts: world:view, sliders, buttons, keys and watched values.
 
-local LONGEST_NAME, LONGEST_UNIT = 47, 15 -- bytes, as for channels of recordings
+local LONGEST_NAME, LONGEST_UNIT = 47, 15 -- bytes; the limits for channels of recordings are the same
 
 return function(sim, host)
   local live = host.live
 
-  -- Encodes numbers, texts, booleans and lists; tables with a `type` are objects. Numbers that are not finite become
-  -- null.
+  -- Encodes numbers, texts, booleans and lists; tables with a `type` are objects. Non-finite numbers become null.
   local function json(value)
     if type(value) == "number" then
       -- a locale set by the script may use a decimal comma
@@ -28,9 +27,10 @@ return function(sim, host)
 
   local controls = { type = "controls", sliders = {}, choices = {}, buttons = {}, keys = {}, axes = {}, watches = {}, options = {} }
   local sliders, choices, buttons, watches = {}, {}, {}, {}
-  -- by the name of a key: known; clients that hold it; pressed since the last query; its function
+  -- by name of a key: whether it is known, the clients that hold it, whether it was pressed since the last query, its
+  -- function
   local asked, down, tapped, on_key = {}, {}, {}, {}
-  local tilts = {} -- axes of gamepads: name -> client -> -1 to 1
+  local tilts = {} -- positions of gamepad axes: name -> client -> -1 to 1
   local starts = setmetatable({}, { __mode = "k" }) -- world -> snapshot
   local changed = true
 
@@ -153,7 +153,7 @@ return function(sim, host)
 
   -- ---- Choices --------------------------------------------------------------------------------
 
-  -- Makes pages send this key.
+  -- Makes the pages send this key.
   local function ask_key(name)
     if not asked[name] then
       asked[name], changed = true, true
@@ -161,7 +161,7 @@ return function(sim, host)
     end
   end
 
-  -- A key that triggers an action, of a button or choice.
+  -- Checks a key that triggers the action of a button or choice.
   local function check_key(what, name)
     if name ~= nil and (type(name) ~= "string" or name == "") then
       host.fail("bad argument #1 to '%s' (key 'key': the name of a key expected, got %s)", what, host.describe(name))
@@ -296,8 +296,8 @@ return function(sim, host)
     return most
   end
 
-  -- Wraps f to return a number: nil becomes nan (no value), booleans become 1 and 0. Other values raise at the line of
-  -- f.
+  -- Wraps f to return a number: nil becomes nan (no value), booleans become 1 and 0. Other values raise an error at the
+  -- line of f.
   local function numbers_of(name, f)
     return function(...)
       local value = f(...)
@@ -365,7 +365,7 @@ return function(sim, host)
     parse_option = parse
   end
 
-  -- ---- Calls of the viewer --------------------------------------------------------------------
+  -- ---- Calls from the viewer ------------------------------------------------------------------
 
   local function set_slider(rest)
     local index, value = rest:match "^(%d+) (%S+)$"
@@ -435,8 +435,8 @@ return function(sim, host)
     end
   end
 
-  -- Returns the values, and messages or nil. An error in a function is reported once; its value is missing from then
-  -- on.
+  -- Returns the values, and messages or nil. If a function raises an error, the error is reported once, and the
+  -- function's value is missing afterwards.
   local function values_of(world)
     local values, messages = {}, {}
     for i, watch in ipairs(watches) do
@@ -488,7 +488,7 @@ return function(sim, host)
 
   -- ---- world:view -----------------------------------------------------------------------------
 
-  -- { {x, y}, {x, y} }: two corners of a box that is not empty.
+  -- Returns whether the area is { {x, y}, {x, y} }, two corners of a box that is not empty.
   function host.is_area(area)
     local lo, hi = type(area) == "table" and area[1], type(area) == "table" and area[2]
     if type(lo) ~= "table" or type(hi) ~= "table" then return false end

@@ -1,8 +1,8 @@
--- sim.linalg.lqr: the linear regulator of a discrete system, by the structure-preserving doubling algorithm of Chu,
--- Fan, Lin and Wang (2004). Each pass doubles the number of steps of the Riccati iteration.
+-- sim.linalg.lqr: the linear regulator of a discrete system. It uses the structure-preserving doubling algorithm of
+-- Chu, Fan, Lin and Wang (2004). Each pass doubles the number of steps of the Riccati iteration.
 
-local MOST_PASSES = 64  -- 2^64 steps of the iteration
-local SETTLED = 1e-14   -- relative change of a pass at the level of rounding
+local MOST_PASSES = 64  -- 64 passes are 2^64 steps of the iteration
+local SETTLED = 1e-14   -- relative change of a pass at the level of rounding errors
 local RESIDUAL = 1e-6   -- largest relative residual of the Riccati equation
 
 return function(sim, host)
@@ -44,7 +44,7 @@ return function(sim, host)
 
   local function size(a) return sim.stop_gradient(a):norm() end
 
-  -- Gain and cost-to-go of one step that is followed by the cost-to-go P.
+  -- Returns the gain and the cost-to-go of one step, given the cost-to-go P after it.
   local function riccati_step(A, B, Q, R, P)
     local BP = B:t():mm(P)
     local K, why = linalg.solve(BP:mm(B) + R, BP:mm(A))
@@ -82,7 +82,7 @@ return function(sim, host)
     if not K or size(again - P) > RESIDUAL * size(P) then
       return nil, "the Riccati equation is too badly conditioned"
     end
-    -- Modes that are neither controllable nor weighted must decay by themselves.
+    -- Modes that are neither controllable nor weighted must decay on their own.
     local values, _, imaginary = linalg.eig(sim.stop_gradient(A - B:mm(K)))
     for i = 1, values and n or 0 do
       if math.sqrt(values[i] ^ 2 + (imaginary and imaginary[i] or 0) ^ 2) >= 1 then

@@ -1,4 +1,4 @@
--- sim.options: values declared by a script, which the user sets on the command line.
+-- sim.options: values that a script declares and the user sets on the command line.
 
 local EXPECTED = { number = "a number", boolean = "true or false (yes or no, on or off, 1 or 0)", string = "a text" }
 local SWITCH = { ["true"] = true, yes = true, y = true, on = true, ["1"] = true,
@@ -8,7 +8,7 @@ local function parse(text, kind)
   if kind == "string" then
     return text
   elseif kind == "boolean" then
-    return SWITCH[text:lower()] -- nil: not a switch word
+    return SWITCH[text:lower()] -- nil if the text is not a switch word
   end
   local value = tonumber(text)
   if value and value == value and math.abs(value) < math.huge then
@@ -17,7 +17,7 @@ local function parse(text, kind)
   return nil
 end
 
--- {default, help} or a bare default -> sorted list of names, and declarations by name
+-- Converts {default, help} or a bare default. Returns a sorted list of names, and the declarations by name.
 local function declarations(declared)
   if type(declared) ~= "table" then
     error("bad argument #1 to 'options' (a table expected, got " .. type(declared) .. ")", 0)
@@ -42,7 +42,7 @@ local function declarations(declared)
 end
 
 return function(sim, host)
-  -- A misspelt option ends the script like an error of the command line: with a message and status 2.
+  -- A misspelt option ends the script with a message and status 2, like any error of the command line.
   local function usage_error(script, format, ...)
     io.stdout:flush()
     io.stderr:write(script, ": ", string.format(format, ...), "  (", script, " --help)\n")
@@ -62,7 +62,7 @@ return function(sim, host)
     end
   end
 
-  -- Reads the option at args[i]; returns name, value and the index after it.
+  -- Reads the option at args[i]; returns its name, its value and the index of the next argument.
   local function read_option(script, args, i, names, byname)
     local word, joined = args[i]:match "^%-%-([^=]+)=(.*)$"
     word = word or args[i]:sub(3)
@@ -111,14 +111,14 @@ return function(sim, host)
   end
 
   -- local opt = sim.options{ mu = {0.5, "friction"}, fast = {false, "skip pictures"} }
-  -- reads --mu 0.3, --mu=0.3, --fast from the global `arg`, takes them out of it (positional
-  -- arguments stay) and returns the values. "--" ends the options. --help prints them and exits.
+  -- reads --mu 0.3, --mu=0.3 and --fast from the global `arg` and returns the values. It removes these options from
+  -- `arg`; positional arguments remain. "--" ends the options. --help prints them and exits.
   function sim.options(declared)
     local success, names, byname = pcall(declarations, declared)
     if not success then
       error(names, 2)
     end
-    -- defaults first, then the command line; words that are not options stay in arg
+    -- defaults first, then the command line; words that are not options remain in arg
     local args = type(arg) == "table" and arg or {}
     local script = tostring(args[0] or "script")
     local values, rest = {}, {}
@@ -147,7 +147,7 @@ return function(sim, host)
       end
     end
     for k = 1, #args do args[k] = rest[k] end
-    -- the live viewer shows them as controls
+    -- the live viewer shows the options as controls
     host.live_options(names, byname, values, parse)
     return guard(values, names)
   end

@@ -1,4 +1,4 @@
--- world:raycast_fan: many rays from one point in one call, as for a lidar.
+-- world:raycast_fan: casts many rays from one point in one call, like a lidar.
 return function(sim, host)
   local methods = host.world_methods()
   local options_of, cast = host.fan_options, host.fan
@@ -7,7 +7,7 @@ return function(sim, host)
     local raycast_fan = options_of -- the name shown in messages
     local rays, x, y, range, angle, spread = raycast_fan(world, from, options)
     angle, spread = angle or 0, spread or 2 * math.pi
-    -- Rays over a full turn end before the first ray; rays over a part of it include both ends.
+    -- Rays over a full turn end before the first ray. Rays over a smaller angle include both ends.
     local gaps = spread < 2 * math.pi and rays - 1 or rays
     local angles, ends = {}, {}
     for i = 1, rays do

@@ -3,7 +3,7 @@
 local methods = {}
 local LISTED = "channels, close, column, complete, count, find, frame, frames, path, plots, run, settings, times, version"
 
--- Options in the words after the script's name: --name value, --name=value, --name.
+-- Reads the options in the words after the script's name: --name value, --name=value, --name.
 local function options_of(words, script)
   local options, behind = {}, false
   for i, word in ipairs(words) do
@@ -36,7 +36,7 @@ end
 
 return function(sim, host)
   local replay = host.replay
-  local held = setmetatable({}, { __mode = "k" }) -- recording -> { reader =, cached values }
+  local held = setmetatable({}, { __mode = "k" }) -- maps a recording to { reader =, cached values }
 
   local Recording = { __name = "ReadRecording", __metatable = "ReadRecording" }
 
@@ -62,14 +62,14 @@ return function(sim, host)
     end
   end
 
-  -- Items can be found by name as in a world: frame.bodies.ball
+  -- Items can be found by name, as in a world: frame.bodies.ball.
   local by_name = { __index = function(list, name)
     for _, item in ipairs(type(name) == "string" and list or {}) do
       if item.name == name then return item end
     end
   end }
 
-  -- recording:frame(i): the contents of frame i, from 1; nil and a message if the file is damaged.
+  -- recording:frame(i): returns the contents of frame i, counted from 1, or nil and a message if the file is damaged.
   function methods.frame(recording, index)
     local reader = reader_of(recording, "frame")
     check_index(recording, "frame", index)
@@ -90,7 +90,7 @@ return function(sim, host)
     end, nil, 0
   end
 
-  -- recording:column(name): the number with that name in each frame, as an array.
+  -- recording:column(name)returns the number with that name in each frame, as an array.
   function methods.column(recording, name)
     local reader = reader_of(recording, "column")
     if type(name) ~= "string" then
@@ -103,7 +103,8 @@ return function(sim, host)
     return array, message
   end
 
-  -- recording:find(t): the index of the last frame not later than t; 1 if all are later; nil without frames.
+  -- recording:find(t)returns the index of the last frame that is not later than t. It returns 1 if all frames are
+  -- later, and nil if there are no frames.
   function methods.find(recording, time)
     reader_of(recording, "find")
     if type(time) ~= "number" or time ~= time then
@@ -128,7 +129,7 @@ return function(sim, host)
     return true
   end
 
-  -- Fields that require reading the file are read at the first access.
+  -- Fields that require reading the file are read at their first access.
   local later = {}
 
   function later.times(recording)
@@ -144,7 +145,7 @@ return function(sim, host)
     return frame and frame.settings or {}
   end
 
-  -- Channels may be added during a run and then remain, so the last frame has all of them.
+  -- A run may add channels but never removes them, so the last frame has all of them.
   function later.channels(recording)
     local frame, list = recording.count > 0 and methods.frame(recording, recording.count), {}
     for i, channel in ipairs(frame and frame.channels or {}) do
@@ -173,7 +174,7 @@ return function(sim, host)
     return ("Recording (%s, %d frame%s)"):format(own.path, own.count, own.count == 1 and "" or "s")
   end
 
-  -- sim.read_recording(path): an object, or nil and a message.
+  -- sim.read_recording(path)returns an object, or nil and a message.
   function sim.read_recording(path)
     if type(path) ~= "string" then
       host.fail("bad argument #1 to 'read_recording' (path expected, got %s)", host.describe(path))

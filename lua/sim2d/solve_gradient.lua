@@ -1,7 +1,7 @@
--- sim.lcp.solve and similar functions for problems with tracked numbers: they are solved as plain problems, and the
--- libraries' vector-Jacobian products give the derivatives.
+-- sim.lcp.solve and similar functions for problems with tracked numbers. The problems are solved with plain numbers,
+-- and the libraries' vector-Jacobian products give the derivatives.
 
-local DEEPEST = 8 -- nesting of tables; problems have three levels
+local DEEPEST = 8 -- greatest depth of nested tables; problems have three levels
 
 return function(sim, host)
   -- ---- Tracked numbers of a problem -------------------------------------------------------------
@@ -11,7 +11,7 @@ return function(sim, host)
       or path .. (type(key) == "string" and "." .. key or ("[%s]"):format(tostring(key)))
   end
 
-  -- Tracked numbers and arrays in a value as {path =, keys =, value =}, with their position.
+  -- Finds the tracked numbers and arrays in a value. Each is returned as {path =, keys =, value =} with its position.
   local function find_tracked(value, path, keys, found)
     local kind = getmetatable(value)
     if kind == "Tracked" then
@@ -61,7 +61,7 @@ return function(sim, host)
     return value
   end
 
-  -- Joins lists end to end; splits them again.
+  -- Joins lists end to end. The function `split` separates them again.
   local function join(lists)
     local all = {}
     for _, list in ipairs(lists) do table.move(list, 1, #list, #all + 1, all) end
@@ -78,8 +78,8 @@ return function(sim, host)
     return parts
   end
 
-  -- The lists of a plain solution as lists of tracked numbers. `data` is the tracked problem; pull(derivatives with
-  -- respect to the lists) returns the gradient in its shape.
+  -- Converts the lists of a plain solution to lists of tracked numbers. `data` is the tracked problem. `pull` maps
+  -- derivatives with respect to the lists to a gradient in the shape of `data`.
   local function track(what, data, lists, pull)
     local found = find(data)
     local arguments, total = {}, 0
@@ -119,7 +119,7 @@ return function(sim, host)
     return parts
   end
 
-  -- The problem with plain numbers in place of the tracked ones in its data, and the data.
+  -- Returns the problem with plain numbers in place of its tracked numbers, and its tracked data.
   local function plain_copy(what, problem, keys)
     local copy, data, rest = {}, {}, {}
     for key, value in pairs(problem) do copy[key], rest[key] = value, value end
@@ -130,7 +130,7 @@ return function(sim, host)
     return copy, data
   end
 
-  local function product(A, x) -- of plain lists; empty lists give nil
+  local function product(A, x) -- The product of plain lists; empty lists give nil.
     return #x > 0 and #A > 0 and sim.array(A):mm(x):table() or nil
   end
 
@@ -160,7 +160,7 @@ return function(sim, host)
     return full
   end
 
-  -- A gradient with respect to a matrix in the shape of M.
+  -- Returns a gradient with respect to a matrix in the shape of M.
   local function in_shape(M, g)
     if type(M) ~= "table" or M.rows == nil then return g end
     local v = {}
@@ -237,7 +237,7 @@ return function(sim, host)
     return parts[1], parts[2], info
   end
 
-  -- Derivatives with respect to the entries of a matrix, in the form in which it was given: a list of its diagonal, of
+  -- Derivatives with respect to the entries of a matrixin the form of that matrix: a list of the diagonal, a list of
   -- rows, or sparse.
   local function of_entries(M, entry)
     local g = {}

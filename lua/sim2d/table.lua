@@ -1,8 +1,8 @@
--- sim.table: numbers in readable columns.
+-- sim.table: prints numbers in readable columns.
 
 local COLUMN_GAP = "  "
 
--- Six digits distinguish runs and keep columns narrow; `format` gives more.
+-- Six digits distinguish runs and keep columns narrow. With `format` you can print more.
 local function show(value, format)
   if format and type(value) == "number" then
     value = string.format(format, value)
@@ -13,8 +13,8 @@ local function show(value, format)
   return (tostring(value):gsub("^%-nan", "nan"))
 end
 
--- In a column of fixed-point numbers the decimal points are aligned. Right alignment does that, because all have the
--- same number of decimals.
+-- In a column of fixed-point numbers the decimal points are aligned. Right alignment is enough, because all numbers
+-- have the same number of decimals.
 local function pad(text, width, right)
   local fill = string.rep(" ", width - (utf8.len(text) or #text))
   return right and fill .. text or text .. fill
@@ -24,7 +24,7 @@ local function fail(format, ...)
   error("bad argument #1 to 'table' (" .. string.format(format, ...) .. ")", 0)
 end
 
--- Columns of rows without `columns`: the indices, or the sorted keys of the first row.
+-- If the rows have no `columns`, the columns are the indices, or the sorted keys of the first row.
 local function default_columns(rows)
   local first = rows[1]
   if first == nil then
@@ -73,7 +73,7 @@ local function cell(row, column)
   return value
 end
 
--- The lines of the table, the header first if there is one.
+-- Returns the lines of the table, with the header first if there is one.
 local function lines_of(def)
   if type(def) ~= "table" then
     fail("a table of rows expected, got %s", type(def))
@@ -83,7 +83,7 @@ local function lines_of(def)
       fail("unknown key '%s'; rows and `columns` are expected", tostring(key))
     end
   end
-  -- column by column: the texts first, then their width and alignment
+  -- for each column, compute the texts first, then their width and alignment
   local columns, has_header = read_columns(def)
   local lines = {}
   for i = 1, rawlen(def) + (has_header and 1 or 0) do lines[i] = {} end
@@ -98,7 +98,7 @@ local function lines_of(def)
       right = right and (value == nil or type(value) == "number")
       cells[#cells + 1] = value == nil and "" or show(value, column.format)
     end
-    -- widths in characters; bytes if a text is not UTF-8
+    -- width in characters, or in bytes if a text is not UTF-8
     local width = 0
     for _, cell in ipairs(cells) do width = math.max(width, utf8.len(cell) or #cell) end
     for i, cell in ipairs(cells) do
@@ -111,7 +111,7 @@ local function lines_of(def)
   return lines, has_header, columns
 end
 
--- The contents of a column: numbers, with nan for missing ones, or texts.
+-- Returns the contents of a column: numbers, with nan for missing numbers, or texts.
 local function values_of(rows, column)
   local numbers, texts = {}, {}
   for i, row in ipairs(rows) do
@@ -133,7 +133,7 @@ Table.__tostring = function() return "Table" end
 return function(sim, host)
   host.close_class(Table, "Table", {})
 
-  -- sim.table{ {1, 2}, {3, 4}, columns = {"x", {"y", format = "%.3f"}} } prints the rows; rows with names as keys do
+  -- sim.table{ {1, 2}, {3, 4}, columns = {"x", {"y", format = "%.3f"}} } prints the rows. Rows with names as keys do
   -- not need `columns`. Columns of numbers are right-aligned. Returns a Table.
   function sim.table(def)
     local success, lines, has_header, columns = pcall(lines_of, def)
@@ -152,7 +152,7 @@ return function(sim, host)
     return setmetatable({ rows = rows, columns = columns, has_header = has_header }, Table)
   end
 
-  -- Saves the columns with all digits, with sim.data.
+  -- Saves the columns with all digits by means of sim.data.
   function Table:save(path)
     if not self.has_header then
       error("Table:save: its columns have no names; give sim.table `columns`", 2)

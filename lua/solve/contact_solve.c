@@ -7,19 +7,20 @@
 
 #include "mcp/contact/contact.h"
 
-// default of the interior point; those of the other solvers are multiples of it
+// Default of the interior-point solver. The defaults of the other solvers are multiples of this
+// number.
 enum { MAX_ITERATIONS = 50 };
 
 typedef struct Call {
   bool global;
   int contacts, freedoms;
-  S2LuaSparse matrix[2]; // W, or M and H
+  S2LuaSparse matrix[2]; // either W, or M and H
   const double *q, *b, *mu;
   bool one_mu; // one coefficient for all contacts
   S2LuaSolve solve;
   S2SolverOptions options;
   S2ContactSolution solution;
-  int rows, pairs; // 2 and 4 per contact
+  int rows, pairs; // 2 rows and 4 pairs per contact
   S2ContactLoss loss;
   S2LuaAnswer answer;
 } Call;
@@ -51,7 +52,8 @@ static const S2LuaField global_loss_fields[] = {{"r", S2_LUA_VECTOR, LOSS(r), .r
 
 // ---- Reading ----------------------------------------------------------------------------------
 
-// A list with one number per contact, or one number for all.
+// Reads the friction coefficients: a list with one number per contact, or one number for all
+// contacts.
 static const double *read_mu(const S2Keys *keys, int contacts, bool *one) {
   lua_State *L = keys->L;
   s2_keys_require(keys, "mu");
@@ -76,16 +78,17 @@ static const double *read_mu(const S2Keys *keys, int contacts, bool *one) {
   return mu;
 }
 
-// `zeros`: zero entries of full matrices are stored, too.
+// If `zeros`, zero entries of full matrices are stored too.
 static void contact_read_problem(const S2Keys *keys, Call *call, bool zeros) {
   call->global = s2_keys_has(keys, "M") || s2_keys_has(keys, "H");
   int rows = -1;
-  // The two forms exclude each other: with both, it would be unclear which matrices count.
+  // Only one of the two forms may be given, since with both it would be unclear which matrices to
+  // use.
   if (call->global && s2_keys_has(keys, "W")) {
     s2_keys_fail(keys, "W", "either W, or M and H, expected");
   }
   // The number of contacts follows from the vector with two numbers per contact.
-  const char *velocity = call->global ? "bias" : "q"; // that vector's name
+  const char *velocity = call->global ? "bias" : "q"; // name of that vector
   s2_keys_require(keys, "q");
   s2_keys_require(keys, velocity);
   const double *free_velocity = s2_lua_problem_vector(keys, velocity, &rows);
@@ -95,7 +98,7 @@ static void contact_read_problem(const S2Keys *keys, Call *call, bool zeros) {
   call->contacts = rows / 2;
   call->rows = rows;
   call->pairs = 2 * rows;
-  // M v = H r + q, u = H' v + b; or u = W r + q.
+  // The two forms are M v = H r + q, u = H' v + b, and u = W r + q.
   if (call->global) {
     int freedoms = -1;
     call->b = free_velocity;
@@ -110,13 +113,13 @@ static void contact_read_problem(const S2Keys *keys, Call *call, bool zeros) {
     call->q = free_velocity;
     call->matrix[0] = s2_lua_problem_sparse(keys, "W", rows, rows, zeros);
   }
-  // Friction comes last, since it needs the number of contacts.
+  // Read friction last, because it requires the number of contacts.
   call->mu = read_mu(keys, call->contacts, &call->one_mu);
 }
 
 static void contact_read_options(const S2Keys *keys, Call *call) {
   call->options = s2_lua_step_options(keys, &call->solve, MAX_ITERATIONS);
-  // Only the interior point can return points of the central path.
+  // Only the interior-point solver can return points on the central path.
   S2Solver solver = call->options.solver;
   if (call->solve.kappa > 0 && solver != S2_SOLVER_AUTO && solver != S2_SOLVER_PDIPM) {
     s2_keys_fail(keys, "kappa", "requires the solver 'pdipm' or 'auto', got '%s'",
@@ -124,10 +127,11 @@ static void contact_read_options(const S2Keys *keys, Call *call) {
   }
 }
 
-// Memory for the solution, on the stack; r starts from r0 if given.
+// Allocates memory for the solution on the stack. If r0 is given, it is the initial value of r.
 static void take_solution(const S2Keys *keys, Call *call) {
   lua_State *L = keys->L;
-  // One block of memory for all vectors of the answer, zero without an initial guess.
+  // Use one block of memory for all vectors of the solution. It is zero unless there is an initial
+  // guess.
   size_t rows = 2 * (size_t)call->contacts, size = 4 * rows + (size_t)call->freedoms;
   double *memory = lua_newuserdatauv(L, sizeof(double) * (size + 1), 0);
   for (size_t i = 0; i < size; i++) {
@@ -174,11 +178,11 @@ static void contact_solve_global(const Call *call, const S2Csr *m, const S2Csr *
   }
 }
 
-// Work for s2_lua_with_arena.
+// Called by s2_lua_with_arena.
 static void contact_run(void *user, S2Arena *arena) {
   Call *call = user;
   call->options.history = call->solve.record ? &call->solve.history : NULL;
-  // Build the matrices before the clock starts, so that it measures only the solver.
+  // Build the matrices before the clock starts, so that only the solver is timed.
   S2Csr first = matrix_of(&call->matrix[0], arena);
   double start = s2_lua_clock();
   if (call->global) {
@@ -205,7 +209,8 @@ static int contact_solve(lua_State *L) {
     return results;
   }
   lua_settop(L, 1);
-  // Read problem and options first: the problem determines the size of the answer.
+  // Read the problem and the options first, because the problem determines the size of the
+  // solution.
   S2Keys keys = s2_keys_open(L, 1, false, problem_names, s2_lua_solve_names, 0);
   contact_read_problem(&keys, &call, false);
   contact_read_options(&keys, &call);
@@ -216,7 +221,7 @@ static int contact_solve(lua_State *L) {
 
 // ---- Derivatives ------------------------------------------------------------------------------
 
-typedef struct Gradient { // matrices: one number for each given entry
+typedef struct Gradient { // the matrices have one number for each given entry
   double *matrix[2], *q, *b, *mu;
 } Gradient;
 
@@ -230,7 +235,7 @@ static const struct {
     {S2_VJP_SINGULAR, "numbers are not finite or a linear system was not solved"},
 };
 
-// From the arguments r, u, info.
+// Reads the solution from the arguments r, u and info.
 static void contact_read_solution(lua_State *L, Call *call) {
   S2ContactSolution *at = &call->solution;
   int rows = 2 * call->contacts, count;
@@ -242,12 +247,13 @@ static void contact_read_solution(lua_State *L, Call *call) {
   at->z = at->kappa > 0 ? s2_lua_solved_vector(&info, "z", 2 * rows) : NULL;
 }
 
-// Gathers the derivatives of a matrix at the places of the given triplets.
+// Gathers the derivatives with respect to the entries of a matrix, at the positions of the given
+// triplets.
 static void contact_gather(const S2LuaSparse *to, const S2Csr *matrix, const double *from,
                            double *numbers) {
   for (int k = 0; k < to->count; k++) {
     int32_t low = matrix->start[to->triplet[k].row], high = matrix->start[to->triplet[k].row + 1];
-    // Bisection for the column among the entries of the row.
+    // Use bisection to find the column among the entries of the row.
     while (high - low > 1) {
       int32_t middle = low + (high - low) / 2;
       if (matrix->column[middle] > to->triplet[k].column) {
@@ -264,7 +270,8 @@ static unsigned pull_global(const Call *call, const S2Csr *m, const S2ContactLos
                             const Gradient *to, S2Arena *arena) {
   S2Csr h = matrix_of(&call->matrix[1], arena);
   S2GlobalContactProblem problem = global_problem(call, m, &h);
-  // Derivatives with respect to the entries of the sparse matrices, then to the given numbers.
+  // Compute derivatives with respect to the entries of the sparse matrices, then gather them for
+  // the given numbers.
   S2GlobalContactGradient gradient = {.m = S2_TAKE(arena, double, m->start[m->rows]),
                                       .h = S2_TAKE(arena, double, h.start[h.rows]),
                                       .q = to->q,
@@ -286,7 +293,7 @@ static unsigned contact_pull_local(const Call *call, const S2Csr *w, const S2Con
   return flags;
 }
 
-// There must be no call into Lua while the arena exists, since an error would leak it.
+// This function must not call Lua while the arena exists, because an error would leak the arena.
 static unsigned contact_pull_back(const Call *call, const S2ContactLoss *loss, const Gradient *to) {
   S2Arena arena;
   s2_arena_init(&arena);
@@ -299,7 +306,7 @@ static unsigned contact_pull_back(const Call *call, const S2ContactLoss *loss, c
 
 static void push_gradient(lua_State *L, const Call *call, const Gradient *from) {
   lua_createtable(L, 0, 7);
-  // Matrices in the shape in which they were given.
+  // Push matrices in the form in which they were given.
   for (int i = 0; i < (call->global ? 2 : 1); i++) {
     s2_lua_push_like(L, &call->matrix[i], from->matrix[i]);
     lua_setfield(L, -2, !call->global ? "W" : i == 0 ? "M" : "H");
@@ -310,7 +317,7 @@ static void push_gradient(lua_State *L, const Call *call, const Gradient *from) 
     s2_lua_set_numbers(L, "mu", from->mu, call->contacts);
     return;
   }
-  // A single number for all contacts has the sum of their derivatives.
+  // If one coefficient applies to all contacts, its derivative is the sum over the contacts.
   double sum = 0;
   for (int k = 0; k < call->contacts; k++) {
     sum += from->mu[k];
@@ -318,7 +325,8 @@ static void push_gradient(lua_State *L, const Call *call, const Gradient *from) 
   s2_lua_set_number(L, "mu", sum);
 }
 
-// Writes the reliability of the derivative into the table on top of the stack.
+// Writes whether the derivative is regular, and if not the reasons, into the table on top of the
+// stack.
 static void set_worth(lua_State *L, unsigned flags) {
   luaL_Buffer text;
   lua_pushboolean(L, flags == 0);
@@ -326,7 +334,7 @@ static void set_worth(lua_State *L, unsigned flags) {
   if (flags == 0) {
     return;
   }
-  // The reasons why the derivative is not regular, in words.
+  // Describe in words why the derivative is not regular.
   luaL_buffinit(L, &text);
   const char *between = "";
   for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
@@ -366,7 +374,7 @@ static int contact_vjp(lua_State *L) {
 
 // ---- Files ------------------------------------------------------------------------------------
 
-// Argument: the file.
+// The argument is the file.
 static int contact_push_problem(lua_State *L) {
   const S2ContactFile *file = lua_touserdata(L, 1);
   lua_createtable(L, 0, 5);
@@ -426,7 +434,7 @@ static int contact_write(lua_State *L) {
   const char *path = s2_lua_check_path(L, 1);
   Call call = {0};
   lua_settop(L, 2);
-  // Only the problem: a file holds no options of a solve.
+  // Read only the problem, because files contain no solver options.
   S2Keys keys = s2_keys_open(L, 2, false, names, NULL, 0);
   contact_read_problem(&keys, &call, false);
   S2Status status = contact_write_file(&call, path);

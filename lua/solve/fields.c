@@ -33,7 +33,7 @@ void s2_lua_field_names(const S2LuaField *fields, const char *names[S2_LUA_FIELD
 
 static void field_read_vector(const S2Keys *keys, const S2LuaField *field, void *to) {
   int *count = field_at(to, field->rows);
-  // Any length is accepted; later fields with the same size member must match it.
+  // Any length is accepted. Later fields with the same size member must match this length.
   if (field->flags & S2_LUA_SIZES) {
     *count = -1;
   }
@@ -120,7 +120,7 @@ static void field_set_numbers(lua_State *L, const S2LuaField *field, const void 
 
 static void field_write(lua_State *L, const S2LuaField *field, const void *from) {
   const void *at = field_in(from, field->at);
-  // NULL vectors and words are left out by their setters.
+  // The setters omit vectors and words that are NULL.
   switch (field->kind) {
   case S2_LUA_NUMBER:
     s2_lua_set_number(L, field->key, *(const double *)at);
@@ -134,7 +134,7 @@ static void field_write(lua_State *L, const S2LuaField *field, const void *from)
     lua_setfield(L, -2, field->key);
     break;
   case S2_LUA_WORD:
-    lua_pushstring(L, *(const char *const *)at); // NULL gives nil
+    lua_pushstring(L, *(const char *const *)at); // pushes nil for NULL
     lua_setfield(L, -2, field->key);
     break;
   case S2_LUA_VECTOR:
@@ -148,7 +148,7 @@ static void field_write(lua_State *L, const S2LuaField *field, const void *from)
 
 void s2_lua_fields_write(lua_State *L, const S2LuaField *fields, const void *from, unsigned state) {
   for (const S2LuaField *field = fields; field->key != NULL; field++) {
-    // Lines without a condition are always written.
+    // Entries without a condition are always written.
     unsigned when = field->flags & (S2_LUA_IF_SOLVED | S2_LUA_IF_INFEASIBLE);
     if (when == 0 || (when & state)) {
       field_write(L, field, from);

@@ -7,7 +7,7 @@
 
 #include "mcp/kkt/kkt.h"
 
-enum { KKT_MAX = 1 << 24 }; // most unknowns or rows: their indices must fit into an int
+enum { KKT_MAX = 1 << 24 }; // maximum number of unknowns or rows; indices must fit into an int
 
 typedef struct Call {
   int n, m;
@@ -22,7 +22,7 @@ typedef struct Call {
 enum { N = offsetof(Call, n), M = offsetof(Call, m) };
 #define DATA(name) offsetof(Call, name)
 
-// The system (kkt.h), and `solver`.
+// The members of the system (kkt.h), and `solver`.
 static const S2LuaField problem_fields[] = {
     {"c", S2_LUA_VECTOR, DATA(c), N, .flags = S2_LUA_SIZES | S2_LUA_REQUIRED},
     {"b", S2_LUA_VECTOR, DATA(b), M, .flags = S2_LUA_SIZES},
@@ -48,14 +48,14 @@ static const char *kkt_solver_summary(int solver) {
   return s2_kkt_solver_summary((S2KktSolver)solver);
 }
 
-// Work for s2_lua_with_arena.
+// Called by s2_lua_with_arena.
 static void kkt_run(void *user, S2Arena *arena) {
   Call *call = user;
   S2KktOptions options = {(S2KktSolver)call->solver, call->solve.tolerance,
                           call->solve.max_iterations,
                           call->solve.record ? &call->solve.history : NULL};
   double start = s2_lua_clock();
-  // Entries at the same place are added.
+  // Entries at the same position are added.
   S2Kkt kkt = {
       .n = call->n,
       .m = call->m,
@@ -83,7 +83,7 @@ static int kkt_solve(lua_State *L) {
   lua_settop(L, 1);
   luaL_checkstack(L, LUA_MINSTACK, NULL);
   S2Keys keys = s2_keys_open(L, 1, false, names, s2_lua_solve_names, 0);
-  // Sizes follow from the vectors c and b.
+  // The sizes are the lengths of the vectors c and b.
   s2_lua_fields_read(&keys, problem_fields, &call);
   if (call.n > KKT_MAX - call.m) {
     s2_lua_fail(L, "c, b: at most %d numbers expected, got %d", KKT_MAX, call.n + call.m);

@@ -10,11 +10,11 @@
 typedef struct Call {
   S2LcpProblem problem;
   bool sparse;
-  S2LuaSparse matrix; // M, if sparse
+  S2LuaSparse matrix; // M, if it is sparse
   S2LuaSolve solve;
   S2LcpSolverOptions options;
   S2LcpSolution solution;
-  const double *ray; // NULL if the solution has none
+  const double *ray; // NULL if the solution has no ray
   S2LuaAnswer answer;
 } Call;
 
@@ -37,7 +37,7 @@ static const char *lcp_solver_summary(int solver) {
 
 // ---- Reading ----------------------------------------------------------------------------------
 
-// M and q from two arguments; their memory stays on the stack.
+// Reads M and q from two arguments. Their memory stays on the stack.
 static void lcp_read_problem(lua_State *L, int argument, S2LcpProblem *problem) {
   int rows, columns, count;
   // M must be square and small enough for int indices.
@@ -69,10 +69,10 @@ static void lcp_read_options(lua_State *L, int argument, Call *call) {
   S2Keys keys = s2_keys_open(L, argument, true, names, s2_lua_solve_names, 0);
   int solver = S2_LCP_AUTO;
   double omega = 0;
-  // The solver, its over-relaxation, and the options common to all solvers.
+  // Read the solver, its over-relaxation, and the options common to all solvers.
   s2_lua_read_solver(&keys, lcp_solver_name, S2_LCP_SOLVER_COUNT, &solver);
   s2_lua_read_omega(&keys, &omega);
-  // Only the interior point can return points of the central path.
+  // Only the interior-point solver can return points on the central path.
   s2_lua_solve_read(&keys, &call->solve);
   if (call->solve.kappa > 0 && solver != S2_LCP_AUTO && solver != S2_LCP_PDIPM) {
     s2_keys_fail(&keys, "kappa", "requires the solver 'pdipm' or 'auto', got '%s'",
@@ -87,17 +87,17 @@ static void lcp_read_options(lua_State *L, int argument, Call *call) {
 
 // ---- Solving ----------------------------------------------------------------------------------
 
-// Work for s2_lua_with_arena.
+// Called by s2_lua_with_arena.
 static void lcp_run(void *user, S2Arena *arena) {
   Call *call = user;
   call->options.history = call->solve.record ? &call->solve.history : NULL;
-  // Entries at the same place are added.
+  // Entries at the same position are added.
   S2Csr m = {0};
   if (call->sparse) {
     m = s2_csr_from_triplets(call->matrix.rows, call->matrix.columns, call->matrix.count,
                              call->matrix.triplet, arena);
   }
-  // The clock measures the solver alone.
+  // Measure only the time of the solver.
   double start = s2_lua_clock();
   if (call->sparse) {
     s2_lcp_sparse_solve(&m, call->problem.q, &call->options, arena, &call->solution);
@@ -119,7 +119,7 @@ static int lcp_solve(lua_State *L) {
     return results;
   }
   lua_settop(L, 3);
-  // A table of triplets is sparse, rows are dense.
+  // A table of triplets is a sparse matrix. A list of rows is a dense matrix.
   if (s2_lua_is_sparse(L, 1)) {
     read_sparse_problem(L, &call);
   } else {
@@ -129,7 +129,7 @@ static int lcp_solve(lua_State *L) {
   if (call.sparse && call.solve.kappa > 0) {
     s2_lua_fail(L, "kappa: does not apply to a sparse M");
   }
-  // The memory for the answer is on the stack, so that an error leaks nothing.
+  // The memory for the solution is on the stack, so that an error leaks nothing.
   size_t n = (size_t)call.problem.n;
   call.solution = (S2LcpSolution){.z = s2_lua_take_numbers(L, n),
                                   .w = s2_lua_take_numbers(L, n),
@@ -140,7 +140,7 @@ static int lcp_solve(lua_State *L) {
 
 // ---- Derivatives ------------------------------------------------------------------------------
 
-// There must be no call into Lua while the arena exists, since an error would leak it.
+// This function must not call Lua while the arena exists, because an error would leak the arena.
 static bool lcp_pull_back(const S2LcpProblem *problem, const S2LcpSolution *solution,
                           const double *dl_dz, const S2LcpGradient *to) {
   S2Arena arena;
@@ -179,7 +179,7 @@ static int lcp_solvers(lua_State *L) {
 
 // ---- Files ------------------------------------------------------------------------------------
 
-// Argument: the problem.
+// The argument is the problem.
 static int lcp_push_problem(lua_State *L) {
   const S2LcpProblem *problem = lua_touserdata(L, 1);
   s2_lua_push_matrix(L, problem->m, problem->n, problem->n);

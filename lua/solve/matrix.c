@@ -9,8 +9,8 @@ static double *take_numbers(lua_State *L, size_t count) {
   return lua_newuserdatauv(L, sizeof(double) * (count + 1), 0);
 }
 
-// Length of the list at `index`. A table that has only other keys raises, because it would look
-// like an empty list.
+// Returns the length of the list at `index`. Raises an error for a table that has only other keys,
+// because it would look like an empty list.
 static int matrix_list_length(lua_State *L, int index, const char *what, const char *expected) {
   char text[S2_LUA_TEXT];
   if (lua_type(L, index) != LUA_TTABLE) {
@@ -20,7 +20,7 @@ static int matrix_list_length(lua_State *L, int index, const char *what, const c
   if (length > INT_MAX) {
     s2_lua_fail(L, "%s: too long", what);
   }
-  // Keys without a list are a mistake, not an empty list.
+  // A table without list elements but with other keys is a mistake, not an empty list.
   if (length == 0) {
     lua_pushnil(L);
     if (lua_next(L, index) != 0) {
@@ -31,7 +31,7 @@ static int matrix_list_length(lua_State *L, int index, const char *what, const c
   return (int)length;
 }
 
-// Reads `count` numbers of the list at `index`; row < 0: it is a vector.
+// Reads `count` numbers of the list at `index`. If row < 0, the list is a vector.
 static void matrix_read_numbers(lua_State *L, int index, const char *what, int row, int count,
                                 double *numbers) {
   char text[S2_LUA_TEXT];
@@ -121,10 +121,10 @@ double *s2_lua_check_matrix(lua_State *L, int index, const char *what, int wante
     s2_lua_fail(L, "%s: %d rows expected, got %d", what, wanted_rows, height);
   }
   if (height == 0 && wanted_columns > 0) {
-    width = wanted_columns; // no rows, so the width is free
+    width = wanted_columns; // without rows, any width is valid
   }
   double *numbers = NULL;
-  // The first row determines the length of all rows, and with it the memory.
+  // The first row determines the length of all rows, and so the size of the memory.
   for (int i = 0; i < height; i++) {
     if (lua_rawgeti(L, index, i + 1) != LUA_TTABLE) {
       s2_lua_fail(L, "%s[%d]: a row (list of numbers) expected, got %s", what, i + 1,
@@ -138,7 +138,7 @@ double *s2_lua_check_matrix(lua_State *L, int index, const char *what, int wante
       s2_lua_fail(L, "%s[%d]: %d numbers expected, got %d", what, i + 1, width, (int)length);
     }
     if (i == 0) {
-      // Below the row on the stack, where it remains when the rows are popped.
+      // Put the memory below the row on the stack, so that it remains when rows are popped.
       numbers = take_numbers(L, (size_t)height * (size_t)width);
       lua_insert(L, -2);
     }

@@ -21,7 +21,7 @@ typedef struct Call {
 #define FOUND(name)    offsetof(Call, solution.name)
 #define GRADIENT(name) .gradient = offsetof(S2MlcpGradient, name)
 
-// The problem (mlcp.h); blocks are required unless they are empty.
+// The members of the problem (mlcp.h). Blocks are required unless they are empty.
 static const S2LuaField problem_fields[] = {
     {"a", S2_LUA_VECTOR, DATA(a_free), SIZE(n), .flags = S2_LUA_SIZES, GRADIENT(a_free)},
     {"b", S2_LUA_VECTOR, DATA(b_row), SIZE(m), .flags = S2_LUA_SIZES, GRADIENT(b_row)},
@@ -50,14 +50,14 @@ static const S2LuaField loss_fields[] = {
     {"v", S2_LUA_VECTOR, offsetof(Call, dl_dv), .rows = SIZE(m)},
     {0}};
 
-// Reads the problem in argument 1; returns its keys.
+// Reads the problem in argument 1 and returns its keys.
 static S2Keys mlcp_read_problem(lua_State *L, Call *call) {
   static const char *const names[] = {"A", "B", "C", "D", "a", "b", "lo", "hi", NULL};
   S2Mlcp *problem = &call->problem;
   luaL_checkstack(L, 3 * LUA_MINSTACK, NULL);
   S2Keys keys = s2_keys_open(L, 1, false, names, s2_lua_solve_names, 0);
   s2_lua_fields_read(&keys, problem_fields, call);
-  // The size must be within the limit, and no bound may exclude all values.
+  // The size must be within the limit, and the bounds must allow at least one value.
   if (problem->n > S2_MLCP_MAX - problem->m) {
     s2_lua_fail(L, "a, b: at most %d numbers expected, got %d", S2_MLCP_MAX,
                 problem->n + problem->m);
@@ -72,7 +72,7 @@ static S2Keys mlcp_read_problem(lua_State *L, Call *call) {
   return keys;
 }
 
-// Work for s2_lua_with_arena.
+// Called by s2_lua_with_arena.
 static void mlcp_run(void *user, S2Arena *arena) {
   Call *call = user;
   const S2MlcpSolution *found = &call->solution;
@@ -97,7 +97,7 @@ static int mlcp_solve(lua_State *L) {
   S2Keys keys = mlcp_read_problem(L, &call);
   s2_lua_solve_read(&keys, &call.solve);
   size_t n = (size_t)call.problem.n, m = (size_t)call.problem.m;
-  // The memory for the answer is on the stack.
+  // The memory for the solution is on the stack.
   call.solution = (S2MlcpSolution){.u = s2_lua_take_numbers(L, n),
                                    .v = s2_lua_take_numbers(L, m),
                                    .w = s2_lua_take_numbers(L, m),
@@ -116,17 +116,17 @@ static int mlcp_vjp(lua_State *L) {
   lua_settop(L, 5);
   mlcp_read_problem(L, &call);
   S2MlcpSolution *at = &call.solution;
-  // Read the solution from the arguments and the info, the loss from the last argument.
+  // Read the solution from the arguments and the info, and the loss from the last argument.
   at->u = s2_lua_check_vector(L, 2, "u", call.problem.n, &count);
   at->v = s2_lua_check_vector(L, 3, "v", call.problem.m, &count);
   S2Keys info = s2_lua_solved_open(L, 4);
   S2Keys loss = s2_lua_loss_open(L, 5, loss_fields);
   at->kappa = s2_lua_solved_kappa(&info);
   s2_lua_fields_read(&loss, loss_fields, &call);
-  // A derivative for each given block.
+  // Allocate a derivative for each given block.
   S2MlcpGradient to;
   s2_lua_gradient_take(L, problem_fields, &call, &to);
-  S2Arena arena; // no call into Lua while it exists
+  S2Arena arena; // do not call Lua while the arena exists
   s2_arena_init(&arena);
   bool regular = s2_mlcp_vjp(&call.problem, at, call.dl_du, call.dl_dv, &to, &arena);
   s2_arena_free(&arena);

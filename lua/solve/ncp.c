@@ -1,7 +1,8 @@
 // sim.ncp: nonlinear complementarity problems over cones whose functions are written in Lua.
 //
-// The solver calls the script's functions under lua_pcall. An error in them stays on the stack
-// until the solver has returned, and is then raised again. Userdata own all memory.
+// The solver calls the functions of the script under lua_pcall. If one of them raises an error, the
+// error stays on the stack until the solver has returned, and is then raised again. All memory
+// belongs to userdata.
 #include "lua/diff/solve_tracked.h"
 #include "lua/solve/matrix.h"
 #include "lua/solve/solve_info.h"
@@ -15,8 +16,8 @@
 static const char SCRATCH[] = "sim2d.Scratch";
 
 enum {
-  SLOTS = 16,         // stack slots, more than a call of a script's function pushes
-  MAX_ITER = 1000000, // most iterations; a history of 24 MB
+  SLOTS = 16,         // more stack slots than a call of a script function uses
+  MAX_ITER = 1000000, // maximum iterations; a history of 24 MB
 };
 
 typedef enum Function { RESIDUAL, JACOBIAN, THETA_JACOBIAN, FUNCTIONS } Function;
@@ -26,7 +27,7 @@ static const char *const function_keys[] = {"residual", "jacobian", "theta_jacob
 typedef struct Call {
   lua_State *L;
   S2Ncp ncp;
-  int equations, stored;   // length of c; numbers in w = (x, y, z)
+  int equations, stored;   // length of c; size of w = (x, y, z)
   int handler;             // stack positions
   int function[FUNCTIONS]; // 0: absent
 } Call;
@@ -40,7 +41,7 @@ typedef struct Request {
   double *out;
 } Request;
 
-// Arguments: the request, the function.
+// The arguments are the request and the function.
 static int ncp_answer(lua_State *L) {
   const Request *request = lua_touserdata(L, 1);
   const Call *call = request->call;
@@ -51,7 +52,7 @@ static int ncp_answer(lua_State *L) {
   s2_lua_push_numbers(L, request->y, cone);
   s2_lua_push_numbers(L, request->z, cone);
   s2_lua_push_numbers(L, request->theta, ncp->parameters);
-  // The result must have the size of that function.
+  // The result must have the size that this kind of function requires.
   lua_call(L, 4, 1);
   const double *numbers;
   if (request->which == RESIDUAL) {
@@ -92,7 +93,7 @@ static bool ask_theta_jacobian(void *user, const double *x, const double *y, con
   return ncp_ask((Request){user, THETA_JACOBIAN, x, y, z, theta, out});
 }
 
-// Raises if the solver failed; an error of the script is raised unchanged.
+// Raises an error if the solver failed. An error in the script is raised unchanged.
 static void ncp_check(lua_State *L, S2Status status) {
   if (status.code == S2_ABORTED) {
     lua_error(L);
@@ -107,17 +108,17 @@ static int scratch_free(lua_State *L) {
   return 0;
 }
 
-// Pushes an arena that is freed when the running function returns or raises.
+// Pushes an arena that is freed when the running function returns or raises an error.
 static S2Arena *push_scratch(lua_State *L) {
   S2Arena *arena = lua_newuserdatauv(L, sizeof *arena, 0);
   s2_arena_init(arena);
-  // The arena is a to-be-closed variable, so errors free it, too.
+  // The arena is a to-be-closed variable, so it is freed after an error too.
   luaL_setmetatable(L, SCRATCH);
   lua_toclose(L, -1);
   return arena;
 }
 
-// Reads a list of numbers; empty if the key is absent. The memory is on the stack.
+// Reads a list of numbers, which is empty if the key is absent. The memory is on the stack.
 static const double *ncp_read_numbers(const S2Keys *keys, const char *key, int wanted, int *count) {
   char what[S2_KEYS_SCOPE + S2_LUA_TEXT];
   snprintf(what, sizeof what, "%s%s", keys->scope, key);
@@ -128,12 +129,13 @@ static const double *ncp_read_numbers(const S2Keys *keys, const char *key, int w
   return s2_lua_check_vector(keys->L, -1, what, wanted, count);
 }
 
-// Reads a list of integers from 1 to `highest`, subtracts `base`, and sorts them if `ascending`.
+// Reads a list of integers from 1 to `highest`, subtracts `base` from each, and sorts them if
+// `sorted`.
 static const int *read_integers(const S2Keys *keys, const char *key, int highest, int base,
                                 bool sorted, int *count, S2Arena *arena) {
   const double *numbers = ncp_read_numbers(keys, key, -1, count);
   int *integers = S2_TAKE(arena, int, *count);
-  // Check each one; insert it in order if needed.
+  // Check each integer, and insert it in order if needed.
   for (int i = 0; i < *count; i++) {
     if (!(numbers[i] >= 1 && numbers[i] <= highest && numbers[i] == floor(numbers[i]))) {
       s2_keys_fail(keys, key, "[%d]: an integer from 1 to %d expected, got %g", i + 1, highest,
@@ -148,7 +150,7 @@ static const int *read_integers(const S2Keys *keys, const char *key, int highest
   return integers;
 }
 
-// Pushes the table of a key; returns false and pushes no value if it is absent.
+// Pushes the table of a key. If the key is absent, returns false and pushes no value.
 static bool push_table(const S2Keys *keys, const char *key) {
   char text[S2_LUA_TEXT];
   int type = s2_keys_push(keys, key);
@@ -178,7 +180,7 @@ static S2Cones read_cones(const S2Keys *keys, S2Arena *arena) {
 
 #define OPTION(name) offsetof(S2NcpOptions, name)
 
-// ncp.h explains the options. `undercut` is read separately, as it may be infinite.
+// ncp.h explains the options. `undercut` is read separately, because it may be infinite.
 static const S2LuaField option_fields[] = {
     {"r_tol", S2_LUA_NUMBER, OPTION(r_tol), .domain = S2_POSITIVE},
     {"b_tol", S2_LUA_NUMBER, OPTION(b_tol), .domain = S2_POSITIVE},
@@ -203,18 +205,18 @@ static S2NcpOptions ncp_read_options(const S2Keys *keys) {
   if (!push_table(keys, "options")) {
     return options;
   }
-  // Absent options keep their defaults.
+  // Options that are absent keep their defaults.
   S2Keys inner = s2_keys_inner(keys, "options.", names, NULL);
   s2_lua_fields_read(&inner, option_fields, &options);
   if (s2_keys_push(&inner, "undercut") == LUA_TNUMBER && lua_tonumber(keys->L, -1) == INFINITY) {
-    options.undercut = INFINITY; // the key reader would refuse it
+    options.undercut = INFINITY; // s2_keys_number does not accept infinity
   } else {
     s2_keys_number(&inner, "undercut", S2_POSITIVE, &options.undercut);
   }
   return options;
 }
 
-// Reads the problem; its memory stays on the stack.
+// Reads the problem, whose memory stays on the stack.
 static void ncp_read_problem(const S2Keys *keys, Call *call, S2Arena *arena) {
   static S2NcpFunction *const asks[] = {ask_residual, ncp_ask_jacobian, ask_theta_jacobian};
   lua_State *L = keys->L;
@@ -232,7 +234,7 @@ static void ncp_read_problem(const S2Keys *keys, Call *call, S2Arena *arena) {
   }
   ncp->residual = asks[RESIDUAL];
   ncp->jacobian = call->function[JACOBIAN] != 0 ? asks[JACOBIAN] : NULL;
-  // Parameters, cones, and the quaternions and rotations in x.
+  // Read the parameters, the cones, and the positions of quaternions and rotations in x.
   ncp->theta_jacobian = call->function[THETA_JACOBIAN] != 0 ? asks[THETA_JACOBIAN] : NULL;
   ncp->user = call;
   ncp->theta = ncp_read_numbers(keys, "theta", -1, &ncp->parameters);
@@ -249,7 +251,8 @@ static void ncp_read_problem(const S2Keys *keys, Call *call, S2Arena *arena) {
 
 // ---- Results ----------------------------------------------------------------------------------
 
-// Sets info.dw_dtheta and info.dl_dtheta; nil if a derivative does not exist.
+// Sets info.dw_dtheta and info.dl_dtheta if they are requested. A derivative that does not exist
+// remains nil.
 static void set_derivatives(lua_State *L, const S2Keys *keys, const Call *call, int info,
                             const double *w, S2Arena *arena) {
   static const char *const names[] = {"x", "y", "z", NULL};
@@ -259,7 +262,7 @@ static void set_derivatives(lua_State *L, const S2Keys *keys, const Call *call, 
   const double *y = w + ncp->x.size, *z = y + cone;
   bool wanted = false, regular = false;
   s2_keys_boolean(keys, "dw_dtheta", &wanted);
-  // dw/dtheta as a matrix ...
+  // Compute dw/dtheta as a matrix, if requested.
   if (wanted) {
     size_t count = (size_t)call->stored * (size_t)ncp->parameters;
     double *dw = s2_arena_take(arena, sizeof(double) * count);
@@ -269,7 +272,7 @@ static void set_derivatives(lua_State *L, const S2Keys *keys, const Call *call, 
       lua_setfield(L, info, "dw_dtheta");
     }
   }
-  // ... and the product dl/dw dw/dtheta, each if requested.
+  // Compute the product dl/dw dw/dtheta, if requested.
   if (push_table(keys, "dl_dw")) {
     S2Keys inner = s2_keys_inner(keys, "dl_dw.", names, NULL);
     double *dl_dw = S2_TAKE_ZEROED(arena, double, call->stored), *at = dl_dw;
@@ -306,20 +309,20 @@ static int ncp_solve(lua_State *L) {
   luaL_checkstack(L, 4 * SLOTS, "out of stack");
   S2Keys keys = s2_keys_open(L, 1, false, names, NULL, 0);
   lua_settop(L, 1);
-  // The solver's memory, freed with the stack when a function of the script raises.
+  // This memory of the solver is freed with the stack if a script function raises an error.
   S2Arena *arena = push_scratch(L);
   lua_pushcfunction(L, s2_lua_keep_traceback);
   Call call = {.L = L, .handler = lua_gettop(L)};
   const double *x0 = ncp_read_numbers(&keys, "x0", -1, &call.ncp.x.size);
   ncp_read_problem(&keys, &call, arena);
-  // The history has a place for every possible iteration.
+  // The history has space for every possible iteration.
   S2NcpOptions options = ncp_read_options(&keys);
   bool recorded = false;
   s2_keys_boolean(&keys, "history", &recorded);
   S2History history = {.capacity = recorded ? options.max_iter : 0};
   history.at = S2_TAKE(arena, S2Iterate, history.capacity);
 
-  // w = (x, y, z), x from x0.
+  // Initialise w = (x, y, z), with x = x0.
   double *w = S2_TAKE_ZEROED(arena, double, call.stored), *y = w + call.ncp.x.size;
   memcpy(w, x0, sizeof(double) * (size_t)call.ncp.x.size);
   S2NcpInfo result;
@@ -328,7 +331,7 @@ static int ncp_solve(lua_State *L) {
                             recorded ? &history : NULL, arena, &result));
   double time = s2_lua_clock() - start;
 
-  // The info is the same for both outcomes.
+  // The info has the same fields for success and failure.
   lua_createtable(L, 0, 10);
   int info = lua_gettop(L);
   lua_pushstring(L, s2_solve_status_name(result.status));
@@ -343,7 +346,8 @@ static int ncp_solve(lua_State *L) {
     s2_lua_push_history(L, &history);
     lua_setfield(L, info, "history");
   }
-  // If solved: x, y, z, info. Otherwise nil, the status, and the info with the last point.
+  // If solved, return x, y, z and info. Otherwise return nil, the status, and the info with the
+  // last point.
   if (result.status == S2_SOLVED) {
     set_derivatives(L, &keys, &call, info, w, arena);
     ncp_push_point(L, &call, w);

@@ -2,8 +2,8 @@
 //
 // With n bodies that move, m bilateral rows (joints) and c contacts, R = m + 2c rows, the fields
 // are
-//   bodies    n Body objects (false: a node of a gear); body i has the columns 3i-2 .. 3i (angle,
-//             x, y) of v
+//   bodies    n Body objects (false: a node of a gear); columns 3i-2 .. 3i (angle, x, y) of v
+//             belong to body i
 //   M         3n x 3n mass matrix, diagonal              (kg m^2, kg, kg)
 //   rhs       3n, M v + dt f: momentum without impulses  (N m s, N s)
 //   J         R x 3n Jacobian: the m joint rows, then a normal and a tangent row for each contact
@@ -14,8 +14,8 @@
 //   E         2c x c: which contact the two opposite directions of friction belong to
 //   W, q      R x R Delassus matrix J inv(M) J' + C and R: u = W lambda + q
 //   joints    m, contacts: c (counts)
-// With contact = "convex" a contact has two edge rows without friction (mcp/problem/convex.h): it
-// is among the m, and c counts soft contacts.
+// With contact = "convex", a contact has two edge rows without friction (mcp/problem/convex.h).
+// These rows are among the m rows, and c counts only soft contacts.
 #include "lua/solve/matrix.h"
 #include "lua/solve/solve_info.h"
 #include "lua/world/binding.h"
@@ -77,7 +77,7 @@ static void set_rows(lua_State *L, const S2Problem *problem, int contacts, S2Are
   double *lo = problem_take_matrix(arena, rows, 1), *hi = problem_take_matrix(arena, rows, 1);
   double *mu = problem_take_matrix(arena, contacts, 1),
          *E = problem_take_matrix(arena, 2 * contacts, contacts);
-  // Bounds of friction are those for a normal impulse of 1 N s.
+  // The bounds of friction rows are given for a normal impulse of 1 N s.
   for (int i = 0; i < rows; i++) {
     const S2Row *row = &problem->row[i];
     C[i] = row->compliance;
@@ -106,7 +106,7 @@ void s2_lua_set_problem(lua_State *L, const S2Problem *problem, S2Arena *arena) 
   for (int i = 0; i < problem->rows; i++) {
     contacts += problem->row[i].coupled_to >= 0;
   }
-  // Full matrices, because they are small and meant for reading.
+  // Use full matrices, because they are small and meant to be read.
   double *M = problem_take_matrix(arena, columns, columns);
   for (int i = 0; i < columns; i++) {
     M[(size_t)i * (size_t)columns + (size_t)i] = problem->mass[i];
@@ -123,14 +123,14 @@ void s2_lua_set_problem(lua_State *L, const S2Problem *problem, S2Arena *arena) 
   lua_setfield(L, -2, "contacts");
 }
 
-// Everything that can raise happens here, under pcall, so that the problem can be freed. Arguments:
-// world, problem, bodies, scratch.
+// Runs everything that can raise an error, under pcall, so that the caller can free the problem.
+// Arguments: world, problem, bodies, scratch.
 static int build_tables(lua_State *L) {
   const S2Problem *problem = lua_touserdata(L, 2);
   const S2BodyId *bodies = lua_touserdata(L, 3);
   S2Arena *arena = lua_touserdata(L, 4);
   lua_createtable(L, 0, 14);
-  // The body of each node.
+  // Push the body of each node.
   lua_createtable(L, problem->nodes, 0);
   for (int i = 0; i < problem->nodes; i++) {
     if (bodies[i].index == 0) {
@@ -147,7 +147,7 @@ static int build_tables(lua_State *L) {
 
 static int world_problem(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
-  s2_lua_step_open(L, lw, "world:problem()"); // so that force laws and filters can be called
+  s2_lua_step_open(L, lw, "world:problem()"); // allows calls of force laws and filters
   s2_arena_reset(&lw->scratch);
   int capacity = s2_world_bodies(lw->world, NULL, 0) + s2_world_joints(lw->world, NULL, 0);
   // A node is a body or, for gears, a joint.
@@ -157,7 +157,7 @@ static int world_problem(lua_State *L) {
   if (status.code != S2_OK) {
     s2_lua_step_failed(L, lw, status);
   }
-  // The problem is freed also if building the tables raises.
+  // The problem is freed even if building the tables raises an error.
   lua_pushcfunction(L, build_tables);
   lua_pushvalue(L, 1);
   lua_pushlightuserdata(L, problem);

@@ -1,10 +1,10 @@
-// sim.problem: step problems from dumped files, which any solver can solve.
+// sim.problem: reads step problems from dumped files and solves them with any solver.
 #include "lua/solve/solve_info.h"
 #include "lua/world/binding.h"
 
 #include "mcp/mcp.h"
 
-enum { MAX_ITERATIONS = 100 }; // the default of worlds
+enum { MAX_ITERATIONS = 100 }; // the default for worlds
 
 typedef struct Call {
   S2Problem *problem;
@@ -44,7 +44,7 @@ static void problem_file_solve(Call *call, S2Arena *arena) {
   const S2Problem *problem = call->problem;
   call->solution = (S2Solution){.v = S2_TAKE_ZEROED(arena, double, 3 * problem->nodes),
                                 .lambda = S2_TAKE_ZEROED(arena, double, problem->rows)};
-  // The clock measures the solver alone.
+  // Measure only the time of the solver.
   double start = s2_lua_clock();
   s2_mcp_solve(problem, &call->options, arena, &call->solution);
   double time = s2_lua_clock() - start;
@@ -56,8 +56,8 @@ static void problem_file_solve(Call *call, S2Arena *arena) {
                                s2_solver_name(found->used)};
 }
 
-// Argument: the call. Everything that can raise happens here, under pcall, so that all memory can
-// be freed.
+// The argument is the call. Runs everything that can raise an error, under pcall, so that the
+// caller can free all memory.
 static int push_answer(lua_State *L) {
   static const S2LuaReturns returns = {result_fields, info_fields, NULL};
   const Call *call = lua_touserdata(L, 1);
@@ -73,7 +73,8 @@ static int problem_solve(lua_State *L) {
   if (status.code != S2_OK) {
     return s2_lua_file_failed(L, status);
   }
-  // The answer is in the arena and the problem on the heap: both outlive the pushing.
+  // The solution is in the arena and the problem is on the heap. Both exist until the results are
+  // pushed.
   S2Arena arena;
   s2_arena_init(&arena);
   problem_file_solve(&call, &arena);

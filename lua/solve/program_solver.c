@@ -1,7 +1,8 @@
-// sim.solver(name, fn): solvers written by the script, and the calls of the engine to them.
+// sim.solver(name, fn): solvers that a script defines, and the engine's calls to them.
 //
-// The registry keeps them as {name, fn} in the order of registration. The settings of a world store
-// the number, so that clones, snapshots and restored worlds have the same solver.
+// The Lua registry keeps solvers as {name, fn} in the order of registration. The settings of a
+// world store the number of the solver, so that clones, snapshots and restored worlds use the same
+// solver.
 #include "lua/solve/program_solver.h"
 
 #include "lua/solve/solve_info.h"
@@ -9,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-static const char SOLVERS; // its address is the registry key of the list
+static const char SOLVERS; // the address is the registry key of the list
 
 static void push_solvers(lua_State *L) {
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &SOLVERS) != LUA_TTABLE) {
@@ -56,7 +57,7 @@ static int sim_solver(lua_State *L) {
                                "expected, got %s",
                                s2_lua_describe(L, 2, text));
   }
-  // A known name: the new function replaces the old one.
+  // If the name is known, the new function replaces the old one.
   int at = s2_lua_program_solver(L, name);
   push_solvers(L);
   lua_createtable(L, 2, 0);
@@ -83,7 +84,7 @@ static void push_problem(lua_State *L, S2LuaWorld *lw, const S2ProgramCall *call
   lua_setfield(L, -2, "max_iterations");
 }
 
-// The impulses: an array or a list with one number per row.
+// Reads the impulses: an array or a list with one number per row.
 static void solver_read_impulses(lua_State *L, int index, const char *name, S2ProgramCall *call) {
   char text[S2_LUA_TEXT];
   int rows = call->problem->rows;
@@ -107,7 +108,7 @@ static void solver_read_impulses(lua_State *L, int index, const char *name, S2Pr
   }
 }
 
-// Arguments: the call, the world.
+// The arguments are the call and the world.
 static int program_answer(lua_State *L) {
   enum { ENTRY = 3, NAME, FIRST, ITERATIONS };
   S2ProgramCall *call = lua_touserdata(L, 1);
@@ -116,7 +117,7 @@ static int program_answer(lua_State *L) {
   lua_rawgeti(L, -1, call->program);
   lua_replace(L, ENTRY);
   lua_rawgeti(L, ENTRY, 1);
-  // fn(problem) -> impulses or nil, iterations
+  // Call fn(problem), which returns impulses or nil, and the number of iterations.
   lua_rawgeti(L, ENTRY, 2);
   push_problem(L, lw, call);
   lua_call(L, 1, 2);
@@ -135,7 +136,7 @@ bool s2_lua_engine_solve(void *user, S2World *world, S2ProgramCall *call) {
   (void)world;
   int top = lua_gettop(L);
   double start = s2_lua_callback_clock(lw);
-  // Protected from its first allocation on.
+  // Run everything that may allocate memory in protected mode.
   lua_pushcfunction(L, program_answer);
   lua_pushlightuserdata(L, call);
   lua_pushlightuserdata(L, lw);
@@ -147,7 +148,8 @@ void s2_lua_open_program_solvers(lua_State *L) {
   s2_lua_functions(L, functions, 0);
 }
 
-// Appends {name, summary} of each to the list on top of the stack, which has `count` entries.
+// Appends {name, summary} of each solver to the list on top of the stack, which already has `count`
+// entries.
 void s2_lua_list_program_solvers(lua_State *L, int count) {
   push_solvers(L);
   for (int i = 1, all = (int)lua_rawlen(L, -1); i <= all; i++) {

@@ -12,11 +12,11 @@
 
 typedef struct Call {
   S2LuaSolve solve;
-  bool linear; // sim.lp, else sim.qp
+  bool linear; // true for sim.lp, false for sim.qp
   S2Qp qp;
   S2Lp lp;
-  int n, equalities, inequalities; // sizes of either
-  S2LpSolution solution;           // of either; a qp has no multipliers of bounds
+  int n, equalities, inequalities; // sizes of the program
+  S2LpSolution solution;           // a quadratic program has no multipliers of bounds
   S2LpLoss loss;
   double r_vio; // the larger of the primal and dual residual
   S2LuaAnswer answer;
@@ -32,7 +32,7 @@ typedef struct Call {
 #define OF_LP(name) .gradient = offsetof(S2LpGradient, name)
 enum { N = offsetof(Call, n), E = offsetof(Call, equalities), M = offsetof(Call, inequalities) };
 
-// Quadratic programs (qp.h).
+// Fields of quadratic programs (qp.h).
 static const S2LuaField qp_fields[] = {
     {"q", S2_LUA_VECTOR, QP(q), N, 0, S2_LUA_SIZES | S2_LUA_REQUIRED, OF_QP(q)},
     {"P", S2_LUA_MATRIX, QP(p), N, N, OF_QP(p)},
@@ -42,7 +42,7 @@ static const S2LuaField qp_fields[] = {
     {"G", S2_LUA_MATRIX, QP(g), M, N, OF_QP(g)},
     {0}};
 
-// Linear programs (lp.h); read_bounds reads the key `bounds`.
+// Fields of linear programs (lp.h). read_bounds reads the key `bounds`.
 static const S2LuaField lp_fields[] = {
     {"c", S2_LUA_VECTOR, LP(c), N, 0, S2_LUA_SIZES | S2_LUA_REQUIRED, OF_LP(c)},
     {"b_ub", S2_LUA_VECTOR, LP(b_ub), M, 0, S2_LUA_SIZES, .partner = "A_ub", OF_LP(b_ub)},
@@ -62,7 +62,7 @@ static const S2LuaField info_fields[] = {
     {"objective", S2_LUA_NUMBER, FOUND(objective), .flags = S2_LUA_IF_SOLVED},
     {"y", S2_LUA_VECTOR, FOUND(y), E, .flags = S2_LUA_IF_SOLVED},
     {"z", S2_LUA_VECTOR, FOUND(z), M, .flags = S2_LUA_IF_SOLVED},
-    {"lower", S2_LUA_VECTOR, FOUND(lower), N, .flags = S2_LUA_IF_SOLVED}, // only of linear programs
+    {"lower", S2_LUA_VECTOR, FOUND(lower), N, .flags = S2_LUA_IF_SOLVED}, // only in linear programs
     {"upper", S2_LUA_VECTOR, FOUND(upper), N, .flags = S2_LUA_IF_SOLVED},
     {"unbounded", S2_LUA_BOOLEAN, FOUND(unbounded), .flags = S2_LUA_IF_INFEASIBLE},
     {"direction", S2_LUA_VECTOR, FOUND(direction), N, .flags = S2_LUA_IF_INFEASIBLE},
@@ -88,7 +88,7 @@ static const S2LuaField lp_loss_fields[] = {{"x", S2_LUA_VECTOR, LOSS(x), .rows 
 
 // ---- Reading ----------------------------------------------------------------------------------
 
-// Reads one of {lo, hi}; nil is infinite.
+// Reads one side of {lo, hi}. A value of nil is infinite.
 static double read_bound(lua_State *L, int i, int side) {
   double value = side == 0 ? -INFINITY : INFINITY;
   char text[S2_LUA_TEXT];
@@ -103,21 +103,21 @@ static double read_bound(lua_State *L, int i, int side) {
   return value;
 }
 
-// Without `bounds` x >= 0, as is usual for linear programs.
+// Without `bounds`, x >= 0, as is usual for linear programs.
 static void read_bounds(const S2Keys *keys, S2Lp *lp) {
   lua_State *L = keys->L;
   char text[S2_LUA_TEXT];
   size_t n = (size_t)lp->n;
   double *lo = lua_newuserdatauv(L, sizeof(double) * (2 * n + 1), 0), *hi = lo + n;
   bool given = s2_keys_push(keys, "bounds") != LUA_TNIL;
-  // The message names the key, because no key reader is used.
+  // Each message names the key, because no key reader is used.
   if (given && lua_type(L, -1) != LUA_TTABLE) {
     s2_lua_fail(L, "bounds: list of {lo, hi} expected, got %s", s2_lua_describe(L, -1, text));
   }
   if (given && lua_rawlen(L, -1) != n) {
     s2_lua_fail(L, "bounds: %d pairs {lo, hi} expected, got %d", lp->n, (int)lua_rawlen(L, -1));
   }
-  // One pair per unknown; either side may be nil.
+  // There is one pair per unknown. Either side may be nil.
   for (int i = 0; i < lp->n; i++) {
     lo[i] = 0;
     hi[i] = INFINITY;
@@ -139,7 +139,7 @@ static void read_bounds(const S2Keys *keys, S2Lp *lp) {
   lp->hi = hi;
 }
 
-// Reads the program in argument 1; returns its keys.
+// Reads the program in argument 1 and returns its keys.
 static S2Keys read_program(lua_State *L, Call *call) {
   static const char *const qp_names[] = {"P", "q", "A", "b", "G", "h", NULL};
   static const char *const lp_names[] = {"c", "A_ub", "b_ub", "A_eq", "b_eq", "bounds", NULL};
@@ -154,7 +154,7 @@ static S2Keys read_program(lua_State *L, Call *call) {
   if (call->linear) {
     read_bounds(&keys, &call->lp);
   }
-  // The limit applies to the rows of the equivalent mixed problem.
+  // The limit applies to the size of the equivalent mixed complementarity problem.
   int size = call->n + call->equalities + call->inequalities;
   if (size > S2_MLCP_MAX) {
     s2_lua_fail(L, "at most %d unknowns and constraints together expected, got %d", S2_MLCP_MAX,
@@ -174,7 +174,7 @@ static void solve_qp(Call *call, const S2QpOptions *options, S2Arena *arena) {
                     .proof_z = to->proof_z,
                     .direction = to->direction};
   s2_qp_solve(&call->qp, options, arena, &s);
-  // Both kinds of programs share this form of the answer.
+  // Both kinds of programs share this form of the solution.
   to->status = s.status;
   to->unbounded = s.unbounded;
   to->iterations = s.iterations;
@@ -185,7 +185,7 @@ static void solve_qp(Call *call, const S2QpOptions *options, S2Arena *arena) {
   to->residual = s.residual;
 }
 
-// Work for s2_lua_with_arena.
+// Called by s2_lua_with_arena.
 static void qp_run(void *user, S2Arena *arena) {
   Call *call = user;
   S2QpOptions options = {.tolerance = call->solve.tolerance,
@@ -204,7 +204,7 @@ static void qp_run(void *user, S2Arena *arena) {
   call->r_vio = fmax(found->primal, found->dual);
 }
 
-// Returns x and info, or nil, status and info.
+// Returns x and info, or nil, the status and info.
 static int solve_program(lua_State *L, bool linear) {
   Call call = {.linear = linear};
   int results = s2_lua_solve_tracked(L, linear ? "lp" : "qp");
@@ -212,7 +212,7 @@ static int solve_program(lua_State *L, bool linear) {
     return results;
   }
   lua_settop(L, 1);
-  // Memory for all possible results.
+  // Allocate memory for all possible results.
   S2Keys keys = read_program(L, &call);
   s2_lua_solve_read(&keys, &call.solve);
   size_t n = (size_t)call.n, e = (size_t)call.equalities, m = (size_t)call.inequalities;
@@ -280,7 +280,7 @@ static int qp_vjp(lua_State *L) {
   S2QpSolution solution = {.x = at->x, .y = at->y, .z = at->z, .kappa = at->kappa};
   S2QpGradient to;
   s2_lua_gradient_take(L, qp_fields, &call, &to);
-  S2Arena arena; // no call into Lua while it exists
+  S2Arena arena; // do not call Lua while the arena exists
   s2_arena_init(&arena);
   bool regular = s2_qp_vjp(&call.qp, &solution, call.loss.x, call.loss.y, call.loss.z, &to, &arena);
   s2_arena_free(&arena);
@@ -288,7 +288,7 @@ static int qp_vjp(lua_State *L) {
   return s2_lua_set_regular(L, regular);
 }
 
-// bounds = {{lo, hi}, ...}
+// Sets bounds = {{lo, hi}, ...}.
 static void qp_set_bounds(lua_State *L, const S2LpGradient *from, int n) {
   lua_createtable(L, n, 0);
   for (int i = 0; i < n; i++) {
@@ -308,7 +308,7 @@ static int lp_vjp(lua_State *L) {
   s2_lua_gradient_take(L, lp_fields, &call, &to);
   to.lo = s2_lua_take_numbers(L, (size_t)call.n);
   to.hi = s2_lua_take_numbers(L, (size_t)call.n);
-  S2Arena arena; // no call into Lua while it exists
+  S2Arena arena; // do not call Lua while the arena exists
   s2_arena_init(&arena);
   bool regular = s2_lp_vjp(&call.lp, &call.solution, &call.loss, &to, &arena);
   s2_arena_free(&arena);

@@ -5,11 +5,11 @@
 
 #include <stdio.h>
 
-enum { SOLVERS_MOST = 16 };   // most solvers of a library
-enum { HISTORY_MAX = 10000 }; // most iterations kept, 240 kB
+enum { SOLVERS_MOST = 16 };   // maximum number of solvers of a library
+enum { HISTORY_MAX = 10000 }; // maximum number of iterations kept (240 kB)
 
-static const double STEP_TOLERANCE = 1e-9; // scaled, the default of worlds
-static const double OMEGA_END = 2;         // over-relaxation diverges from this value on
+static const double STEP_TOLERANCE = 1e-9; // scaled residual, the default for worlds
+static const double OMEGA_END = 2;         // over-relaxation diverges for values from here on
 
 const char *const s2_lua_solve_names[] = {"tolerance", "max_iterations", "history", "kappa", NULL};
 
@@ -53,7 +53,7 @@ S2SolverOptions s2_lua_step_options(const S2Keys *keys, S2LuaSolve *solve, int m
   int solver = S2_SOLVER_AUTO;
   double omega = 0;
   s2_lua_solve_read(keys, solve);
-  // the others need a world
+  // Other solvers need a world.
   s2_lua_read_solver(keys, step_solver_name, S2_SOLVERS_BUILT_IN, &solver);
   s2_lua_read_omega(keys, &omega);
   return (S2SolverOptions){
@@ -151,7 +151,7 @@ static void push_info(lua_State *L, const S2LuaSolve *solve, const S2LuaAnswer *
 int s2_lua_solve_return(lua_State *L, const S2LuaSolve *solve, const S2LuaAnswer *answer,
                         const S2LuaReturns *returns, const void *call) {
   int count = 0;
-  // The vectors of the solution, or nil and the status.
+  // Push the vectors of the solution, or nil and the status.
   if (answer->status == S2_SOLVED) {
     for (const S2LuaField *field = returns->results; field->key != NULL; field++, count++) {
       const char *from = call;
@@ -221,7 +221,7 @@ S2Keys s2_lua_solved_open(lua_State *L, int argument) {
     s2_lua_bad_argument(L, argument, "the info of the solve expected, got %s",
                         s2_lua_describe(L, argument, text));
   }
-  // Further keys are allowed, because the info contains more than is needed here.
+  // Other keys are allowed, because the info contains more than this function reads.
   return (S2Keys){.L = L, .table = argument, .argument = argument, .scope = "info."};
 }
 
@@ -247,7 +247,7 @@ int s2_lua_set_regular(lua_State *L, bool regular) {
 
 // ---- Libraries --------------------------------------------------------------------------------
 
-// Upvalues: the table of functions, the name of the library.
+// The upvalues are the table of functions and the name of the library.
 static int no_field(lua_State *L) {
   return s2_lua_no_field(L, lua_tostring(L, lua_upvalueindex(2)), 2, lua_upvalueindex(1));
 }

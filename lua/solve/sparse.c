@@ -22,7 +22,7 @@ static void check_size(const S2Keys *keys, const char *key, const S2LuaSparse *m
   }
 }
 
-// Reads an element of the lists i, j: `of` is the number of rows or columns.
+// Reads an element of the list i or j. `of` is the number of rows or columns.
 static int index_at(const S2Keys *keys, const char *key, const double *list, int k, int of) {
   if (!(list[k] >= 1 && list[k] <= of) || list[k] != (double)(int)list[k]) {
     s2_keys_fail(keys, key, "[%d]: integer from 1 to %d expected, got %g", k + 1, of, list[k]);
@@ -40,11 +40,11 @@ static S2LuaSparse read_triplets(const S2Keys *inner) {
   }
   s2_keys_integer(inner, "rows", 0, INT_MAX, &rows);
   s2_keys_integer(inner, "columns", 0, INT_MAX, &columns);
-  // The number of values is the number of entries.
+  // The number of values determines the number of entries.
   const double *v = s2_lua_problem_vector(inner, "v", &count);
   const double *i = s2_lua_problem_vector(inner, "i", &count);
   const double *j = s2_lua_problem_vector(inner, "j", &count);
-  // Check each entry; indices then count from 0.
+  // Check each entry, and store indices that count from 0.
   S2Triplet *triplet = take_triplets(inner->L, (size_t)count);
   for (int k = 0; k < count; k++) {
     triplet[k].row = index_at(inner, "i", i, k, (int)rows);
@@ -110,7 +110,7 @@ S2LuaSparse s2_lua_problem_sparse(const S2Keys *keys, const char *key, int rows,
   if (type != LUA_TTABLE && array == NULL) {
     s2_keys_fail(keys, key, "matrix expected, got %s", s2_lua_describe(L, -1, text));
   }
-  // Triplets, a list of numbers (the diagonal), or a list of rows.
+  // The value is a table of triplets, a list of numbers (the diagonal), or a list of rows.
   bool sparse = s2_lua_is_sparse(L, lua_gettop(L)), diagonal;
   if (array != NULL) {
     diagonal = array->shape.axes == 1;
@@ -128,7 +128,7 @@ S2LuaSparse s2_lua_problem_sparse(const S2Keys *keys, const char *key, int rows,
     matrix = read_diagonal(keys, key);
   } else {
     matrix = read_dense(keys, key, zeros);
-    if (matrix.rows == 0) { // an empty list fits any empty size
+    if (matrix.rows == 0) { // an empty list matches any empty size
       matrix.rows = rows == 0 || columns == 0 ? rows : 0;
       matrix.columns = rows == 0 || columns == 0 ? columns : 0;
     }
@@ -139,7 +139,7 @@ S2LuaSparse s2_lua_problem_sparse(const S2Keys *keys, const char *key, int rows,
 
 // ---- Writing ----------------------------------------------------------------------------------
 
-// Pushes a table with the sizes; the lists follow.
+// Pushes a table with the sizes. The caller adds the lists.
 static void push_size(lua_State *L, int rows, int columns) {
   lua_createtable(L, 0, 5);
   lua_pushinteger(L, rows);
@@ -157,7 +157,7 @@ void s2_lua_push_like(lua_State *L, const S2LuaSparse *like, const double *numbe
     s2_lua_push_matrix(L, numbers, like->rows, like->columns);
     return;
   }
-  // Triplets: the same indices with new values.
+  // Push triplets with the same indices and new values.
   push_size(L, like->rows, like->columns);
   lua_createtable(L, like->count, 0);
   lua_createtable(L, like->count, 0);

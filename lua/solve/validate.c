@@ -11,12 +11,12 @@
 
 struct S2Validator {
   S2Replay *replay;
-  int recording; // the index of the compared recording in the run
+  int recording; // index (from 1) of the recording to compare
   uint64_t next; // index of the next frame to compare
   bool ended, differs, failed;
   char message[S2_MESSAGE_SIZE]; // the difference
   S2Moment moment;
-  S2Decisions decisions; // decisions of the recorded run
+  S2Decisions decisions; // clock decisions of the recorded run
 };
 
 S2Validator *s2_validator_new(S2Replay *replay) {
@@ -50,7 +50,7 @@ bool s2_validator_decision(const S2Validator *validator, int number, uint32_t *d
 
 static void describe_body(const S2MomentBody *body, int at, char *text, size_t size) {
   if (body->name[0] != '\0') {
-    char name[S2_NAME_SIZE + 16]; // long enough unless much of the name is escaped
+    char name[S2_NAME_SIZE + 16]; // sufficient unless many characters are escaped
     s2_text_escape(name, sizeof name, body->name);
     snprintf(text, size, "'%s'", name);
   } else {
@@ -58,7 +58,7 @@ static void describe_body(const S2MomentBody *body, int at, char *text, size_t s
   }
 }
 
-// Finds the first body with another state.
+// Describes the first difference between the new frame and the recorded frame.
 static void find_difference(S2Validator *validator, const S2Moment *was) {
   const S2Moment *is = &validator->moment;
   char *text = validator->message;
@@ -67,7 +67,8 @@ static void find_difference(S2Validator *validator, const S2Moment *was) {
                       was->step, was->time);
   char *rest = text + used;
   size_t left = S2_MESSAGE_SIZE - (size_t)used;
-  // Reports another time, another number of bodies, or the first body with another state.
+  // Report a different time, a different number of bodies, or the first body with a different
+  // state.
   if (is->step != was->step || is->time != was->time) {
     snprintf(rest, left, "the new run is at step %" PRIu64 ", t = %.9g s", is->step, is->time);
     return;
@@ -110,7 +111,7 @@ S2Status s2_validator_frame(S2Validator *validator, S2World *world) {
     return s2_error(S2_INVALID, "the recording that is validated ends here");
   }
   const S2Moment *was = NULL;
-  // The hash shows whether the frames differ; only then the difference is searched.
+  // Compare the hashes first, and search for the difference only if they differ.
   S2_TRY(s2_moment_capture(&validator->moment, world));
   S2_TRY(s2_replay_frame(validator->replay, validator->next, &was));
   if (was->hash != validator->moment.hash || was->step != validator->moment.step) {

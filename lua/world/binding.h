@@ -1,8 +1,8 @@
 // Private to lua/: the memory of the Lua objects, and functions shared by the files of the binding.
 //
-// A World owns an engine world and, as user values, every Lua value that belongs to it: callbacks,
-// the users' data of bodies, caches. Bodies, joints and handles keep their world alive through a
-// user value, so the order of collection never matters.
+// A World owns an engine world. Its user values are the Lua values that belong to the world:
+// callbacks, user data of bodies, and caches. Bodies, joints and handles keep their world alive
+// through a user value, so the order of garbage collection never matters.
 #ifndef S2_BINDING_H
 #define S2_BINDING_H
 
@@ -27,10 +27,10 @@ typedef struct S2LuaRandom {
 } S2LuaRandom;
 
 enum {
-  S2_LUA_KIND = 16,        // letters that identify a kind of warning, and the final 0
+  S2_LUA_KIND = 16,        // letters that identify a kind of warning, and a NUL
   S2_LUA_KINDS = 16,       // kinds that a session distinguishes
   S2_LUA_WARN_WORLDS = 10, // worlds per session that print a warning of one kind
-  S2_LUA_WARN_CALLS = 3    // calls that print a warning that belongs to no world
+  S2_LUA_WARN_CALLS = 3    // calls that print a warning of one kind without a world
 };
 
 // Number of worlds in a session that reported a warning of one kind.
@@ -40,19 +40,19 @@ typedef struct S2LuaWarned {
 } S2LuaWarned;
 
 typedef struct S2LuaSession {
-  S2Session open;              // the public part, see session.h; must be first
+  S2Session open;              // the public part (session.h); must be first
   S2LuaWorld *oldest, *newest; // open worlds
-  S2LuaRandom *random;         // sim.random; NULL before it is made
-  uint64_t made;               // worlds made so far
+  S2LuaRandom *random;         // sim.random; NULL before it is created
+  uint64_t made;               // number of worlds created so far
   S2LuaWarned warned[S2_LUA_KINDS];
 } S2LuaSession;
 
 S2LuaSession *s2_lua_session(lua_State *L);
 bool s2_lua_interrupted(const S2LuaSession *session);
-double s2_lua_clock(void); // s, monotonic
-// like s2_lua_clock; 0 unless the world measures times
+double s2_lua_clock(void); // Monotonic time in seconds.
+// Like s2_lua_clock, but returns 0 unless the world measures times.
 double s2_lua_callback_clock(const S2LuaWorld *lw);
-void s2_lua_open_random(lua_State *L); // pushes sim.random
+void s2_lua_open_random(lua_State *L); // Pushes sim.random.
 
 // ---- World ------------------------------------------------------------------------------------
 
@@ -62,60 +62,60 @@ typedef enum S2Hook {
   S2_HOOK_AFTER,
   S2_HOOK_FILTER,
   S2_HOOK_PRE_SOLVE,
-  // laws (world:control), which run before all other functions of a step; not copied
+  // Laws (world:control), which run before all other functions of a step. They are not copied to
+  // clones.
   S2_HOOK_CONTROL,
-  // to clones
-  S2_HOOK_NOW,   // at(t) with t the present time: runs before the step that starts then
-  S2_HOOK_TIMER, // every, at, start
+  S2_HOOK_NOW,   // at(t) for the current time t; runs before the step that starts at t
+  S2_HOOK_TIMER, // timers of world:every, world:at and world:start
   S2_HOOK_EVENT, // one list per type of event: S2_HOOK_EVENT + S2EventType
-  S2_HOOK_LAW = S2_HOOK_EVENT + S2_SOLVER_WARNING + 1, // a list per body, in S2_STORE_LAWS
+  S2_HOOK_LAW = S2_HOOK_EVENT + S2_SOLVER_WARNING + 1, // one list per body, in S2_STORE_LAWS
   S2_HOOK_COUNT
 } S2Hook;
 
 // User values of a World.
 typedef enum S2Store {
-  S2_STORE_BODIES = 1,  // serial -> Body, weak: one object per body while a reference exists
+  S2_STORE_BODIES = 1,  // weak table, serial -> Body; one object per body while it is referenced
   S2_STORE_JOINTS,      // the same for joints
-  S2_STORE_NAMES,       // name -> Body, weak: results of world.bodies.NAME
+  S2_STORE_NAMES,       // weak table, name -> Body; results of world.bodies.NAME
   S2_STORE_JOINT_NAMES, // the same for joints
   S2_STORE_DATA,        // serial -> body.data
   S2_STORE_LAWS,        // serial -> {[0] = Body, handles of force laws}
-  S2_STORE_CONSTRAINTS, // serial of a joint or body -> its functions, see constraint.c, motion.c
+  S2_STORE_CONSTRAINTS, // serial of a joint or body -> functions (constraint.c, motion.c)
   S2_STORE_HOOKS,       // S2Hook + 1 -> array of handles
   S2_STORE_BODY_LIST,   // world.bodies
   S2_STORE_JOINT_LIST,  // world.joints
-  S2_STORE_GUARD,       // closed when a stepping function is left, also by an error
+  S2_STORE_GUARD,       // closed when a stepping function returns or raises an error
   S2_STORE_CONTACT,     // the object passed to pre_solve callbacks
-  S2_STORE_ERROR,       // raised by a callback inside the engine's step
-  S2_STORE_ROWS,        // id of a recording -> its functions by number of column
+  S2_STORE_ERROR,       // error raised by a callback inside the engine's step
+  S2_STORE_ROWS,        // id of a recording -> its functions by column number
   S2_STORE_COUNT = S2_STORE_ROWS
 } S2Store;
 
 typedef enum S2Phase {
   S2_IDLE,
-  S2_BETWEEN, // inside step or run, no step in progress
-  S2_BEFORE,  // before_step callbacks: an error rolls back
-  S2_INSIDE,  // the engine's step: an error rolls back
-  S2_AFTER,   // events, timers, after_step callbacks: the step is done
+  S2_BETWEEN, // inside world:step or world:run, but no step is in progress
+  S2_BEFORE,  // before_step callbacks run; an error rolls back
+  S2_INSIDE,  // the engine makes a step; an error rolls back
+  S2_AFTER,   // the step is done; events, timers and after_step callbacks run
 } S2Phase;
 
-typedef struct S2LuaRows S2LuaRows; // a recording of columns
+typedef struct S2LuaRows S2LuaRows; // A recording of columns.
 
 typedef struct S2LuaRecorder {
-  S2Recorder *recorder; // a recording of frames, or
-  S2LuaRows *rows;      // both NULL: the run is validated and no file is written
+  S2Recorder *recorder; // recorder of frames, or NULL
+  S2LuaRows *rows;      // recorder of columns, or NULL; both are NULL in a validated run
   bool compared;        // frames are compared with the validated recording
   bool failed;          // a frame could not be written
   int64_t id;
-  int channels;       // watched values in the recording
-  int decisions;      // decisions of the run in the recording
-  int every, skipped; // steps per frame, steps since the last frame
+  int channels;       // number of watched values in the recording
+  int decisions;      // number of clock decisions in the recording
+  int every, skipped; // steps per frame, and steps since the last frame
 } S2LuaRecorder;
 
 typedef struct S2LuaWarning {
-  char kind[S2_LUA_KIND], message[S2_MESSAGE_SIZE]; // the first of its kind
-  uint64_t held_back;                               // number of later ones
-  bool quiet; // not printed, since enough worlds have printed this kind
+  char kind[S2_LUA_KIND], message[S2_MESSAGE_SIZE]; // first warning of this kind
+  uint64_t held_back;                               // number of later warnings of this kind
+  bool quiet; // not printed, because enough worlds have printed this kind
 } S2LuaWarning;
 
 struct S2LuaWorld {
@@ -123,23 +123,23 @@ struct S2LuaWorld {
   S2World *world; // NULL: closed
   S2LuaSession *session;
   S2LuaWorld *older, *newer;
-  S2Arena scratch;           // for one call into the binding
-  uint64_t number;           // identifies the world in its session, and the owner of a snapshot
+  S2Arena scratch;           // memory for one call into the binding
+  uint64_t number;           // identifies the world in its session and in its snapshots
   S2_ARRAY(S2BodyId) bodies; // creation order
   S2_ARRAY(S2JointId) joints;
   bool bodies_stale, joints_stale, names_stale;
-  int destroyed; // bodies destroyed since their data and laws were swept
+  int destroyed; // number of bodies destroyed since the last sweep of data and laws
 
-  // Stepping. Stack positions are those of the stepping function, in which 1 is the World.
+  // State of stepping. Stack indices refer to the stepping function, where index 1 is the World.
   S2Phase phase;
   lua_State *L;
   int at_handler, at_hooks, at_laws, at_constraints;
-  int at_making;       // functions of the constraint that is being made
-  int constraints;     // entries in S2_STORE_CONSTRAINTS
-  bool marked, failed; // s2_world_mark was called; a callback inside the engine raised
-  bool stepped;        // stepped at least once
-  const bool *held;    // a batch steps this world while *held is true, so it must not be closed
-  bool control_in_lua; // some of its observations or actuators exist only in Lua
+  int at_making;       // functions of the constraint being created
+  int constraints;     // number of entries in S2_STORE_CONSTRAINTS
+  bool marked, failed; // s2_world_mark was called; a callback in the engine raised an error
+  bool stepped;        // whether the world was stepped at least once
+  const bool *held;    // while *held is true, a batch steps this world: do not close it
+  bool control_in_lua; // some observations or actuators exist only in Lua
   S2Rng random_before;
   S2Progress progress;
 
@@ -148,41 +148,43 @@ struct S2LuaWorld {
   S2_ARRAY(S2LuaRecorder) recorders;
   int64_t next_recorder;
   S2_ARRAY(S2LuaWarning) warnings;
-  bool gathered; // its statistics were added to the session's
-  bool judged;   // the script does not set `audit`, so findings go to the session
+  bool gathered; // statistics were added to the session
+  bool judged;   // The script does not set `audit`, so findings go to the session.
 
-  // Gradients, see on_tape.h.
+  // State of gradients (on_tape.h).
   struct S2LuaDiff *diff;
-  S2WorldTape *on_tape; // tape record in the gradient call `tape_generation`
-  // tape record of the world at the beginning of the step, if it was on the tape
+  S2WorldTape *on_tape; // The world's record in gradient call `tape_generation`.
+  // The world's record at the beginning of the step, if it was on the tape.
   S2WorldTape *tape_mark;
   uint32_t tape_generation; // 0: not on a tape
   bool dt_on_tape;          // dt depends on tracked numbers
 };
 
-// The open World at `index`; otherwise raises a bad argument or "world is closed".
+// Returns the open World at `index`. Otherwise raises a bad-argument error or "world is closed".
 S2LuaWorld *s2_lua_world(lua_State *L, int index);
-// Makes and pushes the Lua object of an engine world, which then owns that world.
+// Creates and pushes the Lua object of an engine world. The object then owns the engine world.
 S2LuaWorld *s2_lua_push_world(lua_State *L);
-int s2_lua_worlds(lua_State *L); // a C function: returns the list of open worlds, oldest first
+int s2_lua_worlds(lua_State *L); // Lua function that returns all open worlds, oldest first
 void s2_lua_world_attach(S2LuaWorld *lw, S2World *world);
-// Closes recordings, adds up statistics and frees. It may be called again. False: a recording
-// failed.
+// Closes recordings, adds up statistics and frees the world. It may be called again. Returns false
+// if a recording failed.
 bool s2_lua_world_close(S2LuaWorld *lw, S2Status *status);
 void s2_lua_world_gather(S2LuaWorld *lw);
-// Call this when bodies or joints were made, destroyed or restored, so that caches are refreshed.
+// Call this after bodies or joints are created, destroyed or restored, so that caches are
+// refreshed.
 void s2_lua_world_changed(S2LuaWorld *lw);
 void s2_lua_new_weak_table(lua_State *L); // pushes a table with weak values
-void s2_lua_open_world(lua_State *L);     // makes the metatables, pushes sim.world
+void s2_lua_open_world(lua_State *L);     // Creates the metatables and pushes sim.world.
 
 // Methods of World, by file.
 extern const luaL_Reg s2_world_step_methods[];
 extern const luaL_Reg s2_world_read_methods[];
-// For lua/sim2d/rays.lua: reads the arguments of world:raycast_fan, and casts the rays that are
-// made from these arguments.
+// For lua/sim2d/rays.lua. s2_lua_fan_options reads the arguments of world:raycast_fan, and
+// s2_lua_fan casts the rays.
 int s2_lua_fan_options(lua_State *L);
 int s2_lua_fan(lua_State *L);
-// For lua/sim2d/control/control_lcs.lua: makes the data of world:lcs, and reads its coordinates.
+// For lua/sim2d/control/control_lcs.lua. s2_lua_lcs creates the data of world:lcs, and
+// s2_lua_lcs_read reads its coordinates.
 int s2_lua_lcs(lua_State *L);
 int s2_lua_lcs_read(lua_State *L);
 extern const luaL_Reg s2_world_state_methods[];
@@ -200,14 +202,14 @@ extern const luaL_Reg s2_world_linearize_methods[];
 // Reads a value into a member of a definition.
 bool s2_lua_field_read(lua_State *L, int index, const S2Field *field, void *definition,
                        S2Complaint *complaint);
-// Reads the value of a key, if present; raises if it is bad.
+// Reads the value of a key, if present. Raises an error if the value is invalid.
 void s2_lua_field_key(const S2Keys *keys, const S2Field *field, void *definition);
 void s2_lua_field_push_number(lua_State *L, const S2Field *field, double value);
-// `vector`: name of the field, for messages about assigning to a component of a vector.
+// `vector` is the name of the field, for messages about assigning to a component of a vector.
 void s2_lua_field_push(lua_State *L, const S2Field *field, const void *definition,
                        const char *vector);
 
-extern const char *const s2_setting_names[]; // NULL-terminated
+extern const char *const s2_setting_names[]; // Ends with NULL.
 // Reads the value at `index` into `def`.
 bool s2_setting_read(lua_State *L, int index, int setting, S2WorldDef *def, S2Complaint *complaint);
 void s2_setting_push(lua_State *L, int setting, const S2WorldDef *def);
@@ -222,11 +224,11 @@ typedef enum S2VectorKind {
   S2_VECTOR_KIND_COUNT
 } S2VectorKind;
 
-// `source` names the field the vector was read from ("body.position"), for the message when a
-// component is assigned; static text or NULL.
+// `source` names the field that the vector was read from, such as "body.position". Messages show it
+// when a script assigns to a component. It is static text or NULL.
 void s2_lua_push_vector(lua_State *L, S2VectorKind kind, const double *values, const char *source);
 void s2_lua_push_vec2(lua_State *L, S2Vec2 value, const char *source);
-// The numbers of the vector at `index` and its kind; NULL if it is not a vector.
+// Returns the numbers of the vector at `index` and its kind, or NULL if the value is not a vector.
 const double *s2_lua_vector_values(lua_State *L, int index, S2VectorKind *kind, int *size);
 void s2_lua_open_vector(lua_State *L);
 
@@ -234,9 +236,9 @@ void s2_lua_open_vector(lua_State *L);
 
 typedef struct S2LuaBody {
   const char *type;
-  S2LuaWorld *lw; // kept alive by the user value
+  S2LuaWorld *lw; // the user value keeps the world alive
   S2BodyId id;
-  char name[S2_NAME_SIZE]; // for messages after the body was destroyed
+  char name[S2_NAME_SIZE]; // for messages after the body is destroyed
 } S2LuaBody;
 
 typedef struct S2LuaJoint {
@@ -246,21 +248,21 @@ typedef struct S2LuaJoint {
   char name[S2_NAME_SIZE];
 } S2LuaJoint;
 
-// Pushes the object of a body (nil for a null handle); `world` is the stack index of its World.
+// Pushes the object of a body, or nil for a null handle. `world` is the stack index of the World.
 void s2_lua_push_body(lua_State *L, int world, S2BodyId id);
 void s2_lua_push_joint(lua_State *L, int world, S2JointId id);
-// s2_lua_new_body pushes an object without a handle; s2_lua_bind_body sets the handle.
+// s2_lua_new_body pushes an object without a handle, and s2_lua_bind_body sets the handle.
 S2LuaBody *s2_lua_new_body(lua_State *L, int world);
 void s2_lua_bind_body(lua_State *L, int world, S2LuaBody *body, S2BodyId id);
-// The living Body at `index`; otherwise raises.
+// Returns the living Body at `index`. Otherwise raises an error.
 S2LuaBody *s2_lua_body(lua_State *L, int index);
-// Like s2_lua_body; the body must belong to `lw`.
+// Like s2_lua_body, but the body must belong to `lw`.
 S2LuaBody *s2_lua_body_of(lua_State *L, int index, const S2LuaWorld *lw);
 void s2_lua_open_body(lua_State *L);
 S2LuaJoint *s2_lua_new_joint(lua_State *L, int world);
 void s2_lua_bind_joint(lua_State *L, int world, S2LuaJoint *joint, S2JointId id);
 void s2_lua_open_joint(lua_State *L);
-// {lo, hi}, each of which may be nil or infinite; nil for no limits.
+// Reads limits {lo, hi}, each of which may be nil or infinite. A value of nil means no limits.
 bool s2_lua_limits(lua_State *L, int index, double limits[2], S2Complaint *complaint);
 
 // True if the constructor of this joint type accepts the key.
@@ -268,46 +270,46 @@ bool s2_lua_joint_takes(S2JointType type, const char *key);
 // Adds world:hinge and the other constructors of joints to the table on top of the stack.
 void s2_lua_open_joint_makers(lua_State *L);
 void s2_lua_open_coordinates(lua_State *L); // coordinates.c
-// joint.angle = ..., joint.translation = ...; the value is argument 3.
+// Sets joint.angle or joint.translation to argument 3.
 int s2_lua_set_coordinate(lua_State *L, const S2LuaJoint *joint, S2JointType type,
                           S2JointField field);
-// joint.speed = ...; the value is argument 3.
+// Sets joint.speed to argument 3.
 int s2_lua_set_speed(lua_State *L, const S2LuaJoint *joint);
-int s2_lua_speed_by_hand(lua_State *L); // (function of lua/sim2d/joint_speed.lua)
+int s2_lua_speed_by_hand(lua_State *L); // Argument: the function of lua/sim2d/joint_speed.lua.
 bool s2_lua_read_bound(const S2Keys *keys, const char *key, double *value);
 void s2_lua_read_weights(const S2Keys *keys, const char *key, S2JointWeights *weights);
-// Key `stabilization` of a joint: correction of its own error.
+// Reads the key `stabilization` of a joint, which corrects the error of the joint.
 void s2_lua_read_stabilization(const S2Keys *keys, S2JointDef *def);
 
 // constraint.c
 bool s2_lua_engine_constraint(void *user, S2World *world, S2ConstraintCall *call);
-// True if functions of the script constrain or move bodies.
+// True if script functions constrain or move bodies.
 bool s2_lua_has_constraints(S2LuaWorld *lw);
-// Keeps the list of functions on top of the stack (and pops it) for a joint or body.
+// Pops the list of functions on top of the stack and stores it for a joint or body.
 void s2_lua_store_functions(lua_State *L, int world, uint32_t serial);
 
-// callbacks.c: calls the C function on the stack above `top` with `arguments` arguments. `sloped`:
-// slopes are wanted, so a tape records; `start`: the clock before its arguments were made. False:
-// it failed, and the error is kept until the step is undone.
+// callbacks.c. Calls the C function on the stack above `top` with `arguments` arguments. If
+// `sloped`, slopes are wanted, so a tape records. `start` is the clock before the arguments were
+// created. Returns false if the call failed. The error is then kept until the step is undone.
 bool s2_lua_asked(S2LuaWorld *lw, int top, int arguments, bool sloped, double start);
-// Raises an error with the position where the function at stack index `function` is defined.
+// Raises an error that shows where the function at stack index `function` is defined.
 void s2_lua_wrong_answer(lua_State *L, int function, const char *what);
 
 // motion.c
 bool s2_lua_engine_motion(void *user, S2World *world, S2MotionCall *call);
-// Reads x, y, angle and velocity of a lock; pushes its functions.
+// Reads x, y, angle and velocity of a lock, and pushes its functions.
 void s2_lua_read_lock(const S2Keys *keys, S2JointDef *def);
-int s2_lua_body_motion(lua_State *L); // the method of Body
+int s2_lua_body_motion(lua_State *L); // The method of Body.
 
 // spring.c
 bool s2_lua_engine_spring(void *user, S2World *world, S2SpringCall *call);
-// Reads the key `force` of a spring; false if it is absent.
+// Reads the key `force` of a spring. Returns false if the key is absent.
 bool s2_lua_spring_law(const S2Keys *keys, S2JointDef *def);
 
 // world.bodies, world.joints
 void s2_lua_open_collection(lua_State *L);
 void s2_lua_push_collection(lua_State *L, int world, bool joints);
-// Up-to-date list of handles; valid until bodies are made or destroyed.
+// An up-to-date list of handles, valid until bodies are created or destroyed.
 const S2BodyId *s2_lua_bodies(S2LuaWorld *lw, int *count);
 const S2JointId *s2_lua_joints(S2LuaWorld *lw, int *count);
 
@@ -315,7 +317,8 @@ const S2JointId *s2_lua_joints(S2LuaWorld *lw, int *count);
 
 typedef enum S2TimerKind { S2_TIMER_EVERY, S2_TIMER_AT, S2_TIMER_TASK } S2TimerKind;
 
-// A registered function. User value 1 is the function (for a task its thread), 2 the World.
+// A registered function. User value 1 is the function, or the thread of a task. User value 2 is the
+// World.
 typedef struct S2LuaHandle {
   const char *type;
   S2LuaWorld *lw;
@@ -323,22 +326,22 @@ typedef struct S2LuaHandle {
   bool removed, running;
   uint32_t serial; // serial of the body, for force laws
   S2TimerKind timer;
-  double start, period; // s; AT: start is the time; TASK: the time to wake up
+  double start, period; // seconds; `start` is the time of AT or the wake-up time of TASK
 } S2LuaHandle;
 
-// Appends the value on top of the stack (and pops it) to a list; pushes and returns its handle.
+// Pops the value on top of the stack and appends it to a list. Pushes and returns its handle.
 S2LuaHandle *s2_lua_hook_add(lua_State *L, int world, S2Hook hook, uint32_t serial);
-void s2_lua_hook_remove(lua_State *L, S2LuaHandle *handle); // its world is user value 2
+void s2_lua_hook_remove(lua_State *L, S2LuaHandle *handle); // The World is user value 2.
 void s2_lua_hooks_sweep(lua_State *L, int world);
-// Sets again which bodies of the engine have force laws, after the world was restored.
+// Updates the engine's record of which bodies have force laws, after the world was restored.
 void s2_lua_laws_sync(lua_State *L, int world);
 void s2_lua_laws_sweep(lua_State *L, int world);
-void s2_lua_hooks_copy(lua_State *L, int from, int to); // for clones
+void s2_lua_hooks_copy(lua_State *L, int from, int to); // For clones.
 // Calls each function of a list with (world, t, dt).
 void s2_lua_hooks_call(lua_State *L, S2LuaWorld *lw, S2Hook hook, double t);
 void s2_lua_events_call(lua_State *L, S2LuaWorld *lw);
 void s2_lua_engine_callbacks(S2LuaWorld *lw, S2Callbacks *callbacks);
-int s2_lua_body_force_law(lua_State *L); // the method of Body
+int s2_lua_body_force_law(lua_State *L); // The method of Body.
 void s2_lua_open_hooks(lua_State *L);
 
 // contact.c
@@ -347,20 +350,20 @@ typedef struct S2LuaContact {
   S2PreContact *contact; // NULL outside of a call
 } S2LuaContact;
 
-S2LuaContact *s2_lua_push_contact(lua_State *L, int world); // the object of the world
+S2LuaContact *s2_lua_push_contact(lua_State *L, int world); // pushes the object of the world
 void s2_lua_open_contact(lua_State *L);
 
-// warnings.c Likely mistakes that do not raise an error (hints.c): warnings with the script's line,
-// once per world.
+// warnings.c Warnings about likely mistakes that are not errors (hints.c). They show the script's
+// line, once per world.
 void s2_lua_hint_degrees(lua_State *L, S2LuaWorld *lw, const char *key, double angle);
 void s2_lua_hint_limits(lua_State *L, S2LuaWorld *lw, S2JointType type, double lo, double hi);
-// limits, or a rope length, that exclude the present position of the joint
+// Warns about limits, or a rope length, that exclude the current position of the joint.
 void s2_lua_hint_jump(lua_State *L, S2LuaWorld *lw, S2JointId joint, bool rope);
 void s2_lua_hint_static_mass(lua_State *L, S2LuaWorld *lw, const S2BodyDef *def);
-void s2_lua_hint_all_gone(lua_State *L, S2LuaWorld *lw); // at the end of a run
+void s2_lua_hint_all_gone(lua_State *L, S2LuaWorld *lw); // Called at the end of a run.
 void s2_lua_warn(S2LuaWorld *lw, const char *message);
-void s2_lua_warn_call(lua_State *L, const char *message); // at most once per call
-void s2_lua_warnings_close(S2LuaWorld *lw); // reports the numbers of further warnings, frees
+void s2_lua_warn_call(lua_State *L, const char *message); // Prints at most once per call.
+void s2_lua_warnings_close(S2LuaWorld *lw); // Reports how often warnings recurred, and frees.
 
 // timers.c
 void s2_lua_timers_call(lua_State *L, S2LuaWorld *lw, S2Hook hook, double before, double now);
@@ -368,58 +371,59 @@ int s2_lua_wait(lua_State *L);
 void s2_lua_open_timers(lua_State *L);
 
 // recording.c
-void s2_lua_record_first(lua_State *L, S2LuaWorld *lw); // --record, frame 0
+void s2_lua_record_first(lua_State *L, S2LuaWorld *lw); // Starts --record with frame 0.
 void s2_lua_record_step(lua_State *L, S2LuaWorld *lw);
 bool s2_lua_recorders_close(S2LuaWorld *lw, S2Status *status);
 void s2_lua_open_recording(lua_State *L);
-S2Status s2_lua_page_close(S2Session *session); // writes its plots and closes it
-// For lua/sim2d/plot/plot.lua, see host.h.
+S2Status s2_lua_page_close(S2Session *session); // Writes the plots and closes the page.
+// For lua/sim2d/plot/plot.lua (see host.h).
 int s2_lua_plots_wanted(lua_State *L);
 int s2_lua_plot_show(lua_State *L);
 int s2_lua_plot_record(lua_State *L);
-int s2_lua_decided(lua_State *L); // decisions of clocks (recording.c)
+int s2_lua_decided(lua_State *L); // clock decisions (recording.c)
 int s2_lua_decide(lua_State *L);
 int s2_lua_recording_methods(lua_State *L);
 extern const luaL_Reg s2_lua_control_functions[];        // control.c
-S2LuaRows *s2_lua_rows_find(S2LuaWorld *lw, int64_t id); // NULL: closed
+S2LuaRows *s2_lua_rows_find(S2LuaWorld *lw, int64_t id); // NULL if closed.
 
-// record_columns.c Opens the recording of the key `columns` and pushes its functions. NULL: the
-// status has the reason. Without a path no file is written.
+// record_columns.c Opens the recording of the key `columns` and pushes its functions. If it returns
+// NULL, the status contains the reason. Without a path, no file is written.
 S2LuaRows *s2_lua_rows_read(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, const char *path,
                             S2Status *status);
 void s2_lua_rows_run(S2LuaRows *rows, const S2Run *run);
-// Adds the present state as a row; the world is at stack index 1.
+// Adds the current state as a row. The world is at stack index 1.
 S2Status s2_lua_rows_add(lua_State *L, S2LuaWorld *lw, int64_t id);
-S2Status s2_lua_rows_close(S2LuaRows *rows); // also frees it
+S2Status s2_lua_rows_close(S2LuaRows *rows); // also frees `rows`
 
 // data.c
-void s2_lua_open_data(lua_State *L); // pushes sim.data
+void s2_lua_open_data(lua_State *L); // Pushes sim.data.
 
-// world_read.c: pushes a list of the contacts of a body, or of all bodies if `body` is null
+// world_read.c. Pushes a list of the contacts of a body, or of all bodies if `body` is a null
+// handle.
 void s2_lua_push_contacts(lua_State *L, int world, S2BodyId body);
 
 // world_state.c
 void s2_lua_open_snapshot(lua_State *L);
-// (world, snapshot, changes): restores a world whose bodies and joints are the same as in the
-// snapshot (s2_world_revision), see s2_world_image_return; returns the new number of changes.
+// (world, snapshot, changes): restores a world that has the same bodies and joints as the snapshot
+// (see s2_world_revision and s2_world_image_return). Returns the new number of changes.
 int s2_lua_world_rewind(lua_State *L);
 
 // world_step.c Prepares the running function, whose argument 1 is the world, for calls of the
-// engine that run callbacks; raises if the world is in a step.
+// engine that run callbacks. Raises an error if the world is in a step.
 void s2_lua_step_open(lua_State *L, S2LuaWorld *lw, const char *what);
-// Raises the error of a callback, "interrupted", or the status.
+// Raises the error of a callback, the error "interrupted", or the error of the status.
 void s2_lua_step_failed(lua_State *L, S2LuaWorld *lw, S2Status status);
 void s2_lua_push_guard(lua_State *L, int world);
-void s2_lua_open_step(lua_State *L); // metatable of the guard
+void s2_lua_open_step(lua_State *L); // creates the metatable of the guard
 
 // ncp.c
-void s2_lua_open_ncp(lua_State *L); // pushes sim.ncp
+void s2_lua_open_ncp(lua_State *L); // Pushes sim.ncp.
 
 // lcp.c
-void s2_lua_open_lcp(lua_State *L); // pushes sim.lcp
+void s2_lua_open_lcp(lua_State *L); // Pushes sim.lcp.
 
 // kkt.c
-void s2_lua_open_kkt(lua_State *L); // pushes sim.kkt
+void s2_lua_open_kkt(lua_State *L); // Pushes sim.kkt.
 
 // mlcp.c, qp.c
 void s2_lua_open_mlcp(lua_State *L);            // pushes sim.mlcp

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// Fields that are not scalars of the engine; numbered after S2BodyField in the table of fields.
+// Fields that are not scalars of the engine. Their numbers follow S2BodyField in the table of
+// fields.
 enum {
   FIELD_POSITION = S2_BODY_FIELD_COUNT,
   FIELD_VELOCITY,
@@ -22,7 +23,7 @@ static const struct {
   const char *name;
   int field;
 } fields[] = {
-    {"angular_velocity", S2_BODY_OMEGA}, // in addition to the engine's names
+    {"angular_velocity", S2_BODY_OMEGA}, // alias of an engine field
     {"drive", FIELD_DRIVE},
     {"position", FIELD_POSITION},
     {"velocity", FIELD_VELOCITY},
@@ -41,7 +42,8 @@ static const char *const v_names[] = {"va", "vx", "vy"};
 // ---- Objects ----------------------------------------------------------------------------------
 
 S2LuaBody *s2_lua_new_body(lua_State *L, int world) {
-  // One object per body: while a reference to the object exists, the serial leads to it.
+  // There is one object per body. While the object is referenced, it can be found by the body's
+  // serial.
   world = lua_absindex(L, world);
   S2LuaBody *body = lua_newuserdatauv(L, sizeof *body, 1);
   memset(body, 0, sizeof *body);
@@ -54,14 +56,14 @@ S2LuaBody *s2_lua_new_body(lua_State *L, int world) {
   return body;
 }
 
-// The object `body` is on top of the stack.
+// Sets the handle of the object `body`, which is on top of the stack.
 void s2_lua_bind_body(lua_State *L, int world, S2LuaBody *body, S2BodyId id) {
   world = lua_absindex(L, world);
   body->id = id;
   const char *name = "";
-  (void)s2_body_name(body->lw->world, id, &name); // the name of a destroyed body remains ""
+  (void)s2_body_name(body->lw->world, id, &name); // the name remains "" if the body is destroyed
   snprintf(body->name, sizeof body->name, "%s", name);
-  // Weak values: the list keeps no object alive.
+  // The table has weak values, so it keeps no object alive.
   lua_getiuservalue(L, world, S2_STORE_BODIES);
   lua_pushvalue(L, -2);
   lua_rawseti(L, -2, id.serial);
@@ -74,7 +76,7 @@ void s2_lua_push_body(lua_State *L, int world, S2BodyId id) {
     return;
   }
   world = lua_absindex(L, world);
-  // Push the existing object, or a new one.
+  // Push the existing object, or create a new one.
   lua_getiuservalue(L, world, S2_STORE_BODIES);
   if (lua_rawgeti(L, -1, id.serial) == LUA_TNIL) {
     lua_pop(L, 1);
@@ -112,7 +114,7 @@ S2LuaBody *s2_lua_body_of(lua_State *L, int index, const S2LuaWorld *lw) {
   return body;
 }
 
-// Errors of the engine already name the body, except for stale handles.
+// Errors from the engine already name the body, unless the handle is stale.
 static void raise_status(lua_State *L, const S2LuaBody *body, const S2Status *status) {
   if (status->code == S2_STALE) {
     body_destroyed(L, body);
@@ -156,16 +158,16 @@ static int32_t body_slot(const S2LuaBody *body) {
   return (int32_t)body->id.index - 1;
 }
 
-// The place of a number on the tape; false if it has no derivative.
+// Finds the place of a number on the tape. Returns false if the number has no derivative.
 static bool body_place(const S2LuaBody *body, int field, S2Place *place) {
   if (field < S2_BODY_OMEGA) {
     *place = s2_place(S2_PLACE_Q, body_slot(body), field - S2_BODY_ANGLE);
   } else if (field < S2_BODY_STATE_COUNT) {
     *place = s2_place(S2_PLACE_V, body_slot(body), field - S2_BODY_OMEGA);
-  } else if (field - S2_BODY_STATE_COUNT < S2_BODY_NUMBERS) { // they are first in fields.def
+  } else if (field - S2_BODY_STATE_COUNT < S2_BODY_NUMBERS) { // these are first in fields.def
     *place = s2_place(S2_PLACE_BODY, body_slot(body), field - S2_BODY_STATE_COUNT);
   } else if (field == S2_BODY_MAX_FORCE || field == S2_BODY_MAX_TORQUE) {
-    // A bound is a number of the lock that drives the body; without a lock there is no place.
+    // A bound belongs to the lock that drives the body. Without a lock, there is no place.
     S2JointId drive = s2_body_drive(body->lw->world, body->id);
     *place = s2_place(S2_PLACE_JOINT, (int32_t)drive.index - 1,
                       field == S2_BODY_MAX_FORCE ? S2_OF_MAX_FORCE : S2_OF_MAX_TORQUE);
@@ -179,8 +181,8 @@ _Static_assert((int)S2_BODY_CONTACT_VISCOSITY - (int)S2_BODY_MASS == (int)S2_OF_
                    (int)S2_BODY_MASS == (int)S2_BODY_STATE_COUNT,
                "the order of S2BodyNumber");
 
-// Records that numbers of q or v were written. For a body that yields, they are also the goal and
-// rate of its drive.
+// Records that numbers of q or v were written. If a drive with a bound moves the body, they also
+// set the goal and rate of the drive.
 static void wrote_state(lua_State *L, const S2LuaBody *body, int begin, const double *base,
                         int count, const S2Place *places) {
   enum { MOST = 3 };
@@ -200,7 +202,7 @@ static void wrote_state(lua_State *L, const S2LuaBody *body, int begin, const do
   s2_lua_wrote_from(L, body->lw, begin, base, count, used, from, all);
 }
 
-// Places of a vector: all of q or v, or their last two.
+// Returns the places of a vector: all components of q or v, or the last two.
 static int body_places(const S2LuaBody *body, int field, S2Place places[3]) {
   S2PlaceKind kind = field == FIELD_POSITION || field == FIELD_Q ? S2_PLACE_Q : S2_PLACE_V;
   int count = field == FIELD_Q || field == FIELD_V ? 3 : 2;
@@ -211,14 +213,15 @@ static int body_places(const S2LuaBody *body, int field, S2Place places[3]) {
 }
 
 static void body_push_state(lua_State *L, const S2LuaBody *body, int field) {
-  // On a tape the components are variables.
+  // On a tape, push the components as tracked numbers.
   if (s2_lua_on_tape(body->lw) != NULL) {
     S2Place places[3];
     int count = body_places(body, field, places);
     s2_lua_push_places(L, body->lw, count, places);
     return;
   }
-  // Without a tape, a copy of the numbers whose messages name the field to assign.
+  // Without a tape, push a copy of the numbers. If a script assigns to a component, the message
+  // names the field.
   double state[3];
   bool is_q = field == FIELD_POSITION || field == FIELD_Q;
   const S2World *world = body->lw->world;
@@ -240,7 +243,7 @@ static void body_push_state(lua_State *L, const S2LuaBody *body, int field) {
 }
 
 static int body_push_drive(lua_State *L, const S2LuaBody *body) {
-  // The lock that drives a body with a bound; nil for bodies without a bound.
+  // Push the lock that drives a body with a bound, or nil for bodies without a bound.
   S2JointId drive = s2_body_drive(body->lw->world, body->id);
   if (drive.index == 0) {
     lua_pushnil(L);
@@ -251,12 +254,12 @@ static int body_push_drive(lua_State *L, const S2LuaBody *body) {
   return 1;
 }
 
-// Upvalue 1: name -> number of a field, or method.
+// Upvalue 1 maps names to field numbers and methods.
 static int body_index(lua_State *L) {
   S2LuaBody *body = s2_lua_check(L, 1, s2_type_body);
   lua_pushvalue(L, 2);
   int type = lua_rawget(L, lua_upvalueindex(1));
-  // Methods and fields share a table; functions are returned directly.
+  // Methods and fields share a table. Functions are returned directly.
   if (type == LUA_TFUNCTION) {
     return 1;
   }
@@ -265,7 +268,7 @@ static int body_index(lua_State *L) {
   }
   int field = (int)lua_tointeger(L, -1);
   if (field < S2_BODY_FIELD_COUNT && body->lw->world != NULL) {
-    // Fast path for controllers: s2_body_get also checks that the body is alive.
+    // This path is fast for controllers, because s2_body_get also checks that the body is alive.
     double value;
     S2Place place;
     try_body(L, body, s2_body_get(body->lw->world, body->id, (S2BodyField)field, &value));
@@ -276,7 +279,7 @@ static int body_index(lua_State *L) {
     s2_lua_field_push_number(L, s2_body_field((S2BodyField)field), value);
     return 1;
   }
-  // Other fields of the object. For a destroyed body only `alive` can be read.
+  // Read other fields of the object. For a destroyed body, only `alive` can be read.
   bool alive = body_is_alive(body);
   if (field == FIELD_ALIVE) {
     lua_pushboolean(L, alive);
@@ -310,22 +313,22 @@ static int body_index(lua_State *L) {
 
 // ---- Writing fields ---------------------------------------------------------------------------
 
-// Reads a scalar of the engine as a double; the engine checks the domain.
+// Reads a scalar of the engine as a double. The engine checks the domain.
 static bool read_scalar(lua_State *L, S2BodyField number, double *value, S2Complaint *complaint) {
   S2Field field = *s2_body_field(number);
-  // Read it with the type of the field's domain, then convert it to double.
+  // Read the value with the type of the field's domain, then convert it to double.
   union {
     double number;
     uint32_t bits;
     bool flag;
     int choice;
   } given = {.number = 0};
-  // nil selects the colour of the palette.
+  // A value of nil selects a colour from the palette.
   if (field.domain == S2_FIELD_COLOR && lua_isnil(L, 3)) {
     *value = 0;
     return true;
   }
-  // read in place, so that the tape knows the address of a tracked number
+  // Read the value in place, so that the tape knows the address of a tracked number.
   bool plain = field.domain <= S2_FIELD_BOUND;
   field.offset = 0;
   if (!s2_lua_field_read(L, 3, &field, plain ? (void *)value : &given, complaint)) {
@@ -340,7 +343,7 @@ static bool body_write_state(lua_State *L, const S2LuaBody *body, int field,
   double state[3];
   S2World *world = body->lw->world;
   bool is_q = field == FIELD_POSITION || field == FIELD_Q;
-  // The new state depends on the tracked numbers read from here on.
+  // The new state depends on the tracked numbers that are read after this call.
   int begin = s2_lua_writes(L, body->lw);
   try_body(L, body, is_q ? s2_body_q(world, body->id, state) : s2_body_v(world, body->id, state));
   // Components that are not given keep their values, such as the angle if a position is assigned.
@@ -351,14 +354,14 @@ static bool body_write_state(lua_State *L, const S2LuaBody *body, int field,
     good = s2_value_vector(L, 3, 3, is_q ? q_names : v_names, is_q ? "{a, x, y}" : "{va, vx, vy}",
                            state, complaint);
   }
-  if (good && field == FIELD_VELOCITY) { // a drive of its angle must continue unchanged
+  if (good && field == FIELD_VELOCITY) { // a drive of the angle must not change
     try_body(L, body, s2_body_set(world, body->id, S2_BODY_VX, state[1]));
     try_body(L, body, s2_body_set(world, body->id, S2_BODY_VY, state[2]));
   } else if (good) {
     try_body(L, body,
              is_q ? s2_body_set_q(world, body->id, state) : s2_body_set_v(world, body->id, state));
   }
-  // Record on the tape which number went to which place.
+  // Record on the tape which number was written to which place.
   if (good) {
     S2Place places[3];
     int count = body_places(body, field, places);
@@ -380,7 +383,8 @@ static bool body_write_name(lua_State *L, S2LuaBody *body, S2Complaint *complain
 
 static bool body_write_field(lua_State *L, S2LuaBody *body, int field, S2Complaint *complaint) {
   if (field < S2_BODY_FIELD_COUNT) {
-    // A number of the engine; if it has a derivative, the tape records its dependencies.
+    // Write a number of the engine. If the number has a derivative, the tape records its
+    // dependencies.
     double value = 0;
     S2Place place;
     bool differentiable = body_place(body, field, &place);
@@ -398,14 +402,14 @@ static bool body_write_field(lua_State *L, S2LuaBody *body, int field, S2Complai
     }
     S2Status status = s2_body_set(body->lw->world, body->id, (S2BodyField)field, value);
     if (status.code == S2_INVALID) {
-      // The engine's message starts with the field's name.
+      // The message of the engine starts with the name of the field.
       return s2_lua_fail(L, "Body.%s", status.message) == 0;
     }
     try_body(L, body, status);
     wrote_state(L, body, begin, &value, differentiable, &place);
     return true;
   }
-  // Other fields of the object.
+  // Write other fields of the object.
   switch (field) {
   case FIELD_NAME:
     return body_write_name(L, body, complaint);
@@ -426,7 +430,7 @@ static bool body_write_field(lua_State *L, S2LuaBody *body, int field, S2Complai
 
 static int body_newindex(lua_State *L) {
   S2LuaBody *body = s2_lua_check(L, 1, s2_type_body);
-  // As in body_index(), one table has fields and methods.
+  // As in body_index(), one table contains the fields and methods.
   lua_pushvalue(L, 2);
   int type = lua_rawget(L, lua_upvalueindex(1));
   if (type == LUA_TFUNCTION) {
@@ -453,12 +457,12 @@ static int body_newindex(lua_State *L) {
 
 // ---- Methods ----------------------------------------------------------------------------------
 
-// Reads {at = {x, y}} in argument 3; false if it is absent.
+// Reads {at = {x, y}} in argument 3. Returns false if it is absent.
 static bool read_at(lua_State *L, double at[2]) {
   static const char *const names[] = {"at", NULL}, *const components[] = {"x", "y"};
   S2Complaint complaint;
   if (lua_isnoneornil(L, 3)) {
-    // The options are a table {at = {x, y}}.
+    // Without options, there is no point of application.
     return false;
   }
   S2Keys keys = s2_keys_open(L, 3, false, names, NULL, 0);
@@ -477,7 +481,8 @@ static int push_body(lua_State *L, Push *push, bool impulse) {
   static const char *const names[] = {"x", "y"};
   S2LuaBody *body = s2_lua_body(L, 1);
   lua_settop(L, 3);
-  // Read the push and its point of application; the tape records their dependencies.
+  // Read the force or impulse and its point of application. The tape records the dependencies of
+  // both.
   int begin = s2_lua_writes(L, body->lw);
   double numbers[4] = {0, 0, 0, 0};
   S2Complaint complaint;
@@ -488,7 +493,7 @@ static int push_body(lua_State *L, Push *push, bool impulse) {
   S2Vec2 at = {numbers[2], numbers[3]};
   try_body(L, body,
            push(body->lw->world, body->id, s2_vec2(numbers[0], numbers[1]), has_at ? &at : NULL));
-  // On a tape a push has its own entry with its dependencies.
+  // On a tape, a force or impulse has its own entry with its dependencies.
   const S2LuaRead *list;
   S2Argument arguments[4];
   int reads;
@@ -515,7 +520,7 @@ static int body_apply_torque(lua_State *L) {
   try_body(L, body, s2_body_apply_torque(body->lw->world, body->id, torque));
   const S2LuaRead *list;
   S2WorldTape *tape = s2_lua_written(L, body->lw, begin, &reads, &list);
-  // On a tape: f[0] += torque, in addition to the present torque.
+  // On a tape, record f[0] += torque, which adds to the current torque.
   S2Place place = s2_place(S2_PLACE_F, body_slot(body), 0);
   if (reads > 0) {
     const S2Term term = {.from = list[0].var, .factor = 1};
@@ -530,7 +535,7 @@ static S2Pose read_pose(lua_State *L, const S2LuaBody *body) {
   return s2_pose(q[0], q[1], q[2]);
 }
 
-// Transforms the point in argument 2 by the pose: p + R x, or R'(x - p) if `back`.
+// Transforms the point in argument 2 by the pose of the body: p + R x, or R'(x - p) if `back`.
 static int push_point(lua_State *L, bool back) {
   static const char *const names[] = {"x", "y"};
   S2LuaBody *body = s2_lua_body(L, 1);
@@ -568,9 +573,9 @@ static int body_local_point(lua_State *L) {
   return push_point(L, true);
 }
 
-// A body of infinite mass has no finite energy, so its term is left out.
+// Only a dynamic body has kinetic energy, because the mass of other bodies is infinite.
 static void body_measure_energy(const void *user, const S2World *world, double *energy) {
-  // 1/2 (J w^2 + m v^2)
+  // Computes 1/2 (J w^2 + m v^2).
   const S2BodyId *body = user;
   double type = S2_STATIC, mass = 0, inertia = 0, v[3] = {0, 0, 0};
   (void)s2_body_get(world, *body, S2_BODY_TYPE, &type);
@@ -584,8 +589,7 @@ static void body_measure_energy(const void *user, const S2World *world, double *
 static int body_kinetic_energy(lua_State *L) {
   S2LuaBody *body = s2_lua_body(L, 1);
   double energy;
-  // On a tape the energy is recorded with its derivatives with respect to velocity, mass and
-  // inertia.
+  // On a tape, record the energy with its derivatives with respect to velocity, mass and inertia.
   if (s2_lua_on_tape(body->lw) == NULL) {
     body_measure_energy(&body->id, body->lw->world, &energy);
     lua_pushnumber(L, energy);
@@ -602,7 +606,7 @@ static int body_kinetic_energy(lua_State *L) {
 static int body_destroy(lua_State *L) {
   S2LuaBody *body = s2_lua_body(L, 1);
   try_body(L, body, s2_body_destroy(body->lw->world, body->id));
-  // Data and laws of destroyed bodies are swept occasionally.
+  // Data and laws of destroyed bodies are removed occasionally.
   s2_lua_world_changed(body->lw);
   body->lw->destroyed++;
   lua_getiuservalue(L, 1, 1);
@@ -623,7 +627,7 @@ static int body_net_contact_impulse(lua_State *L) {
   double impulse[3];
   try_body(L, body, s2_body_contact_impulse(body->lw->world, body->id, impulse));
   S2WorldTape *tape = s2_lua_on_tape(body->lw);
-  // The engine has the angle first, the script gets it last.
+  // The engine stores the angular component first, but the script gets it last.
   S2Var var = tape == NULL
                   ? 0
                   : s2_world_tape_contact_impulse(tape, body->lw->world, body_slot(body), impulse);
@@ -635,7 +639,7 @@ static int body_net_contact_impulse(lua_State *L) {
   return 3;
 }
 
-// Like net_contact_impulse, but always plain numbers.
+// Like net_contact_impulse, but always returns plain numbers.
 static int body_net_correction(lua_State *L) {
   S2LuaBody *body = s2_lua_body(L, 1);
   double impulse[3];
@@ -660,7 +664,7 @@ void s2_lua_open_body(lua_State *L) {
                                      {"net_correction", body_net_correction},
                                      {"destroy", body_destroy},
                                      {NULL, NULL}};
-  // One table of fields and methods serves reading and writing; it is the upvalue of both
+  // One table of fields and methods is used for reading and writing. It is the upvalue of both
   // functions.
   s2_lua_metatable(L, s2_type_body);
   lua_newtable(L);

@@ -1,6 +1,6 @@
 // Constructors of bodies: world:circle{...}, box, polygon, capsule, segment, compound, chain.
 //
-// All memory of a definition comes from the world's scratch arena, so errors leak nothing.
+// All memory of a definition is allocated in the world's scratch arena, so errors leak nothing.
 #include "lua/diff/array.h"
 #include "lua/diff/on_tape.h"
 
@@ -16,7 +16,7 @@ static const char *const common_keys[] = {"position", "angle", "velocity", "angu
 #include "dynamics/fields.def"
                                           "name",     "data",  NULL};
 
-// Keys of a shape inside a compound, in addition to those of its kind.
+// Keys of a shape inside a compound, in addition to the keys of its kind.
 static const char *const piece_keys[] = {"position",    "angle",   "friction",
                                          "restitution", "density", NULL};
 
@@ -39,7 +39,7 @@ typedef struct Shapes {
 
 static S2ShapeDef *add_shape(S2Arena *arena, Shapes *shapes, const S2Vec2 *vertices, int count,
                              double radius) {
-  // The list doubles in the arena; the old one stays there until the next reset.
+  // The list doubles in size. The old list remains in the arena until the next reset.
   if (shapes->count == shapes->capacity) {
     int capacity = shapes->capacity == 0 ? 8 : 2 * shapes->capacity;
     S2ShapeDef *grown = S2_TAKE(arena, S2ShapeDef, capacity);
@@ -50,7 +50,7 @@ static S2ShapeDef *add_shape(S2Arena *arena, Shapes *shapes, const S2Vec2 *verti
     shapes->capacity = capacity;
   }
   S2ShapeDef *shape = &shapes->at[shapes->count++];
-  // NAN: the shape uses the value of the body.
+  // NAN means that the shape uses the value of the body.
   *shape = (S2ShapeDef){.vertices = vertices,
                         .count = count,
                         .radius = radius,
@@ -116,7 +116,7 @@ static void read_capsule(const ShapeReader *reader) {
 
 static void read_segment(const ShapeReader *reader) {
   S2Vec2 *ends = S2_TAKE_ZEROED(reader->arena, S2Vec2, 2);
-  // Both ends are required, because no default would be natural.
+  // Both ends are required, because there is no natural default.
   s2_keys_require(reader->keys, "from");
   s2_keys_require(reader->keys, "to");
   s2_keys_vec2(reader->keys, "from", &ends[0]);
@@ -129,18 +129,18 @@ static S2Vec2 *read_points(const ShapeReader *reader, const char *key, int least
   const S2Keys *keys = reader->keys;
   lua_State *L = keys->L;
   char text[S2_LUA_TEXT];
-  // A list or an array of the library.
+  // The value is a list or a sim2d array.
   s2_keys_require(keys, key);
   if (s2_keys_push(keys, key) != LUA_TTABLE && s2_lua_array_test(L, -1) == NULL) {
     s2_keys_fail(keys, key, "list of points expected, got %s", s2_lua_describe(L, -1, text));
   }
-  // Check before taking memory.
+  // Check the number of points before allocating memory.
   lua_Integer n = luaL_len(L, -1);
   if (n < least || n > INT32_MAX) {
     s2_keys_fail(keys, key, "at least %d points expected, got %lld", least, (long long)n);
   }
   S2Vec2 *points = S2_TAKE(reader->arena, S2Vec2, n);
-  // Errors give the number of the point.
+  // Error messages give the number of the point.
   for (int i = 0; i < (int)n; i++) {
     S2Complaint complaint;
     lua_geti(L, -1, i + 1);
@@ -180,14 +180,14 @@ static void read_polygon(const ShapeReader *reader) {
   }
 }
 
-// Segments between consecutive points. Each stores its neighbours, so bodies that slide over a
-// shared point do not catch on it.
+// Reads segments between consecutive points. Each segment stores the neighbouring points, so that
+// bodies that slide over a shared point do not catch on it.
 static void read_chain(const ShapeReader *reader) {
   int count;
   bool loop = false;
   s2_keys_boolean(reader->keys, "loop", &loop);
   S2Vec2 *points = read_points(reader, "points", loop ? 3 : 2, &count);
-  // A loop has another segment from the last point to the first.
+  // A loop has an additional segment from the last point to the first.
   int segments = loop ? count : count - 1;
   for (int i = 0; i < segments; i++) {
     S2Vec2 *ends = S2_TAKE(reader->arena, S2Vec2, 2);
@@ -197,7 +197,7 @@ static void read_chain(const ShapeReader *reader) {
       s2_keys_fail(reader->keys, "points", "points %d and %d are the same", i + 1,
                    (i + 1) % count + 1);
     }
-    // The neighbours are points of the list; an open chain has none beyond its ends.
+    // The neighbouring points are in the list. An open chain has none beyond its ends.
     S2ShapeDef *shape = add_shape(reader->arena, reader->shapes, ends, 2, 0);
     shape->has_previous = loop || i > 0;
     shape->has_next = loop || i + 2 < count;
@@ -208,7 +208,7 @@ static void read_chain(const ShapeReader *reader) {
 
 // ---- Compounds --------------------------------------------------------------------------------
 
-// Moves the shapes from `first` on into the frame of the compound.
+// Transforms the shapes from index `first` into the frame of the compound.
 static void shapes_place(const Shapes *shapes, int first, S2Pose pose, S2Arena *arena) {
   for (int i = first; i < shapes->count; i++) {
     S2ShapeDef *shape = &shapes->at[i];
@@ -221,8 +221,8 @@ static void shapes_place(const Shapes *shapes, int first, S2Pose pose, S2Arena *
   }
 }
 
-// Reads a shape whose keys determine its kind: {size = } a box, {vertices = } a polygon, {from = ,
-// to = } a segment, {length = , radius = } a capsule, {radius = } a circle.
+// Reads a shape whose keys determine its kind. {size = } is a box, {vertices = } a polygon, {from =
+// , to = } a segment, {length = , radius = } a capsule, and {radius = } a circle.
 static void read_piece(const ShapeReader *reader, int number) {
   static const struct {
     const char *key;
@@ -248,12 +248,12 @@ static void read_piece(const ShapeReader *reader, int number) {
                  "shape %d needs one of size, vertices, from and to, length, radius", number);
     return;
   }
-  // The kind is known, so keys of other kinds are refused.
+  // The kind is known, so reject keys of other kinds.
   S2Keys keys = s2_keys_inner(reader->keys, scope, kinds[kind].keys, piece_keys);
   ShapeReader inner = {&keys, reader->arena, reader->shapes};
   int first = reader->shapes->count;
   kinds[kind].read(&inner);
-  // Its pose in the compound, and its materials.
+  // Read the pose of the shape in the compound, and its materials.
   S2Vec2 position = {0, 0};
   double angle = 0, friction = (double)NAN, restitution = (double)NAN, density = (double)NAN;
   s2_keys_vec2(&keys, "position", &position);
@@ -261,7 +261,7 @@ static void read_piece(const ShapeReader *reader, int number) {
   s2_keys_number(&keys, "friction", S2_NON_NEGATIVE, &friction);
   s2_keys_number(&keys, "restitution", S2_NON_NEGATIVE, &restitution);
   s2_keys_number(&keys, "density", S2_POSITIVE, &density);
-  // A polygon may have become several shapes: all get the same pose and materials.
+  // A polygon may consist of several shapes, which all get the same pose and materials.
   shapes_place(reader->shapes, first, s2_pose(angle, position.x, position.y), reader->arena);
   for (int i = first; i < reader->shapes->count; i++) {
     reader->shapes->at[i].friction = friction;
@@ -278,7 +278,7 @@ static void read_compound(const ShapeReader *reader) {
     s2_keys_fail(reader->keys, "shapes", "list of shapes expected, got %s",
                  s2_lua_describe(L, -1, text));
   }
-  // Read the shapes; messages give their numbers.
+  // Read the shapes. Error messages give their numbers.
   lua_Integer count = luaL_len(L, -1);
   if (count == 0) {
     s2_keys_fail(reader->keys, "shapes", "at least 1 shape expected");
@@ -297,7 +297,7 @@ static void read_compound(const ShapeReader *reader) {
 // ---- Bodies -----------------------------------------------------------------------------------
 
 static void read_body(const S2Keys *keys, S2BodyDef *def) {
-  // The state, the name, then all numbers of fields.def in a loop.
+  // Read the state and the name, then all numbers of fields.def in a loop.
   s2_keys_vec2(keys, "position", &def->position);
   s2_keys_number(keys, "angle", S2_ANY_NUMBER, &def->angle);
   s2_keys_vec2(keys, "velocity", &def->velocity);
@@ -311,7 +311,7 @@ static void read_body(const S2Keys *keys, S2BodyDef *def) {
   }
 }
 
-// The definition in the arguments of the running function.
+// Describes how to read the definition of a body from the arguments of the running function.
 typedef struct Recipe {
   const S2Keys *keys;
   S2Arena *arena;
@@ -321,7 +321,7 @@ typedef struct Recipe {
 } Recipe;
 
 static S2BodyDef body_read_recipe(const Recipe *recipe) {
-  // Read all arguments again each time, because a difference quotient shifts one number.
+  // Read all arguments at each call, because a difference quotient shifts one number.
   s2_arena_reset(recipe->arena);
   Shapes shapes = {0};
   ShapeReader reader = {recipe->keys, recipe->arena, &shapes};
@@ -337,7 +337,8 @@ static S2BodyDef body_read_recipe(const Recipe *recipe) {
 static S2Status body_build_again(void *user, S2World *world, int which, double by) {
   const Recipe *recipe = user;
   S2BodyId id;
-  // Makes the same body in a copy of the world, with one tracked number of its definition shifted.
+  // Create the same body in a copy of the world, with a shift of one tracked number in its
+  // definition.
   s2_lua_tracked_shift(recipe->keys->L, recipe->begin, which, by);
   S2BodyDef def = body_read_recipe(recipe);
   return s2_body_create(world, &def, &id);
@@ -347,16 +348,16 @@ static int body_create(lua_State *L, const char *const *own_keys, void (*read)(c
                        S2BodyType type) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 2);
-  // Read the definition and note its tracked numbers.
+  // Read the definition and record its tracked numbers.
   S2Keys keys = s2_keys_open(L, 2, false, own_keys, common_keys, 0);
   Recipe recipe = {.keys = &keys, .arena = &lw->scratch, .read = read, .type = type};
   recipe.begin = s2_lua_writes(L, lw);
   S2BodyDef def = body_read_recipe(&recipe);
-  // Make the object first: after the body exists, no step may fail.
+  // Create the object first, because nothing may fail once the body exists.
   S2LuaBody *body = s2_lua_new_body(L, 1);
   S2BodyId id;
   S2Status status = s2_body_create(lw->world, &def, &id);
-  // The engine's message is about the given table.
+  // The message of the engine refers to the given table.
   if (status.code == S2_INVALID) {
     return s2_lua_bad_argument(L, 2, "%s", status.message);
   }
@@ -366,7 +367,7 @@ static int body_create(lua_State *L, const char *const *own_keys, void (*read)(c
   s2_lua_hint_degrees(L, lw, "angle", def.angle);
   s2_lua_hint_static_mass(L, lw, &def);
   s2_lua_made(L, lw, recipe.begin, false, (int32_t)id.index - 1, body_build_again, &recipe);
-  // The script's own data of the body.
+  // Store the script's data of the body.
   if (s2_keys_push(&keys, "data") != LUA_TNIL) {
     lua_getiuservalue(L, 1, S2_STORE_DATA);
     lua_insert(L, -2);

@@ -1,6 +1,6 @@
-// Calls from inside the engine's step into Lua. An error must not unwind the engine. Functions
-// therefore run protected: the error is stored (S2_STORE_ERROR), the engine undoes the step, and
-// the stepping function raises the error again.
+// Calls from inside the engine's step into Lua. An error must not unwind the engine, so functions
+// run in protected mode. The error is stored (S2_STORE_ERROR), the engine undoes the step, and the
+// stepping function raises the error again.
 #include "lua/diff/slope.h"
 #include "lua/solve/program_solver.h"
 
@@ -24,7 +24,7 @@ bool s2_lua_asked(S2LuaWorld *lw, int top, int arguments, bool sloped, double st
   if (!s2_lua_borrow_tape(L, lw, lw->at_handler, sloped, &tape)) {
     return put_aside(L, lw, top);
   }
-  // Drop what the function left on the stack, and count its time as that of the script.
+  // Pop the values that the function left on the stack, and count its time as script time.
   bool good = lua_pcall(L, arguments, 0, lw->at_handler) == LUA_OK || put_aside(L, lw, top);
   lua_settop(L, top);
   s2_lua_give_tape_back(L, lw, &tape);
@@ -33,7 +33,7 @@ bool s2_lua_asked(S2LuaWorld *lw, int top, int arguments, bool sloped, double st
 }
 
 void s2_lua_wrong_answer(lua_State *L, int function, const char *what) {
-  // The position is that of the definition, because the function has already returned.
+  // Report the position of the definition, because the function has already returned.
   lua_Debug info;
   lua_pushvalue(L, function);
   lua_getinfo(L, ">S", &info);
@@ -41,8 +41,8 @@ void s2_lua_wrong_answer(lua_State *L, int function, const char *what) {
   lua_error(L);
 }
 
-// Torque and force may be plain or, on a tape, tracked; the variables of tracked ones are added to
-// `sums`.
+// Reads the torque and force, which are plain or, on a tape, may be tracked. The nodes of tracked
+// numbers are added to `sums`.
 static bool law_result(lua_State *L, S2LuaWorld *lw, int top, int function, S2ForceCall *call,
                        S2Var sums[3]) {
   for (int i = 0; i < 3; i++) {
@@ -79,7 +79,7 @@ static bool laws_call(lua_State *L, S2LuaWorld *lw, S2LuaWorld *shown, S2ForceCa
     for (int i = 1; i <= count && good; i++) {
       lua_rawgeti(L, top + 1, i);
       if (!((const S2LuaHandle *)lua_touserdata(L, -1))->removed) {
-        // Arguments: the body (stored in the list at 0), the time and the duration.
+        // Push the body (stored in the list at index 0), the time and the duration as arguments.
         lua_getiuservalue(L, -1, 1);
         lua_pushvalue(L, -1);
         lua_rawgeti(L, top + 1, 0);
@@ -98,12 +98,12 @@ static bool laws_call(lua_State *L, S2LuaWorld *lw, S2LuaWorld *shown, S2ForceCa
   return good;
 }
 
-// Step of the central time difference as a fraction of the world's step: the cube root of the
-// rounding unit.
+// Step of the central time difference as a fraction of the world's time step. It is the cube root
+// of the rounding unit.
 static const double TIME_DIFFERENCE = 6e-6;
 
-// The derivative with respect to time, for events in a step: their times vary although t is not
-// tracked.
+// Computes the derivative with respect to time, for events within a step. Their times vary even if
+// t is not tracked.
 static bool laws_by_time(lua_State *L, S2LuaWorld *lw, S2LuaWorld *shown, S2ForceCall *call) {
   S2ForceCall up = *call, down = *call;
   volatile double after = call->t + TIME_DIFFERENCE * call->dt;
@@ -121,8 +121,8 @@ static bool laws_by_time(lua_State *L, S2LuaWorld *lw, S2LuaWorld *shown, S2Forc
   return true;
 }
 
-// The world of the bodies that are passed to the laws: the clone itself, or its original if it
-// borrows the laws.
+// Returns the world whose bodies are passed to the laws. It is the clone itself, or the original
+// world if the clone borrows its laws.
 static S2LuaWorld *laws_show(lua_State *L, S2LuaWorld *lw, uint32_t serial) {
   int top = lua_gettop(L);
   S2LuaWorld *shown = lw;
@@ -149,7 +149,7 @@ static bool engine_force(void *user, S2World *world, S2ForceCall *call) {
   shown->world = world;
   S2Var sums[3] = {0, 0, 0};
   bool good = laws_call(L, lw, shown, call, call->t, sums);
-  // Pass the derivatives with respect to the state to the engine.
+  // Give the engine the derivatives with respect to the state.
   if (good && slopes.tape != NULL) {
     lua_pushcfunction(L, s2_lua_law_answer);
     lua_pushlightuserdata(L, &slopes);
@@ -161,7 +161,7 @@ static bool engine_force(void *user, S2World *world, S2ForceCall *call) {
   }
   s2_lua_law_slopes_end(L, &slopes);
   shown->world = own;
-  // Restore the stack and count the time of the script.
+  // Restore the stack, and count the time spent in the script.
   lua_settop(L, top);
   lw->session->open.seconds_lua += s2_lua_callback_clock(lw) - start;
   return good;
@@ -172,10 +172,11 @@ typedef struct FilterCall {
   bool collide;
 } FilterCall;
 
-// Arguments: world, list of handles, the call. It runs protected, because making objects may fail.
+// Arguments: the world, the list of handles and the call. Runs in protected mode, because creating
+// objects may fail.
 static int filter_call(lua_State *L) {
   FilterCall *call = lua_touserdata(L, 3);
-  // Objects of both bodies, for all filters.
+  // Push the objects of both bodies, for all filters.
   int count = (int)lua_rawlen(L, 2);
   s2_lua_push_body(L, 1, call->a);
   s2_lua_push_body(L, 1, call->b);
@@ -186,7 +187,7 @@ static int filter_call(lua_State *L) {
       lua_pushvalue(L, 4);
       lua_pushvalue(L, 5);
       lua_call(L, 2, 1);
-      // Only the result false forbids contact; a filter that returns nil allows it.
+      // Only the result `false` forbids contact. A filter that returns nil allows it.
       call->collide = lua_type(L, -1) != LUA_TBOOLEAN || lua_toboolean(L, -1) != 0;
     }
     lua_settop(L, 5);
@@ -194,12 +195,13 @@ static int filter_call(lua_State *L) {
   return 0;
 }
 
-// Calls a protected dispatcher with (world, list of the hook, data).
+// Calls a function in protected mode with (world, list of the hook, data).
 static bool hook_dispatch(S2LuaWorld *lw, S2Hook hook, lua_CFunction function, void *data) {
   lua_State *L = lw->L;
   int top = lua_gettop(L);
   double start = s2_lua_callback_clock(lw);
-  // Protected from its first allocation on, because errors must not unwind the engine.
+  // Run everything that may allocate memory in protected mode, because errors must not unwind the
+  // engine.
   lua_pushcfunction(L, function);
   lua_pushvalue(L, 1);
   lua_rawgeti(L, lw->at_hooks, hook + 1);
@@ -220,7 +222,7 @@ static bool engine_filter(void *user, S2World *world, S2BodyId a, S2BodyId b, bo
 
 static int pre_solve_call(lua_State *L) {
   int count = (int)lua_rawlen(L, 2);
-  // One object serves all contacts of the world; it is valid only during the call.
+  // One object is used for all contacts of the world. It is valid only during the call.
   s2_lua_push_contact(L, 1);
   for (int i = 1; i <= count; i++) {
     lua_rawgeti(L, 2, i);
@@ -228,7 +230,7 @@ static int pre_solve_call(lua_State *L) {
       lua_getiuservalue(L, -1, 1);
       lua_pushvalue(L, 4);
       lua_call(L, 1, 1);
-      if (lua_isboolean(L, -1)) { // an answer as from a filter would have no effect
+      if (lua_isboolean(L, -1)) { // a result, as from a filter, would have no effect
         s2_lua_fail(L,
                     "pre_solve returned %s: return nothing, and change the contact instead, for "
                     "instance contact.enabled = false",
@@ -244,7 +246,7 @@ static bool engine_pre_solve(void *user, S2World *world, S2PreContact *pre) {
   S2LuaWorld *lw = user;
   (void)world;
   // The object refers to the engine's contact while the functions run.
-  S2LuaContact *contact = s2_lua_push_contact(lw->L, 1); // made at the registration
+  S2LuaContact *contact = s2_lua_push_contact(lw->L, 1); // created when the function was registered
   lua_pop(lw->L, 1);
   contact->contact = pre;
   bool good = hook_dispatch(lw, S2_HOOK_PRE_SOLVE, pre_solve_call, NULL);
@@ -262,7 +264,8 @@ void s2_lua_engine_callbacks(S2LuaWorld *lw, S2Callbacks *callbacks) {
       (S2Callbacks){.user = lw,
                     .force = engine_force,
                     .filter = engine_filter,
-                    // NULL without functions, so that islands may rest and threads may run.
+                    // NULL if no function is registered, so that islands may rest and threads may
+                    // run.
                     .pre_solve = lw->hooks[S2_HOOK_PRE_SOLVE] > 0 ? engine_pre_solve : NULL,
                     .constraint = s2_lua_engine_constraint,
                     .motion = s2_lua_engine_motion,

@@ -7,11 +7,11 @@
 
 typedef struct Collection {
   const char *type; // s2_type_bodies or s2_type_joints
-  S2LuaWorld *lw;   // kept alive by the user value
+  S2LuaWorld *lw;   // the user value keeps the world alive
 } Collection;
 
 const S2BodyId *s2_lua_bodies(S2LuaWorld *lw, int *count) {
-  // Read the list from the engine again if bodies were made or destroyed.
+  // Read the list from the engine again if bodies were created or destroyed.
   if (lw->bodies_stale) {
     int living = s2_world_bodies(lw->world, NULL, 0);
     s2_array_reserve(lw->bodies, living);
@@ -34,7 +34,7 @@ const S2JointId *s2_lua_joints(S2LuaWorld *lw, int *count) {
 }
 
 static Collection *collection_check(lua_State *L) {
-  // A list of either kind.
+  // The list may contain bodies or joints.
   Collection *list = s2_lua_test(L, 1, s2_type_bodies);
   if (list == NULL) {
     list = s2_lua_check(L, 1, s2_type_joints);
@@ -51,9 +51,9 @@ static int collection_size(const Collection *list) {
                                       : s2_world_joints(world, NULL, 0);
 }
 
-// Pushes item 0 .. length - 1; the collection is at stack index 1.
+// Pushes item number `item`, from 0 to length - 1. The collection is at stack index 1.
 static void collection_push(lua_State *L, const Collection *list, int item) {
-  // The object of the item, made if no reference to one exists.
+  // Push the object of the item. Create it if it is not referenced anywhere.
   lua_getiuservalue(L, 1, 1);
   if (list->type == s2_type_bodies) {
     s2_lua_push_body(L, -1, s2_world_body(list->lw->world, item));
@@ -75,7 +75,7 @@ static const char *item_name(const Collection *list, int item) {
 static int no_such_name(lua_State *L, Collection *list, const char *name) {
   const char *what = list->type == s2_type_bodies ? "body" : "joint";
   int count = collection_size(list), named = 0;
-  // Collect all names to find the nearest; unnamed items are skipped.
+  // Collect all names to find the nearest one. Skip unnamed items.
   s2_arena_reset(&list->lw->scratch);
   const char **names = S2_TAKE(&list->lw->scratch, const char *, count + 1);
   for (int i = 0; i < count; i++) {
@@ -95,11 +95,11 @@ static int names_of(const Collection *list) {
   return list->type == s2_type_bodies ? S2_STORE_NAMES : S2_STORE_JOINT_NAMES;
 }
 
-// Controllers read the same names in every step. Pushes the cached result for the key at stack
-// index 2; false if none is cached or names have changed since.
+// Pushes the cached result for the key at stack index 2. Returns false if none is cached or names
+// have changed. The cache is useful because controllers read the same names in every step.
 static bool push_found(lua_State *L, const Collection *list) {
   lua_getiuservalue(L, 1, 1);
-  // Names have changed, so clear the cache.
+  // If names have changed, clear the cache.
   if (list->lw->names_stale) {
     list->lw->names_stale = false;
     s2_lua_new_weak_table(L);
@@ -127,7 +127,7 @@ static void keep_found(lua_State *L, const Collection *list) {
 
 static int collection_index(lua_State *L) {
   Collection *list = collection_check(L);
-  // By number: the position in creation order; nil ends a loop.
+  // A number is the position in creation order. Beyond the end, nil ends a loop.
   if (lua_isinteger(L, 2) || (lua_type(L, 2) == LUA_TNUMBER)) {
     int exact = 0;
     lua_Integer i = lua_tointegerx(L, 2, &exact);
@@ -142,7 +142,7 @@ static int collection_index(lua_State *L) {
     char text[S2_LUA_TEXT];
     return s2_lua_fail(L, "a number or a name expected, got %s", s2_lua_describe(L, 2, text));
   }
-  // By name: the cached result, else the first item with the name.
+  // For a name, push the cached result, or else the first item with the name.
   const char *name = lua_tostring(L, 2);
   if (push_found(L, list)) {
     return 1;
@@ -170,7 +170,7 @@ static int collection_length(lua_State *L) {
 }
 
 static int next_of_list(lua_State *L) {
-  // Steps through the copy, which has no holes.
+  // Step through the copy, which has no holes.
   lua_Integer i = lua_tointeger(L, 2) + 1;
   lua_pushinteger(L, i);
   return lua_geti(L, 1, i) == LUA_TNIL ? 1 : 2;
@@ -180,7 +180,7 @@ static int next_of_list(lua_State *L) {
 static int collection_pairs(lua_State *L) {
   const Collection *list = collection_check(L);
   int count = collection_size(list);
-  // The iterator, the copy of the list, and where to start.
+  // Return the iterator, the copy of the list, and the start index.
   lua_settop(L, 1);
   lua_pushcfunction(L, next_of_list);
   lua_createtable(L, count, 0);

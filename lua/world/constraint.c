@@ -1,5 +1,5 @@
-// Constraints written by the script, world:constraint{...}, and the engine's calls to their
-// functions. The functions of a joint are a list {phi, jacobian, hessian, rate} in
+// Constraints that a script defines with world:constraint{...}, and the engine's calls to their
+// functions. The functions of a joint are stored as a list {phi, jacobian, hessian, rate} in
 // S2_STORE_CONSTRAINTS.
 #include "lua/diff/array.h"
 #include "lua/diff/slope.h"
@@ -13,14 +13,14 @@ static const char *const names[FUNCTIONS + 1] = {NULL, "phi", "jacobian", "hessi
 
 // ---- Calling ----------------------------------------------------------------------------------
 
-typedef struct Reader { // reads the results of a function
+typedef struct Reader { // reads function results
   S2LuaSlopes slopes;
   int function; // stack index
   const char *what;
 } Reader;
 
-// Pushes the poses of all bodies and returns the number of arguments. Without a second body its
-// pose is nil.
+// Pushes the poses of all bodies and returns the number of arguments. If there is no second body,
+// its pose is nil.
 static int push_poses(lua_State *L, S2LuaSlopes *slopes, double q[S2_JOINT_BODIES][3], int bodies) {
   for (int i = 0; i < bodies; i++) {
     s2_lua_slopes_pose(L, slopes, q[i], 3 * i);
@@ -40,7 +40,7 @@ static void read_number(lua_State *L, const Reader *reader, double *number, S2Sl
   }
 }
 
-// Raises the error for the list on top of the stack; the most likely mistake is a single table with
+// Raises the error for the list on top of the stack. The most likely mistake is a single table with
 // all rows.
 static void constraint_refuse_list(lua_State *L, int count, const Reader *reader) {
   char text[S2_LUA_TEXT];
@@ -60,12 +60,12 @@ static void constraint_refuse_list(lua_State *L, int count, const Reader *reader
 // Reads a list of `count` numbers (3 per body) on top of the stack.
 static void read_list(lua_State *L, int count, const Reader *reader, double *numbers,
                       S2Slope *slope) {
-  // An array of the library counts as a list.
+  // A sim2d array counts as a list.
   s2_lua_array_unfold(L, -1);
   if (lua_type(L, -1) != LUA_TTABLE || (int)lua_rawlen(L, -1) != count) {
     constraint_refuse_list(L, count, reader);
   }
-  // Each number with its slopes, if they are wanted.
+  // Read each number, and its slopes if they are wanted.
   int list = lua_gettop(L);
   for (int i = 0; i < count; i++) {
     lua_rawgeti(L, list, i + 1);
@@ -93,7 +93,7 @@ static void read_matrix(lua_State *L, int columns, const Reader *reader,
 static void read_results(lua_State *L, const S2ConstraintCall *call, int which,
                          const Reader *reader) {
   int function = reader->function;
-  // Slopes go into the engine's memory, row by row.
+  // Slopes are stored in the engine's memory, row by row.
   S2Slope *slope = reader->slopes.diff == NULL ? NULL : call->slope;
   int got = lua_gettop(L) - function, columns = 3 * call->bodies;
   if (got != call->rows) {
@@ -101,7 +101,7 @@ static void read_results(lua_State *L, const S2ConstraintCall *call, int which,
                         lua_pushfstring(L, "%s must return %d value%s here, got %d", names[which],
                                         call->rows, call->rows == 1 ? "" : "s", got));
   }
-  // Each result belongs to a row: a number, a gradient or a matrix.
+  // Each result belongs to one row, and is a number, a gradient or a matrix.
   for (int r = 0; r < call->rows; r++) {
     lua_pushvalue(L, function + 1 + r);
     if (which == PHI || which == RATE) {
@@ -122,11 +122,11 @@ static bool is_number(lua_State *L, int index) {
   return lua_type(L, index) == LUA_TNUMBER || s2_lua_is_tracked(L, index);
 }
 
-// Arguments: the functions, the call, the world.
+// The arguments are the functions, the call and the world.
 static int constraint_answer(lua_State *L) {
   S2ConstraintCall *call = lua_touserdata(L, 2);
   const S2LuaWorld *lw = lua_touserdata(L, 3);
-  // The engine requests one result at a time: the one with a non-NULL destination.
+  // The engine requests one result at a time, which is the one with a destination that is not NULL.
   const bool asked[FUNCTIONS + 1] = {false, call->value != NULL, call->jacobian != NULL,
                                      call->hessian != NULL, call->rate != NULL};
   for (int which = PHI; which <= FUNCTIONS; which++) {
@@ -136,7 +136,7 @@ static int constraint_answer(lua_State *L) {
     lua_rawgeti(L, 1, which);
     Reader reader = {s2_lua_slopes(L, lw, call->slope != NULL), lua_gettop(L), names[which]};
     call->sloped = reader.slopes.diff != NULL;
-    // A number in place of the function stands for a constant.
+    // A number in place of a function means a constant.
     if (call->rate != NULL && is_number(L, -1)) { // a constant rate
       read_number(L, &reader, call->rate, call->slope);
       lua_settop(L, 3);
@@ -145,7 +145,8 @@ static int constraint_answer(lua_State *L) {
     // Poses and time are inputs if slopes are wanted.
     lua_pushvalue(L, reader.function);
     int poses = push_poses(L, &reader.slopes, call->q, call->bodies);
-    // event stepping also calls the function at the times of other impacts
+    // Event stepping also calls the function at the times of impacts, so the time is always an
+    // input.
     if (s2_world_way(s2_world_settings(lw->world)) == S2_EVENT) {
       s2_lua_slopes_number(L, &reader.slopes, call->t, S2_JOINT_COLUMNS);
     } else {
@@ -164,9 +165,9 @@ bool s2_lua_engine_constraint(void *user, S2World *world, S2ConstraintCall *call
   (void)world;
   int top = lua_gettop(L);
   double start = s2_lua_callback_clock(lw);
-  // Protected from its first allocation on.
+  // Run everything that may allocate memory in protected mode.
   lua_pushcfunction(L, constraint_answer);
-  if (call->joint.index == 0) { // the constraint that is being made
+  if (call->joint.index == 0) { // the constraint being created
     lua_pushvalue(L, lw->at_making);
   } else {
     lua_rawgeti(L, lw->at_constraints, call->joint.serial);
@@ -180,7 +181,7 @@ bool s2_lua_engine_constraint(void *user, S2World *world, S2ConstraintCall *call
 
 static void constraint_read_bodies(const S2Keys *keys, const S2LuaWorld *lw, S2JointDef *def) {
   lua_State *L = keys->L;
-  // One to four living bodies of this world.
+  // Read one to four living bodies of this world.
   s2_keys_require(keys, "bodies");
   char text[S2_LUA_TEXT];
   if (s2_keys_push(keys, "bodies") != LUA_TTABLE) {
@@ -215,7 +216,7 @@ static void constraint_read_bodies(const S2Keys *keys, const S2LuaWorld *lw, S2J
 // Pushes the list of functions.
 static void constraint_read_functions(const S2Keys *keys, S2JointDef *def) {
   lua_State *L = keys->L;
-  // Absent functions are false, so that the list has no holes.
+  // Store `false` for absent functions, so that the list has no holes.
   bool has[FUNCTIONS + 1] = {false};
   lua_createtable(L, FUNCTIONS, 0);
   for (int which = PHI; which <= FUNCTIONS; which++) {
@@ -246,7 +247,7 @@ static void constraint_read_functions(const S2Keys *keys, S2JointDef *def) {
       lua_rawseti(L, -2, which);
     }
   }
-  // Keys of each kind: velocity-only constraints have gradients but no value.
+  // Check the keys of each kind. Velocity-only constraints have gradients but no value.
   s2_keys_boolean(keys, "velocity_only", &def->velocity_only);
   s2_keys_boolean(keys, "unilateral", &def->unilateral);
   s2_keys_require(keys, def->velocity_only ? "jacobian" : "phi");
@@ -260,10 +261,12 @@ static void constraint_read_functions(const S2Keys *keys, S2JointDef *def) {
   def->has_rate = has[RATE];
 }
 
-// Calls the functions on top of the stack once: the number of results is the number of rows.
+// Calls a function in the list on top of the stack once. The number of its results is the number of
+// rows.
 static int count_rows(const S2Keys *keys, S2LuaWorld *lw, const S2JointDef *def) {
   lua_State *L = keys->L;
-  // Call with the present poses, and protected, although the engine is not involved.
+  // Call the function with the current poses. Use protected mode, even though the engine is not
+  // involved.
   int functions = lua_gettop(L), which = def->velocity_only ? JACOBIAN : PHI;
   double q[S2_JOINT_BODIES][3];
   const S2BodyId ids[S2_JOINT_BODIES] = {def->a, def->b, def->more[0], def->more[1]};
@@ -284,7 +287,7 @@ static int count_rows(const S2Keys *keys, S2LuaWorld *lw, const S2JointDef *def)
   if (result != LUA_OK) {
     lua_error(L);
   }
-  // One row per result; a number as rate requires a single row.
+  // There is one row per result. If the rate is a number, there must be a single row.
   int count = lua_gettop(L) - handler, most = def->unilateral ? 1 : 3;
   lua_settop(L, functions);
   if (count < 1 || count > most) {
@@ -301,7 +304,8 @@ static int count_rows(const S2Keys *keys, S2LuaWorld *lw, const S2JointDef *def)
 }
 
 // Functions of destroyed constraints are kept for a while, because undoing a step or restoring a
-// snapshot brings the constraints back. They are removed when they outnumber the living ones.
+// snapshot brings the constraints back. They are removed when they outnumber the functions of
+// living constraints.
 static void functions_sweep(lua_State *L, int world) {
   enum { SMALL = 64 };
   S2LuaWorld *lw = lua_touserdata(L, world);
@@ -309,7 +313,7 @@ static void functions_sweep(lua_State *L, int world) {
   const S2JointId *joints = s2_lua_joints(lw, &joint_count);
   const S2BodyId *bodies = s2_lua_bodies(lw, &body_count);
   int count = joint_count + body_count;
-  // Not inside a step, which may be undone, and not for a few.
+  // Do not sweep inside a step, which may be undone, or for only a few functions.
   if (lw->phase != S2_IDLE || lw->constraints < SMALL || lw->constraints < 2 * count) {
     return;
   }
@@ -342,14 +346,14 @@ void s2_lua_store_functions(lua_State *L, int world, uint32_t serial) {
   lw->constraints++;
 }
 
-// Compliance, damping and bounds that were given as tracked numbers.
+// The compliance, damping and bounds that were given as tracked numbers.
 typedef struct Tracked {
   int count;
-  S2Term term[2 * (2 + 9) + 4]; // one per place
+  S2Term term[2 * (2 + 9) + 4]; // one term per place
   S2Place place[2 * (2 + 9) + 4];
 } Tracked;
 
-// Adds the term of the tracked number that was read to `at`, if there is one.
+// Adds a term for the tracked number that was read into `at`, if there is one.
 static void take_number(Tracked *tracked, const double *at, int number, const S2LuaRead *list,
                         int reads) {
   for (int i = 0; i < reads; i++) {
@@ -362,11 +366,11 @@ static void take_number(Tracked *tracked, const double *at, int number, const S2
   }
 }
 
-// `one`: the script gave a single number for both weights, which is stored as the linear one.
+// If `one`, the script gave a single number for both weights, which is stored as the linear weight.
 static void take_weights(Tracked *tracked, const S2JointWeights *weights, bool one, int number,
                          const S2LuaRead *list, int reads) {
   // Find the place of each tracked number in the definition.
-  for (int k = 0; k < 11; k++) { // linear, angular, matrix
+  for (int k = 0; k < 11; k++) { // linear, angular and matrix numbers
     const double *at = k == 0 || (k == 1 && one) ? &weights->linear
                        : k == 1                  ? &weights->angular
                                                  : &weights->matrix[k - 2];
@@ -381,11 +385,11 @@ static bool is_one(const S2Keys *keys, const char *key) {
   return one;
 }
 
-// Bounds of the row's impulse, and the row whose friction this row is.
+// Reads the bounds of the row's impulse, and the row whose friction this row models.
 static void constraint_read_bounds(const S2Keys *keys, const S2LuaWorld *lw, S2JointDef *def) {
   lua_State *L = keys->L;
   char text[S2_LUA_TEXT];
-  // Both bounds or neither.
+  // Both bounds are required, or neither.
   bool lo = s2_keys_number(keys, "lo", S2_ANY_NUMBER, &def->bound_lo);
   bool hi = s2_keys_number(keys, "hi", S2_ANY_NUMBER, &def->bound_hi);
   if (lo != hi) {
@@ -395,7 +399,7 @@ static void constraint_read_bounds(const S2Keys *keys, const S2LuaWorld *lw, S2J
                  lo ? "hi" : "lo");
   }
   def->bounded = lo;
-  // A row may be the friction of another constraint in this world.
+  // A row may model the friction of another constraint in this world.
   s2_keys_number(keys, "friction", S2_NON_NEGATIVE, &def->friction);
   s2_keys_number(keys, "restitution", S2_NON_NEGATIVE, &def->restitution);
   if (s2_keys_push(keys, "coupled_to") != LUA_TNIL) {
@@ -440,7 +444,7 @@ static void note_made(lua_State *L, S2LuaWorld *lw, Tracked *tracked, int32_t sl
   if (tracked->count == 0 && (!s2_lua_recording(lw) || s2_lua_on_tape(lw) == NULL)) {
     return;
   }
-  // For the tape, other numbers of the joint are constants.
+  // The tape treats other numbers of the joint as constants.
   S2WorldTape *tape = s2_lua_put_on_tape(lw);
   const S2Made constant = {.build = NULL};
   s2_lua_try(L, s2_world_tape_made_joint(tape, lw->world, slot, &constant));
@@ -473,12 +477,12 @@ static int world_constraint(lua_State *L) {
   s2_keys_boolean(&keys, "collide", &def.collide);
   constraint_read_functions(&keys, &def);
   int functions = lua_gettop(L);
-  // Call the functions once to count the rows; the call may have closed the world.
+  // Call the functions once to count the rows. This call may close the world.
   def.rows = count_rows(&keys, lw, &def);
   if (lw->world == NULL) {
-    return s2_lua_fail(L, "world is closed"); // the function has closed it
+    return s2_lua_fail(L, "world is closed"); // the function closed it
   }
-  // The engine calls the functions while it makes the joint, as in a step.
+  // The engine calls the functions while it creates the joint, as in a step.
   S2LuaJoint *joint = s2_lua_new_joint(L, 1);
   luaL_checkstack(L, 40, "out of stack");
   lua_State *outer = lw->L;
@@ -495,7 +499,7 @@ static int world_constraint(lua_State *L) {
   lw->at_handler = handler;
   lw->failed = false;
   lua_pop(L, 1);
-  // An error of a function is raised like that of a step.
+  // Raise an error in a function in the same way as an error in a step.
   if (failed) {
     lw->failed = true;
     s2_lua_step_failed(L, lw, status); // raises the error of the function
@@ -503,7 +507,7 @@ static int world_constraint(lua_State *L) {
   if (status.code == S2_INVALID) {
     return s2_lua_bad_argument(L, 2, "%s", status.message);
   }
-  // Store the functions only now, because the engine has assigned the serial.
+  // Store the functions under the serial that the engine has assigned.
   s2_lua_try(L, status);
   s2_lua_world_changed(lw);
   lua_pushvalue(L, functions);

@@ -1,4 +1,5 @@
-// The contact object passed to pre_solve callbacks: one per world, valid only during the call.
+// The contact object that is passed to pre_solve callbacks. There is one per world, valid only
+// during the call.
 #include "lua/world/binding.h"
 
 #include <string.h>
@@ -16,7 +17,7 @@ static const char *const contact_fields[] = {"a",       "b",        "point",    
                                              "enabled", NULL};
 
 static int no_contact_field(lua_State *L) {
-  // A table of the fields, for the nearest name in messages.
+  // Create a table of the fields, to find the nearest name for messages.
   lua_newtable(L);
   for (int i = 0; contact_fields[i] != NULL; i++) {
     lua_pushinteger(L, i);
@@ -28,7 +29,7 @@ static int no_contact_field(lua_State *L) {
 static int contact_index(lua_State *L) {
   const S2PreContact *contact = check_contact(L);
   const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
-  // Bodies are objects; other fields are plain numbers and copies.
+  // Bodies are objects. Other fields are plain numbers and copies.
   if (strcmp(key, "a") == 0 || strcmp(key, "b") == 0) {
     lua_getiuservalue(L, 1, 1);
     s2_lua_push_body(L, -1, key[0] == 'a' ? contact->a : contact->b);
@@ -56,7 +57,7 @@ static int contact_newindex(lua_State *L) {
   S2PreContact *contact = check_contact(L);
   const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
   S2Complaint complaint;
-  // Check the value and write it into the engine's contact.
+  // Check the value, and write it into the engine's contact.
   bool good = true;
   if (strcmp(key, "friction") == 0) {
     good = s2_value_number(L, 3, S2_NON_NEGATIVE, &contact->friction, &complaint);
@@ -71,7 +72,7 @@ static int contact_newindex(lua_State *L) {
   } else if (strcmp(key, "enabled") == 0) {
     good = s2_value_boolean(L, 3, &contact->enabled, &complaint);
   } else {
-    // The field is read-only, or unknown.
+    // The field is read-only or unknown.
     for (int i = 0; contact_fields[i] != NULL; i++) {
       if (strcmp(key, contact_fields[i]) == 0) {
         return s2_lua_fail(L, "Contact.%s is read-only", key);
@@ -92,7 +93,7 @@ static int contact_tostring(lua_State *L) {
 }
 
 S2LuaContact *s2_lua_push_contact(lua_State *L, int world) {
-  // Made once and kept, so that a step does not need memory to push it.
+  // Create the object once and keep it, so that a step needs no memory to push it.
   if (lua_getiuservalue(L, world, S2_STORE_CONTACT) != LUA_TUSERDATA) {
     lua_pop(L, 1);
     S2LuaContact *object = lua_newuserdatauv(L, sizeof *object, 1);

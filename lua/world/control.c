@@ -1,5 +1,5 @@
 // world:act and world:observation for plain numbers, and the C functions of lua/sim2d/control.lua.
-// Tracked and bad values are passed to the Lua functions of that module, which are upvalues.
+// Tracked and invalid values are passed to the Lua functions of that module, which are upvalues.
 #include "lua/diff/on_tape.h"
 
 #include "dynamics/control/control.h"
@@ -7,10 +7,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_ACTUATORS = 64 }; // most actuators of the fast path
+enum { MOST_ACTUATORS = 64 }; // Maximum number of actuators for the fast path.
 
-// (world, name, kind, object, dx, dy, lo, hi, delay, kp, kd, implicit, fixed, x, y, most): returns
-// its index, from 1
+// (world, name, kind, object, dx, dy, lo, hi, delay, kp, kd, implicit, fixed, x, y, most): adds an
+// actuator and returns its index, counted from 1
 static int control_actuator(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   const S2LuaBody *body = s2_lua_test(L, 4, s2_type_body);
@@ -24,7 +24,7 @@ static int control_actuator(lua_State *L) {
   }
   def.body = body != NULL ? body->id : (S2BodyId){0, 0};
   def.joint = joint != NULL ? joint->id : (S2JointId){0, 0};
-  // Point and direction of action, and bounds.
+  // Read the point and direction of the force, and the bounds.
   def.direction = s2_vec2(luaL_checknumber(L, 5), luaL_checknumber(L, 6));
   def.lo = luaL_checknumber(L, 7);
   def.hi = luaL_checknumber(L, 8);
@@ -43,7 +43,7 @@ static int control_actuator(lua_State *L) {
 
 static int control_index(lua_State *L, const S2LuaWorld *lw);
 
-// (world, index, kp, kd, most)
+// (world, index, kp, kd, most): sets the gains and the limit of an actuator
 static int control_tune(lua_State *L) {
   const S2LuaWorld *lw = s2_lua_world(L, 1);
   s2_lua_try(L, s2_actuator_tune(lw->world, control_index(L, lw), luaL_checknumber(L, 3),
@@ -74,7 +74,7 @@ static int control_value(lua_State *L) {
   return 1;
 }
 
-// (world, index): returns the command in effect and the time it was given
+// (world, index): returns the command in effect and the time when it was given
 static int control_held(lua_State *L) {
   const S2LuaWorld *lw = s2_lua_world(L, 1);
   double time;
@@ -83,7 +83,7 @@ static int control_held(lua_State *L) {
   return 2;
 }
 
-// (world, index, value)
+// (world, index, value): sets the command
 static int control_command(lua_State *L) {
   const S2LuaWorld *lw = s2_lua_world(L, 1);
   s2_lua_try(L, s2_actuator_command(lw->world, control_index(L, lw), luaL_checknumber(L, 3), NULL));
@@ -110,7 +110,7 @@ static bool control_read_list(lua_State *L, int count, double *u) {
   return true;
 }
 
-// Reads numbers by name; the others are NAN (no change).
+// Reads numbers by name. Other numbers are NAN, which means no change.
 static bool control_read_names(lua_State *L, const S2World *world, int count, double *u) {
   S2ActuatorDef def;
   for (int i = 0; i < count; i++) {
@@ -137,7 +137,7 @@ static bool control_read_names(lua_State *L, const S2World *world, int count, do
   return true;
 }
 
-// Upvalue: the Lua function that handles tracked values and raises errors.
+// The upvalue is the Lua function that handles tracked values and raises errors.
 static int control_act(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   int count = s2_world_actuator_count(lw->world);
@@ -169,7 +169,7 @@ static int control_act(lua_State *L) {
   return 1;
 }
 
-// (function): makes world:act; the function is its fallback
+// (function): creates world:act with the function as fallback
 static int control_make_act(lua_State *L) {
   lua_settop(L, 1);
   lua_pushcclosure(L, control_act, 1);
@@ -178,8 +178,8 @@ static int control_make_act(lua_State *L) {
 
 // ---- observation ------------------------------------------------------------------------------
 
-// (world, object, list of fields, noise): observes the fields from now on and returns the number of
-// values; 0 if C cannot observe them
+// (world, object, list of fields, noise): adds the fields to the observation and returns the number
+// of values, or 0 if C cannot observe the fields
 static int control_observe(lua_State *L) {
   static const struct {
     const char *name;
@@ -196,12 +196,12 @@ static int control_observe(lua_State *L) {
   S2ObservationDef def = {.name = "", .fields = fields, .noise = luaL_checknumber(L, 4)};
   def.body = body != NULL ? body->id : (S2BodyId){0, 0};
   def.joint = joint != NULL ? joint->id : (S2JointId){0, 0};
-  // A vector of a body counts as its numbers.
+  // A vector of a body is replaced by its numbers.
   int given = (int)lua_rawlen(L, 3), count = 0;
   bool fits = true;
   for (int i = 0; i < given && fits; i++) {
     lua_rawgeti(L, 3, i + 1);
-    const char *name = luaL_checkstring(L, -1); // the list keeps it alive
+    const char *name = luaL_checkstring(L, -1); // the list keeps the string alive
     const char *const one[3] = {name, NULL, NULL}, *const *names = one;
     for (size_t k = 0; body != NULL && k < sizeof groups / sizeof *groups; k++) {
       names = strcmp(name, groups[k].name) == 0 ? groups[k].fields : names;
@@ -221,8 +221,8 @@ static int control_observe(lua_State *L) {
   return 1;
 }
 
-// Upvalues: the Lua function for all other cases; a table worlds -> {plan = {name, count, name,
-// count, ...}} of worlds that C observes completely.
+// Upvalue 1 is the Lua function for all other cases. Upvalue 2 is a table of the worlds that C
+// observes completely: world -> {plan = {name, count, name, count, ...}}.
 static int control_observation(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 2);
@@ -242,18 +242,18 @@ static int control_observation(lua_State *L) {
     lua_call(L, 2, 1);
     return 1;
   }
-  // The values, in the world's scratch memory.
+  // Read the values into the scratch memory of the world.
   s2_arena_reset(&lw->scratch);
   double *numbers = S2_TAKE(&lw->scratch, double, size + 1);
   s2_lua_try(L, s2_world_observe(lw->world, numbers));
   int names = (int)lua_rawlen(L, 4) / 2, at = 0;
   bool again = lua_type(L, 2) == LUA_TTABLE;
   if (again) {
-    lua_pushvalue(L, 2); // a table to fill again
+    lua_pushvalue(L, 2); // the table to fill
   } else {
     lua_createtable(L, size, names);
   }
-  // As a list, and by name: a number, or a list of numbers.
+  // Store the values as a list, and by name as a number or a list of numbers.
   for (int i = 0; i < names; i++) {
     lua_rawgeti(L, 4, 2 * i + 1);
     lua_rawgeti(L, 4, 2 * i + 2);
@@ -263,7 +263,7 @@ static int control_observation(lua_State *L) {
       lua_pushnumber(L, numbers[at]);
     } else {
       lua_pushvalue(L, -1);
-      // reuse its list of the last call, or make a new one
+      // Reuse the list from the last call, or create a new list.
       if (!again || lua_rawget(L, 5) != LUA_TTABLE) {
         lua_pop(L, 1);
         lua_createtable(L, count, 0);
@@ -282,7 +282,7 @@ static int control_observation(lua_State *L) {
   return 1;
 }
 
-// (function, systems): makes world:observation; the function is its fallback
+// (function, systems): creates world:observation with the function as fallback
 static int control_make_observation(lua_State *L) {
   lua_settop(L, 2);
   lua_pushcclosure(L, control_observation, 2);
@@ -303,7 +303,7 @@ static int control_noise(lua_State *L) {
   return 0;
 }
 
-// (world): returns the seed of its noise; 0 if no noise is declared
+// (world): returns the seed of the noise, or 0 if no noise is declared
 static int control_noise_seed(lua_State *L) {
   lua_pushinteger(L, (lua_Integer)s2_world_noise_seed(s2_lua_world(L, 1)->world));
   return 1;
@@ -316,7 +316,7 @@ static int control_renew_noise(lua_State *L) {
   return 0;
 }
 
-// (world, message): prints a warning as for engine warnings without a handler
+// (world, message): prints a warning, like an engine warning that has no handler
 static int control_warn(lua_State *L) {
   s2_lua_warn(s2_lua_world(L, 1), luaL_checkstring(L, 2));
   return 0;
@@ -327,13 +327,13 @@ static int control_recording(lua_State *L) {
   return 1;
 }
 
-// (name): records that a tracked command of that actuator was clipped
+// (name): records that a tracked command of the named actuator was clipped
 static int control_clipped(lua_State *L) {
   s2_quiet_clipped(&s2_lua_diff(L)->quiet, luaL_checkstring(L, 1));
   return 0;
 }
 
-static const char BY_HAND[] = "sim2d.actuate_by_hand"; // in the registry
+static const char BY_HAND[] = "sim2d.actuate_by_hand"; // Registry key.
 
 // (function): f(world, t, dt) applies the actuators as forces on the tape
 static int control_by_hand(lua_State *L) {

@@ -1,4 +1,5 @@
-// Numbers of worlds and bodies between scripts and definitions, according to fields.def.
+// Reads numbers of worlds and bodies from Lua into definitions and pushes them, according to
+// fields.def.
 #include "lua/diff/on_tape.h"
 
 #include <stdio.h>
@@ -9,7 +10,8 @@ bool s2_lua_field_read(lua_State *L, int index, const S2Field *field, void *defi
   char text[S2_LUA_TEXT];
   int64_t integer = 0;
   int choice = 0;
-  // Numbers and flags are read into the member itself, integers through a wider variable.
+  // Numbers and flags are read into the member itself. Integers are read into a wider variable
+  // first.
   switch (field->domain) {
   case S2_FIELD_ANY:
     return s2_value_number(L, index, S2_ANY_NUMBER, at, complaint);
@@ -24,7 +26,8 @@ bool s2_lua_field_read(lua_State *L, int index, const S2Field *field, void *defi
     if (!s2_value_number(L, index, S2_NON_NEGATIVE, at, complaint)) {
       return false;
     }
-    // A finite difference may shift a tracked number out of its range; then the engine reports it.
+    // A finite difference may shift a tracked number out of its range. The engine reports this
+    // case.
     return s2_lua_is_tracked(L, index) ||
            s2_field_check(field, *(const double *)at).code == S2_OK ||
            s2_complain(complaint, "a number from 0 to %g expected, got %s", field->most,
@@ -52,7 +55,7 @@ bool s2_lua_field_read(lua_State *L, int index, const S2Field *field, void *defi
   case S2_FIELD_COLOR:
     return s2_value_color(L, index, at, complaint);
   }
-  // Integers of any width: s2_field_set knows the member's type.
+  // s2_field_set knows the type of the member, so it handles integers of any width.
   s2_field_set(field, definition, (double)integer);
   return true;
 }
@@ -70,10 +73,10 @@ void s2_lua_field_key(const S2Keys *keys, const S2Field *field, void *definition
 static void push_color(lua_State *L, uint32_t color) {
   char text[16];
   if (color == 0) {
-    lua_pushnil(L); // the colour of the palette
+    lua_pushnil(L); // a colour from the palette
     return;
   }
-  // Opaque colours as #rrggbb, others with alpha.
+  // Write opaque colours as #rrggbb, and others with alpha.
   if ((color & 0xff) == 0xff) {
     snprintf(text, sizeof text, "#%06x", (unsigned)(color >> 8));
   } else {
@@ -83,7 +86,7 @@ static void push_color(lua_State *L, uint32_t color) {
 }
 
 void s2_lua_field_push_number(lua_State *L, const S2Field *field, double value) {
-  // In the form that scripts write: integers, names of choices, colours as text.
+  // Push the form that scripts write: integers, names of choices, colours as text.
   switch (field->domain) {
   case S2_FIELD_AT_LEAST_ONE:
   case S2_FIELD_BITS:
@@ -106,7 +109,7 @@ void s2_lua_field_push_number(lua_State *L, const S2Field *field, double value) 
 
 void s2_lua_field_push(lua_State *L, const S2Field *field, const void *definition,
                        const char *vector) {
-  // Vectors are copies that know the field to assign to.
+  // Push vectors as copies. Their error messages name the field to assign to.
   if (field->domain == S2_FIELD_VECTOR) {
     s2_lua_push_vec2(L, *(const S2Vec2 *)s2_field_in(field, (void *)definition), vector);
   } else {

@@ -7,9 +7,9 @@
 
 enum { HINT_SIZE = 320 };
 
-// rad: a larger round number was most likely meant in degrees.
+// Radians. A larger round number was most likely meant in degrees.
 static const double TWO_TURNS = 4 * 3.14159265358979323846;
-// m: length of the ray that looks for ground below a body
+// Length of the ray that searches for ground below a body (m).
 static const double FAR_DOWN = 1e6;
 
 static void hint_warn(lua_State *L, S2LuaWorld *lw, const char *text) {
@@ -21,7 +21,7 @@ static void hint_warn(lua_State *L, S2LuaWorld *lw, const char *text) {
 }
 
 void s2_lua_hint_degrees(lua_State *L, S2LuaWorld *lw, const char *key, double angle) {
-  // Computed angles of this size are hardly ever multiples of 0.5 rad.
+  // Angles of this size that a script computes are hardly ever multiples of 0.5 rad.
   if (!isfinite(angle) || fabs(angle) <= TWO_TURNS || fmod(angle, 0.5) != 0) {
     return;
   }
@@ -59,19 +59,20 @@ void s2_lua_hint_static_mass(lua_State *L, S2LuaWorld *lw, const S2BodyDef *def)
   }
 }
 
-// True if a body falls below `lowest` (m, downwards) with no body under it.
+// True if a body falls below `lowest` (m, measured downwards) with no body under it.
 static bool body_falls_for_ever(S2World *world, const S2BodyInfo *info, S2Vec2 down,
                                 double lowest) {
   S2Vec2 from = s2_vec2(info->q[1], info->q[2]);
   if (info->v[1] * down.x + info->v[2] * down.y <= 0 || s2_dot(from, down) <= lowest) {
     return false;
   }
-  // The ray starts inside the body, which a ray does not hit.
+  // The ray starts inside the body, so it does not hit this body.
   return s2_world_raycast(world, from, s2_add(from, s2_scale(FAR_DOWN, down)), NULL).body.index ==
          0;
 }
 
-// The lowest centre of a body that others could rest on, in m downwards; -inf if there is none.
+// Returns the lowest centre of a body on which others could rest (m, measured downwards), or -inf
+// if there is none.
 static double hint_lowest_ground(S2World *world, const S2BodyId *bodies, int count, S2Vec2 down) {
   double lowest = -INFINITY;
   for (int i = 0; i < count; i++) {
@@ -87,7 +88,7 @@ static double hint_lowest_ground(S2World *world, const S2BodyId *bodies, int cou
 void s2_lua_hint_all_gone(lua_State *L, S2LuaWorld *lw) {
   S2Vec2 gravity = s2_world_settings(lw->world)->gravity;
   double size = hypot(gravity.x, gravity.y);
-  // Bodies that hang from joints may swing without ground.
+  // Bodies that hang from joints may swing without any ground.
   if (size == 0 || s2_world_joints(lw->world, NULL, 0) > 0) {
     return;
   }
@@ -96,7 +97,7 @@ void s2_lua_hint_all_gone(lua_State *L, S2LuaWorld *lw) {
   s2_arena_reset(&lw->scratch);
   S2BodyId *bodies = S2_TAKE(&lw->scratch, S2BodyId, count + 1);
   s2_world_bodies(lw->world, bodies, count);
-  // Without any ground, free flight is intended.
+  // If there is no ground, free flight is intended.
   double lowest = hint_lowest_ground(lw->world, bodies, count, down);
   bool moving = false;
   // Stop at the first body that does not fall, which is usually the first one.

@@ -1,14 +1,14 @@
-// Functions of the script that the world calls: lists of handles, and the callbacks before and
-// after a step.
+// Script functions that the world calls: lists of handles, and the callbacks before and after a
+// step.
 #include "lua/diff/on_tape.h"
 
 #include <string.h>
 
 // ---- Lists ------------------------------------------------------------------------------------
 
-// Pushes the list of a handle and makes it if needed; `world` is an absolute index.
+// Pushes the list of a handle, and creates it if needed. `world` is an absolute index.
 static void push_list(lua_State *L, int world, S2Hook hook, uint32_t serial) {
-  // Laws have one list per body, other hooks one per kind.
+  // Laws have one list per body. Other hooks have one list per kind.
   bool is_law = hook == S2_HOOK_LAW;
   lua_Integer key = is_law ? (lua_Integer)serial : (lua_Integer)hook + 1;
   lua_getiuservalue(L, world, is_law ? S2_STORE_LAWS : S2_STORE_HOOKS);
@@ -32,7 +32,7 @@ static void hooks_set_callbacks(S2LuaWorld *lw) {
 
 S2LuaHandle *s2_lua_hook_add(lua_State *L, int world, S2Hook hook, uint32_t serial) {
   world = lua_absindex(L, world);
-  // The handle refers to the function and the world; the list refers to the handle.
+  // The handle refers to the function and the world. The list refers to the handle.
   S2LuaHandle *handle = lua_newuserdatauv(L, sizeof *handle, 2);
   *handle = (S2LuaHandle){
       .type = s2_type_handle, .lw = lua_touserdata(L, world), .hook = hook, .serial = serial};
@@ -41,25 +41,25 @@ S2LuaHandle *s2_lua_hook_add(lua_State *L, int world, S2Hook hook, uint32_t seri
   lua_setiuservalue(L, -2, 1);
   lua_pushvalue(L, world);
   lua_setiuservalue(L, -2, 2);
-  // Append it, because functions run in the order of registration.
+  // Append the handle, because functions run in the order of registration.
   push_list(L, world, hook, serial);
   lua_pushvalue(L, -2);
   lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
   lua_pop(L, 1);
   handle->lw->hooks[hook]++;
   if (hook == S2_HOOK_PRE_SOLVE) {
-    s2_lua_push_contact(L, world); // make it now, since an allocation during the step could fail
+    s2_lua_push_contact(L, world); // create it now: an allocation during the step could fail
     lua_pop(L, 1);
     hooks_set_callbacks(handle->lw);
   }
   return handle;
 }
 
-// Drops removed handles from the list on top of the stack; returns the number of the remaining
-// ones.
+// Drops removed handles from the list on top of the stack, and returns the number of remaining
+// handles.
 static int sweep_list(lua_State *L) {
   lua_Integer kept = 0, count = (lua_Integer)lua_rawlen(L, -1);
-  // Move the remaining ones together, in order.
+  // Move the remaining handles together, in order.
   for (lua_Integer i = 1; i <= count; i++) {
     lua_rawgeti(L, -1, i);
     const S2LuaHandle *handle = lua_touserdata(L, -1);
@@ -81,7 +81,7 @@ void s2_lua_hooks_sweep(lua_State *L, int world) {
   S2LuaWorld *lw = lua_touserdata(L, world);
   world = lua_absindex(L, world);
   lw->sweep = false;
-  // First the lists by kind, with their counts; then those of laws, by body.
+  // Sweep the lists by kind and update their counts, then sweep the lists of laws by body.
   lua_getiuservalue(L, world, S2_STORE_HOOKS);
   for (int hook = 0; hook < S2_HOOK_LAW; hook++) {
     if (lua_rawgeti(L, -1, hook + 1) == LUA_TTABLE) {
@@ -99,7 +99,7 @@ void s2_lua_hooks_sweep(lua_State *L, int world) {
     sweep_list(L);
   }
   lua_pop(L, 1);
-  // From now on the engine does not call Lua for bodies that have lost their last law.
+  // Then the engine does not call Lua for bodies that have lost their last law.
   s2_lua_laws_sync(L, world);
 }
 
@@ -109,7 +109,7 @@ void s2_lua_laws_sync(lua_State *L, int world) {
   if (lw->world == NULL) {
     return;
   }
-  // After a restore the engine has its old marks, but the lists are the present ones.
+  // After a restore, the engine has old marks, but the lists are current.
   lua_getiuservalue(L, world, S2_STORE_LAWS);
   for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
     lua_rawgeti(L, -1, 0);
@@ -122,12 +122,12 @@ void s2_lua_laws_sync(lua_State *L, int world) {
   lua_pop(L, 1);
 }
 
-// A restored step or snapshot brings destroyed bodies back, so their data and laws are kept for a
-// while. They are removed when the destroyed bodies outnumber the living.
+// Undoing a step or restoring a snapshot brings destroyed bodies back, so their data and laws are
+// kept for a while. They are removed when the destroyed bodies outnumber the living bodies.
 void s2_lua_laws_sweep(lua_State *L, int world) {
   S2LuaWorld *lw = lua_touserdata(L, world);
-  enum { SMALL = 64 }; // too few for a sweep
-  // Not inside a step, which may be undone, and not for a few.
+  enum { SMALL = 64 }; // Fewer bodies are too few for a sweep.
+  // Do not sweep inside a step, which may be undone, or for only a few bodies.
   if (lw->phase != S2_IDLE || lw->destroyed < SMALL ||
       lw->destroyed < s2_world_bodies(lw->world, NULL, 0)) {
     return;
@@ -155,7 +155,7 @@ void s2_lua_hook_remove(lua_State *L, S2LuaHandle *handle) {
   if (handle->removed) {
     return;
   }
-  // Only mark it: the list must not change during a traversal.
+  // Only mark the handle, because the list must not change during a traversal.
   handle->removed = true;
   handle->lw->sweep = true;
   if (handle->lw->phase == S2_IDLE) {
@@ -170,7 +170,7 @@ static int handle_remove(lua_State *L) {
   return 0;
 }
 
-// Registers the functions of the list on top of the stack for another world.
+// Registers the functions in the list on top of the stack for another world.
 static void copy_list(lua_State *L, int to, S2Hook hook, uint32_t serial) {
   lua_Integer count = (lua_Integer)lua_rawlen(L, -1);
   // Skip tasks, whose threads cannot be copied, and removed handles.
@@ -191,7 +191,7 @@ static void copy_list(lua_State *L, int to, S2Hook hook, uint32_t serial) {
 }
 
 void s2_lua_hooks_copy(lua_State *L, int from, int to) {
-  // First the lists by kind, then the laws of each body.
+  // Copy the lists by kind, then the laws of each body.
   lua_getiuservalue(L, from, S2_STORE_HOOKS);
   for (int hook = 0; hook < S2_HOOK_LAW; hook++) {
     if (lua_rawgeti(L, -1, hook + 1) == LUA_TTABLE && hook != S2_HOOK_CONTROL) {
@@ -202,7 +202,7 @@ void s2_lua_hooks_copy(lua_State *L, int from, int to) {
   lua_pop(L, 1);
   lua_getiuservalue(L, from, S2_STORE_LAWS);
   for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
-    // In the copy, the body has the same handle and another object.
+    // In the copy, the body has the same handle but another object.
     lua_rawgeti(L, -1, 0);
     S2BodyId id = ((const S2LuaBody *)lua_touserdata(L, -1))->id;
     lua_pop(L, 1);
@@ -218,7 +218,7 @@ void s2_lua_hooks_copy(lua_State *L, int from, int to) {
 // ---- Around the step --------------------------------------------------------------------------
 
 void s2_lua_hooks_call(lua_State *L, S2LuaWorld *lw, S2Hook hook, double t) {
-  // Functions added meanwhile wait for the next step, so read the count now.
+  // Read the count first, because functions added during the calls wait for the next step.
   int count = lw->hooks[hook], top = lua_gettop(L);
   if (count == 0) {
     return;
@@ -228,7 +228,7 @@ void s2_lua_hooks_call(lua_State *L, S2LuaWorld *lw, S2Hook hook, double t) {
   for (int i = 1; i <= count; i++) {
     lua_rawgeti(L, top + 1, i);
     const S2LuaHandle *handle = lua_touserdata(L, -1);
-    // Arguments: the world, the time and the duration.
+    // Push the arguments: the world, the time and the duration.
     if (!handle->removed) {
       lua_getiuservalue(L, -1, 1);
       lua_pushvalue(L, 1);
@@ -254,9 +254,9 @@ static void set_number(lua_State *L, const char *key, double value) {
   lua_setfield(L, -2, key);
 }
 
-// Pushes the event table of handlers.
+// Pushes the table that describes an event to its handlers.
 static void push_event(lua_State *L, const S2Event *event) {
-  // A warning has a text; a break has a joint and a force; contacts have the other fields.
+  // A warning has a text. A break has a joint and a force. Contacts have the other fields.
   lua_createtable(L, 0, 10);
   lua_pushstring(L, event_names[event->type]);
   lua_setfield(L, -2, "type");
@@ -271,7 +271,7 @@ static void push_event(lua_State *L, const S2Event *event) {
   lua_setfield(L, -2, "b");
   s2_lua_push_vec2(L, event->point, NULL);
   lua_setfield(L, -2, "point");
-  // Leave out a joint that was destroyed meanwhile.
+  // Omit a joint that was destroyed after the event.
   if (event->type == S2_JOINT_BREAK) {
     if (s2_joint_alive(s2_lua_world(L, 1)->world, event->joint)) {
       s2_lua_push_joint(L, 1, event->joint);
@@ -280,7 +280,7 @@ static void push_event(lua_State *L, const S2Event *event) {
     set_number(L, "force", event->force);
     return;
   }
-  // Contacts: the impulses and the approach velocity.
+  // For contacts, add the impulses and the approach velocity.
   s2_lua_push_vec2(L, event->normal, NULL);
   lua_setfield(L, -2, "normal");
   set_number(L, "normal_impulse", event->normal_impulse);
@@ -291,24 +291,24 @@ static void push_event(lua_State *L, const S2Event *event) {
 }
 
 void s2_lua_events_call(lua_State *L, S2LuaWorld *lw) {
-  // Process the events in order, each with all of its handlers.
+  // Process the events in order, and call all handlers of each event.
   int count, top = lua_gettop(L);
   for (int i = 0;; i++) {
-    // Handlers may change the world and with it the list.
+    // Get the list at each pass, because handlers may change the world and the list.
     const S2Event *events = s2_world_events(lw->world, &count);
     if (i >= count) {
       return;
     }
     S2Hook hook = (S2Hook)(S2_HOOK_EVENT + (int)events[i].type);
     int handlers = lw->hooks[hook];
-    // Warnings without a handler are printed.
+    // Print warnings that have no handler.
     if (handlers == 0) {
       if (events[i].type == S2_SOLVER_WARNING) {
         s2_lua_warn(lw, events[i].message);
       }
       continue;
     }
-    // One table per event, for all of its handlers.
+    // Create one table per event for all of its handlers.
     double start = s2_lua_callback_clock(lw);
     lua_rawgeti(L, lw->at_hooks, hook + 1);
     push_event(L, &events[i]);
@@ -330,7 +330,7 @@ void s2_lua_events_call(lua_State *L, S2LuaWorld *lw) {
 
 static void check_function(lua_State *L, int argument) {
   char text[S2_LUA_TEXT];
-  // Functions, and objects that can be called.
+  // The value must be a function or an object that can be called.
   if (lua_type(L, argument) == LUA_TFUNCTION) {
     return;
   }
@@ -366,7 +366,7 @@ static int world_pre_solve(lua_State *L) {
 }
 
 static int world_on(lua_State *L) {
-  // The type of event, then the function.
+  // Read the type of event, then the function.
   s2_lua_world(L, 1);
   int type = 0;
   S2Complaint complaint;
@@ -401,7 +401,7 @@ int s2_lua_body_force_law(lua_State *L) {
   }
   s2_lua_try(L, s2_body_set_force_law(body->lw->world, body->id, true));
   lua_getiuservalue(L, 1, 1);
-  // The list contains the body at index 0, as the law's first argument.
+  // The list contains the body at index 0, which is the first argument of the law.
   push_list(L, 3, S2_HOOK_LAW, body->id.serial);
   lua_pushvalue(L, 1);
   lua_rawseti(L, -2, 0);
@@ -430,7 +430,8 @@ static int handle_tostring(lua_State *L) {
 
 void s2_lua_open_hooks(lua_State *L) {
   static const luaL_Reg handle_methods[] = {{"remove", handle_remove}, {NULL, NULL}};
-  // The table of methods is __index; reading an unknown name raises with the nearest one.
+  // The table of methods is __index. Reading an unknown name raises an error that suggests the
+  // nearest name.
   s2_lua_metatable(L, s2_type_handle);
   lua_newtable(L);
   s2_lua_functions(L, handle_methods, 0);

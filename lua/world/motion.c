@@ -1,5 +1,6 @@
-// Motions as functions of time: body:motion(fn), and the functions of world:lock{...}. They are
-// lists {angle, x, y, velocity, pose} (false: absent) in S2_STORE_CONSTRAINTS.
+// Motions as functions of time: body:motion(fn), and the functions of world:lock{...}. The
+// functions are stored in S2_STORE_CONSTRAINTS as lists {angle, x, y, velocity, pose}, with false
+// for absent functions.
 #include "lua/diff/slope.h"
 
 #include <math.h>
@@ -10,10 +11,10 @@ static const char *const names[FUNCTIONS + 1] = {NULL, "angle", "x", "y", "veloc
 
 // ---- Calling ----------------------------------------------------------------------------------
 
-typedef struct Said { // result of a function at a time
+typedef struct Said { // result of a function at one time
   double number[3];
-  bool has[3];      // false: the function returned nil
-  S2Slope slope[3]; // by[0]: with respect to time; for a rate as in S2MotionCall.v
+  bool has[3];      // false if the function returned nil
+  S2Slope slope[3]; // by[0] refers to time; for a rate, see S2MotionCall.v
 } Said;
 
 typedef struct Asked {
@@ -21,12 +22,13 @@ typedef struct Asked {
   S2MotionCall *call;
 } Asked;
 
-// Calls the function on top of the stack with t; `one`: it must return one number.
+// Calls the function on top of the stack with t. If `one`, it must return one number.
 static Said call_at(lua_State *L, const Asked *asked, int which, double t, bool one) {
-  // One number, or three; nil in place of a number leaves that component unchanged.
+  // The function returns one number or three. nil in place of a number leaves that component
+  // unchanged.
   int count = one ? 1 : 3, function = lua_gettop(L);
   Said said = {.has = {false}};
-  // On a tape the time may be tracked; the results then have slopes with respect to it.
+  // On a tape, the time may be tracked. The results then have slopes with respect to time.
   S2LuaSlopes slopes = s2_lua_slopes(L, asked->lw, asked->call->slope != NULL);
   lua_pushvalue(L, function);
   s2_lua_slopes_time(L, asked->lw, &slopes, t, 0);
@@ -59,11 +61,11 @@ static void motion_set(S2MotionCall *call, int c, double v, const S2Slope *slope
 
 // Sets the velocity so that the body is at `p` (with slope `of`) at the end of the step.
 static void motion_reach(lua_State *L, const Asked *asked, int c, double p, const S2Slope *of) {
-  // v = (p - q)/h: a position given as a function of time is reached at the end of the step.
+  // With v = (p - q)/h, the body reaches the position at the end of the step.
   S2MotionCall *call = asked->call;
   double v = (p - call->q[c]) / call->h;
   S2LuaSlopes slopes = s2_lua_slopes(L, asked->lw, call->sloped);
-  // Slopes with respect to the time of the end, t + h, to the present position, and to h.
+  // Compute slopes with respect to the end time t + h, to the current position, and to h.
   S2Slope ends = {.origin = of->origin}, slope = {.by = {0}};
   ends.by[3] = ends.by[4] = of->by[0];
   s2_lua_slopes_add(&slopes, &slope, 1 / call->h, &ends);
@@ -73,11 +75,11 @@ static void motion_reach(lua_State *L, const Asked *asked, int c, double p, cons
   motion_set(call, c, v, &slope);
 }
 
-// p'(t) of the function on top of the stack, from the side of t on which the step is, by one-sided
-// differences. They are exact for parabolas, and 0 if the function is constant.
+// Computes p'(t) of the function on top of the stack by one-sided differences, within the step.
+// They are exact for parabolas, and 0 if the function is constant.
 static Said rate_at(lua_State *L, const Asked *asked, int which, int end) {
-  // Fraction of the step. The truncation error is p''' by^2/3; the rounding error is proportional
-  // to 1/by.
+  // Spacing as a fraction of the step. The truncation error is p''' by^2/3, and the rounding error
+  // is proportional to 1/by.
   static const double PART = 1.0 / 1024, weight[3] = {-3, 4, -1};
   const S2MotionCall *call = asked->call;
   double part = end == 0 ? PART : -PART, by = part * call->h, t = call->t + end * call->h;
@@ -90,7 +92,7 @@ static Said rate_at(lua_State *L, const Asked *asked, int which, int end) {
   for (int i = 0; i < 3; i++) {
     double first = at[1].number[i] - at[0].number[i], second = at[2].number[i] - at[0].number[i];
     rate.number[i] = (4 * first - second) / (2 * by);
-    // The sample times move with t and, by their fractions, with h.
+    // The sample times shift with t and, according to their fractions, with h.
     for (int k = 0; k < 3; k++) {
       S2Slope of = {.origin = at[k].slope[i].origin};
       of.by[3] = at[k].slope[i].by[0];
@@ -103,7 +105,7 @@ static Said rate_at(lua_State *L, const Asked *asked, int which, int end) {
   return rate;
 }
 
-// The velocities that a function gives for the end of the step.
+// Returns the velocities that a function gives for one end of the step.
 static Said velocities_at(lua_State *L, const Asked *asked, int end) {
   Said said = call_at(L, asked, VELOCITY, asked->call->t + end * asked->call->h, false);
   for (int i = 0; i < 3; i++) {
@@ -115,7 +117,7 @@ static Said velocities_at(lua_State *L, const Asked *asked, int end) {
   return said;
 }
 
-// The velocities of the function on top of the stack at both ends of the step.
+// Computes the velocities of the function on top of the stack at both ends of the step.
 static void motion_ends(lua_State *L, const Asked *asked, int which) {
   S2MotionCall *call = asked->call;
   static const int place[3] = {1, 2, 0}; // index of x, y, angle in (angle, x, y)
@@ -133,10 +135,10 @@ static void motion_ends(lua_State *L, const Asked *asked, int which) {
   }
 }
 
-// The mean over the step by three-point Gauss-Legendre quadrature, exact for polynomials up to
-// degree 5.
+// Computes the mean velocity over the step by three-point Gauss-Legendre quadrature, which is exact
+// for polynomials up to degree 5.
 static void mean_velocity(lua_State *L, const Asked *asked) {
-  // Points on -1 .. 1, and weights that add up to 1.
+  // The points are in -1 .. 1, and the weights add up to 1.
   S2MotionCall *call = asked->call;
   static const double point[3] = {-0.7745966692414834, 0, 0.7745966692414834};
   static const double weight[3] = {5.0 / 18, 8.0 / 18, 5.0 / 18};
@@ -146,7 +148,7 @@ static void mean_velocity(lua_State *L, const Asked *asked) {
   for (int i = 0; i < 3; i++) {
     double part = (1 + point[i]) / 2;
     said = call_at(L, asked, VELOCITY, call->t + call->h * (1 + point[i]) / 2, false);
-    // The slope with respect to t is that of the function; the slope with respect to h is this
+    // The slope with respect to t is the slope of the function. The slope with respect to h is this
     // slope times the point's fraction of the step.
     S2LuaSlopes slopes = s2_lua_slopes(L, asked->lw, call->sloped);
     for (int c = 0; c < 3; c++) {
@@ -168,17 +170,17 @@ static void mean_velocity(lua_State *L, const Asked *asked) {
 static void motion_begin_slopes(lua_State *L, const Asked *asked) {
   S2MotionCall *call = asked->call;
   call->sloped = call->slope != NULL && s2_lua_slopes(L, asked->lw, true).diff != NULL;
-  for (int c = 0; c < 3 && call->sloped; c++) { // unchanged velocity
+  for (int c = 0; c < 3 && call->sloped; c++) { // the velocity is unchanged
     call->slope[c] = (S2Slope){.origin = 0};
     call->slope[c].by[5] = 1;
   }
 }
 
-// Arguments: the functions, the request.
+// The arguments are the functions and the request.
 static int motion_answer(lua_State *L) {
   const Asked *asked = lua_touserdata(L, 2);
   const S2MotionCall *call = asked->call;
-  // At the end of the step.
+  // Evaluate functions at the end of the step.
   double end = call->t + call->h;
   static const int place[3] = {1, 2, 0}; // index of x, y, angle in (angle, x, y)
   if (lua_type(L, 1) != LUA_TTABLE) {
@@ -186,7 +188,7 @@ static int motion_answer(lua_State *L) {
   }
   // Components without a function keep their velocity.
   motion_begin_slopes(L, asked);
-  // a position takes precedence over a velocity
+  // A position takes precedence over a velocity.
   for (int which = FUNCTIONS; which >= ANGLE; which--) {
     if (lua_rawgeti(L, 1, which) == LUA_TFUNCTION && which == VELOCITY) {
       mean_velocity(L, asked);
@@ -206,7 +208,7 @@ static int motion_answer(lua_State *L) {
 }
 
 bool s2_lua_engine_motion(void *user, S2World *world, S2MotionCall *call) {
-  // Protected from its first allocation on.
+  // Run everything that may allocate memory in protected mode.
   S2LuaWorld *lw = user;
   lua_State *L = lw->L;
   (void)world;
@@ -231,11 +233,11 @@ static void push_no_functions(lua_State *L) {
 }
 
 void s2_lua_read_lock(const S2Keys *keys, S2JointDef *def) {
-  // A component is held in place (true) or moved by a function of time.
+  // A component is held in place if it is `true`, or moved by a function of time.
   lua_State *L = keys->L;
   bool *const flags[4] = {NULL, &def->lock_angle, &def->lock_x, &def->lock_y};
   push_no_functions(L);
-  // Functions go into the list, plain values into the definition.
+  // Store functions in the list, and plain values in the definition.
   for (int which = ANGLE; which <= VELOCITY; which++) {
     bool function = s2_keys_push(keys, names[which]) == LUA_TFUNCTION;
     char text[S2_LUA_TEXT];
@@ -270,7 +272,7 @@ void s2_lua_read_lock(const S2Keys *keys, S2JointDef *def) {
 
 int s2_lua_body_motion(lua_State *L) {
   S2LuaBody *body = s2_lua_body(L, 1);
-  // nil stops the motion.
+  // A value of nil stops the motion.
   bool has = !lua_isnoneornil(L, 2);
   char text[S2_LUA_TEXT];
   if (has && !lua_isfunction(L, 2)) {
@@ -283,14 +285,14 @@ int s2_lua_body_motion(lua_State *L) {
     return s2_lua_fail(L, "body '%s': %s", body->name, status.message);
   }
   s2_lua_try(L, status);
-  // A body has only the function of its pose.
+  // A body's list has only the function of its pose.
   lua_getiuservalue(L, 1, 1);
   if (has) {
     push_no_functions(L);
     lua_pushvalue(L, 2);
     lua_rawseti(L, -2, POSE);
   } else {
-    lua_pushnil(L); // set to nil first, so that a snapshot keeps the old list
+    lua_pushnil(L); // replace the list, so that snapshots keep the old one
   }
   s2_lua_store_functions(L, 3, body->id.serial);
   return 0;

@@ -1,24 +1,26 @@
-// Springs whose force is a function of the script: world:spring{force = function(x) ... end}. The
-// function is a list {function} in S2_STORE_CONSTRAINTS.
+// Springs whose force is a script function: world:spring{force = function(x) ... end}. The function
+// is stored as a list {function} in S2_STORE_CONSTRAINTS.
 #include "lua/diff/slope.h"
 
 #include <math.h>
 #include <string.h>
 
 // Step of the central difference for functions that return no derivative, as a fraction of the
-// extension or the rest length: the cube root of the rounding unit.
+// extension or the rest length. It is the cube root of the rounding unit.
 static const double DIFFERENCE = 6e-6;
 
 typedef struct Pull {
-  double x, size; // m: the extension, the length scale of differences
+  double x, size; // extension, and length scale of the differences (m)
   S2SpringCall *call;
   S2LuaWorld *lw;
 } Pull;
 
-// Calls the function at stack index `function` with x: force and, if returned, derivative.
+// Calls the function at stack index `function` with x. Reads the force and, if returned, the
+// derivative.
 static bool spring_evaluate(lua_State *L, const Pull *pull, int function, double x, double *numbers,
                             S2Slope *slope) {
-  // On a tape the extension is an input, and the results have slopes with respect to it.
+  // On a tape, the extension is an input, and the results have slopes with respect to the
+  // extension.
   S2LuaSlopes slopes = s2_lua_slopes(L, pull->lw, pull->call->slope != NULL);
   pull->call->sloped = slopes.diff != NULL;
   lua_pushvalue(L, function);
@@ -40,7 +42,7 @@ static bool spring_evaluate(lua_State *L, const Pull *pull, int function, double
   return known;
 }
 
-// Arguments: the list of the function, the pull.
+// The arguments are the list with the function, and the Pull.
 static int spring_answer(lua_State *L) {
   const Pull *pull = lua_touserdata(L, 2);
   S2SpringCall *call = pull->call;
@@ -48,7 +50,8 @@ static int spring_answer(lua_State *L) {
   S2Slope slope[2] = {{{0}, 0}, {{0}, 0}};
   lua_rawgeti(L, 1, 1);
   if (!spring_evaluate(L, pull, 3, pull->x, numbers, slope)) {
-    // (F(x + d) - F(x - d))/2d if the function returns no derivative; the slopes likewise.
+    // If the function returns no derivative, compute (F(x + d) - F(x - d))/2d, and the slopes in
+    // the same way.
     double up = pull->x + DIFFERENCE * pull->size, down = pull->x - DIFFERENCE * pull->size;
     double above[2], below[2];
     S2Slope of_above[2] = {{{0}, 0}}, of_below[2] = {{{0}, 0}};
@@ -72,7 +75,7 @@ bool s2_lua_engine_spring(void *user, S2World *world, S2SpringCall *call) {
   S2LuaWorld *lw = user;
   lua_State *L = lw->L;
   int top = lua_gettop(L);
-  // The length scale is the larger of extension and rest length.
+  // The length scale is the larger of the extension and the rest length.
   double start = s2_lua_callback_clock(lw), rest = 0;
   (void)s2_joint_get(world, call->joint, S2_JOINT_REST_LENGTH, &rest);
   Pull pull = {.x = call->extension, .call = call, .lw = lw};
@@ -96,7 +99,7 @@ bool s2_lua_spring_law(const S2Keys *keys, S2JointDef *def) {
     s2_keys_fail(keys, "force", "a function of the extension expected, got %s",
                  s2_lua_describe(L, -1, text));
   }
-  // A law is the entire force, so other keys for it are refused.
+  // A law gives the entire force, so other keys for the force are rejected.
   static const char *const others[] = {"stiffness", "quadratic", "cubic"};
   for (int i = 0; i < 3; i++) {
     if (s2_keys_has(keys, others[i])) {

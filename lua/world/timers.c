@@ -1,7 +1,7 @@
 // Simulated time: world:every, world:at, world:start with sim.wait.
 //
-// Timers do not count their calls. The times before and after a step alone determine whether a
-// timer fires, so a restored world fires the timers after the restored time again.
+// Timers do not count their calls. Whether a timer fires depends only on the times before and after
+// a step. Therefore a restored world repeats the timers after the restored time.
 #include "lua/world/binding.h"
 
 #include <math.h>
@@ -10,12 +10,13 @@
 // time by rounding.
 static const double EARLY = 1e-6;
 
-// Registry key, by address: thread -> handle, weak.
+// Registry key (address) of a weak table: thread -> handle.
 static const char TASKS = 'w';
 
 // The number of times a timer is due up to time t.
 static double timer_due(const S2LuaHandle *handle, double t, double dt) {
-  // A periodic timer counts whole periods; a timer for one time counts 1 after that time, else 0.
+  // A periodic timer counts whole periods. A timer for one time counts 1 after that time, otherwise
+  // 0.
   if (handle->timer == S2_TIMER_EVERY) {
     return floor((t - handle->start) / handle->period + EARLY);
   }
@@ -28,13 +29,13 @@ static double timer_due(const S2LuaHandle *handle, double t, double dt) {
 static void task_resume(lua_State *L, S2LuaHandle *handle, int world) {
   lua_State *task = lua_tothread(L, -1);
   int arguments = 0, results = 0;
-  // At the first call the function gets the world as argument.
-  if (lua_status(task) == LUA_OK) { // not started yet
+  // At the first call, pass the world to the function as its argument.
+  if (lua_status(task) == LUA_OK) { // the task has not started yet
     lua_pushvalue(L, world);
     lua_xmove(L, task, 1);
     arguments = 1;
   }
-  // An interrupt must reach the running thread, and afterwards the outer one.
+  // An interrupt must reach the running thread, and afterwards the outer thread.
   lua_State *volatile *interruptible = handle->lw->session->open.task;
   lua_State *outer = interruptible != NULL ? *interruptible : NULL;
   handle->running = true;
@@ -46,12 +47,13 @@ static void task_resume(lua_State *L, S2LuaHandle *handle, int world) {
     *interruptible = outer;
   }
   handle->running = false;
-  // The task waits; its results are ignored.
+  // If the task waits, ignore its results.
   if (status == LUA_YIELD) {
     lua_pop(task, results);
     return;
   }
-  // The task has ended: drop the handle, and raise an error with the thread's traceback.
+  // If the task has ended, drop the handle. If it failed, raise an error with the traceback of the
+  // thread.
   handle->removed = true;
   handle->lw->sweep = true;
   if (status != LUA_OK) {
@@ -64,7 +66,7 @@ static void task_resume(lua_State *L, S2LuaHandle *handle, int world) {
 int s2_lua_wait(lua_State *L) {
   double duration = lua_isnoneornil(L, 1) ? 0 : s2_argument_number(L, 1, S2_NON_NEGATIVE);
   S2LuaHandle *handle = NULL;
-  // The handle of the running thread.
+  // Find the handle of the running thread.
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &TASKS) == LUA_TTABLE) {
     lua_pushthread(L);
     lua_rawget(L, -2);
@@ -73,14 +75,14 @@ int s2_lua_wait(lua_State *L) {
   if (handle == NULL || !handle->running) {
     return s2_lua_fail(L, "sim.wait works only inside a function started by world:start");
   }
-  handle->start += duration; // relative to the scheduled time, so that delays do not accumulate
+  handle->start += duration; // from the scheduled time, so that delays do not accumulate
   return lua_yield(L, 0);
 }
 
 // ---- Firing -----------------------------------------------------------------------------------
 
 static void timer_fire(lua_State *L, S2LuaHandle *handle, double before, double now, double dt) {
-  // Tasks wake up after their time has come; timers fire as often as they are due within the step.
+  // Tasks wake up once their time is reached. Timers fire as often as they are due within the step.
   if (handle->timer == S2_TIMER_TASK) {
     if (!handle->running && now >= handle->start - EARLY * dt) {
       lua_getiuservalue(L, -1, 1);
@@ -88,8 +90,8 @@ static void timer_fire(lua_State *L, S2LuaHandle *handle, double before, double 
     }
     return;
   }
-  // The number due by now minus the number due before: since there is no counter, a restore does
-  // not need a special case.
+  // Subtract the number due before the step from the number due after it. There is no counter, so a
+  // restore needs no special case.
   double times = timer_due(handle, now, dt) - fmax(timer_due(handle, before, dt), 0);
   for (; times > 0 && !handle->removed; times--) {
     lua_getiuservalue(L, -1, 1);
@@ -105,7 +107,7 @@ void s2_lua_timers_call(lua_State *L, S2LuaWorld *lw, S2Hook hook, double before
     return;
   }
   double start = s2_lua_callback_clock(lw), dt = s2_world_settings(lw->world)->dt;
-  // Functions added meanwhile wait, so read the count now.
+  // The count was read first, because functions added during the calls must wait.
   lua_rawgeti(L, lw->at_hooks, hook + 1);
   for (int i = 1; i <= count; i++) {
     lua_rawgeti(L, top + 1, i);
@@ -114,7 +116,7 @@ void s2_lua_timers_call(lua_State *L, S2LuaWorld *lw, S2Hook hook, double before
       lua_pop(L, 1);
       continue;
     }
-    // After a step: S2_HOOK_TIMER; before a step: those for the present time.
+    // After a step, S2_HOOK_TIMER timers fire. Before a step, timers for the current time fire.
     if (hook == S2_HOOK_TIMER) {
       timer_fire(L, handle, before, now, dt);
     } else if (fabs(now - handle->start) <= EARLY * dt) {
@@ -142,7 +144,7 @@ static S2LuaWorld *timer_check(lua_State *L, int function) {
 static int world_every(lua_State *L) {
   double period = s2_argument_number(L, 2, S2_POSITIVE);
   S2LuaWorld *lw = timer_check(L, 3);
-  // The first period starts now.
+  // The first period starts at the current time.
   S2LuaHandle *handle = s2_lua_hook_add(L, 1, S2_HOOK_TIMER, 0);
   handle->timer = S2_TIMER_EVERY;
   handle->start = s2_world_time(lw->world);
@@ -158,7 +160,7 @@ static int world_at(lua_State *L) {
     return s2_lua_bad_argument(L, 2, "the time %.14g s has passed: world.time is %.14g s", time,
                                now);
   }
-  // No step ends at the present time, so such a timer fires before the next step.
+  // No step will end at the current time, so a timer for this time fires before the next step.
   S2LuaHandle *handle = s2_lua_hook_add(L, 1, time <= now + early ? S2_HOOK_NOW : S2_HOOK_TIMER, 0);
   handle->timer = S2_TIMER_AT;
   handle->start = time;
@@ -166,7 +168,7 @@ static int world_at(lua_State *L) {
 }
 
 static int world_start(lua_State *L) {
-  // The thread refers to the function, the handle to the thread.
+  // The thread refers to the function, and the handle refers to the thread.
   S2LuaWorld *lw = timer_check(L, 2);
   lua_State *task = lua_newthread(L);
   lua_insert(L, 2);
@@ -175,14 +177,15 @@ static int world_start(lua_State *L) {
   handle->timer = S2_TIMER_TASK;
   handle->start = s2_world_time(lw->world);
   int at = lua_gettop(L);
-  // A weak table from threads to handles, for sim.wait; it keeps neither alive.
+  // Store the handle in a weak table from threads to handles, for sim.wait. The table keeps neither
+  // of them alive.
   lua_getiuservalue(L, at, 1);
   lua_rawgetp(L, LUA_REGISTRYINDEX, &TASKS);
   lua_pushvalue(L, -2);
   lua_pushvalue(L, at);
   lua_rawset(L, -3);
   lua_pop(L, 1);
-  // Run at once, until its first wait.
+  // Run the task at once, until its first wait.
   task_resume(L, handle, 1);
   lua_settop(L, at);
   return 1;
@@ -192,7 +195,7 @@ const luaL_Reg s2_world_timer_methods[] = {
     {"every", world_every}, {"at", world_at}, {"start", world_start}, {NULL, NULL}};
 
 void s2_lua_open_timers(lua_State *L) {
-  // Weak keys: unreferenced threads are collected.
+  // The keys are weak, so that unreferenced threads are collected.
   lua_newtable(L);
   lua_createtable(L, 0, 1);
   lua_pushliteral(L, "k");

@@ -1,4 +1,4 @@
-// Worlds: making, fields, closing.
+// Worlds: creation, fields, closing.
 #include "lua/diff/on_tape.h"
 #include "lua/record/live.h"
 
@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-// Fields that are not settings; numbered after those in the table of fields.
+// Fields that are not settings. Their numbers follow the settings in the table of fields.
 enum { FIELD_TIME = 100, FIELD_BODIES, FIELD_JOINTS };
 
-static const char WORLDS = 'w'; // registry key, by address: weak table from numbers to worlds
+static const char WORLDS = 'w'; // Registry key (address) of a weak table: number -> world.
 
 // Documented names that are not implemented yet.
 static const char *const later_names[] = {NULL};
@@ -36,8 +36,8 @@ void s2_lua_new_weak_table(lua_State *L) {
   lua_setmetatable(L, -2);
 }
 
-// Reports the size of the engine's world (8 kB with a body that was stepped) to Lua's collector,
-// which does not see that memory and would let thousands of worlds pile up.
+// Reports the size of the engine's world to Lua's collector: 8 kB with a body that was stepped. The
+// collector does not see this memory and would otherwise let thousands of worlds accumulate.
 static void world_tell_collector(lua_State *L) {
   enum { KILOBYTES = 8 };
   if (lua_gc(L, LUA_GCISRUNNING) == 1) {
@@ -47,7 +47,7 @@ static void world_tell_collector(lua_State *L) {
 
 S2LuaWorld *s2_lua_push_world(lua_State *L) {
   world_tell_collector(L);
-  // User values hold the Lua values of the world; the engine's world is made later.
+  // User values store the Lua values of the world. The engine's world is created later.
   S2LuaSession *session = s2_lua_session(L);
   S2LuaWorld *lw = lua_newuserdatauv(L, sizeof *lw, S2_STORE_COUNT);
   memset(lw, 0, sizeof *lw);
@@ -57,7 +57,7 @@ S2LuaWorld *s2_lua_push_world(lua_State *L) {
   lw->number = ++session->made;
   lw->bodies_stale = lw->joints_stale = lw->names_stale = true;
   s2_arena_init(&lw->scratch);
-  // Tables of objects keyed by serial are weak; tables of the script's values are not.
+  // Tables of objects by serial are weak. Tables of script values are not weak.
   int world = lua_gettop(L);
   for (int store = S2_STORE_BODIES; store <= S2_STORE_COUNT; store++) {
     if (store == S2_STORE_BODIES || store == S2_STORE_JOINTS) {
@@ -69,7 +69,7 @@ S2LuaWorld *s2_lua_push_world(lua_State *L) {
       lua_setiuservalue(L, world, store);
     }
   }
-  // The lists, and the guard that undoes a step, are made once.
+  // Create the lists, and the guard that undoes a step, only once.
   s2_lua_push_collection(L, world, false);
   lua_setiuservalue(L, world, S2_STORE_BODY_LIST);
   s2_lua_push_collection(L, world, true);
@@ -77,7 +77,7 @@ S2LuaWorld *s2_lua_push_world(lua_State *L) {
   s2_lua_push_guard(L, world);
   lua_setiuservalue(L, world, S2_STORE_GUARD);
   luaL_setmetatable(L, "sim2d.World");
-  // A weak table of worlds by number, for sim.worlds.
+  // Store the world in a weak table of worlds by number, for sim.worlds.
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &WORLDS) != LUA_TTABLE) {
     lua_pop(L, 1);
     s2_lua_new_weak_table(L);
@@ -94,7 +94,7 @@ int s2_lua_worlds(lua_State *L) {
   lua_newtable(L);
   int list = lua_gettop(L);
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &WORLDS) == LUA_TTABLE) {
-    // Worlds that are open and not about to be collected, oldest first.
+    // List worlds that are open and not about to be collected, oldest first.
     for (const S2LuaWorld *lw = s2_lua_session(L)->oldest; lw != NULL; lw = lw->newer) {
       if (lua_rawgeti(L, -1, (lua_Integer)lw->number) != LUA_TNIL) {
         lua_rawseti(L, list, (lua_Integer)lua_rawlen(L, list) + 1);
@@ -108,7 +108,7 @@ int s2_lua_worlds(lua_State *L) {
 }
 
 void s2_lua_world_attach(S2LuaWorld *lw, S2World *world) {
-  // Append it to the session's list of open worlds, which s2_session_close closes.
+  // Append the world to the session's list of open worlds, which s2_session_close closes.
   lw->world = world;
   lw->older = lw->session->newest;
   if (lw->older != NULL) {
@@ -117,7 +117,7 @@ void s2_lua_world_attach(S2LuaWorld *lw, S2World *world) {
     lw->session->oldest = lw;
   }
   lw->session->newest = lw;
-  // From now on the engine calls back into Lua.
+  // Let the engine call back into Lua.
   S2Callbacks callbacks;
   s2_lua_engine_callbacks(lw, &callbacks);
   s2_world_set_callbacks(world, &callbacks);
@@ -132,14 +132,14 @@ bool s2_lua_world_close(S2LuaWorld *lw, S2Status *status) {
   if (lw->world == NULL) {
     return true;
   }
-  // Close viewer and recordings first, because they still read the world.
+  // Close the viewer and the recordings first, because they still read the world.
   s2_lua_live_world_closes(lw);
   bool good = s2_lua_recorders_close(lw, status);
   s2_lua_world_gather(lw);
   s2_lua_warnings_close(lw);
   s2_world_destroy(lw->world);
   lw->world = NULL;
-  // Free the memory of the binding, then unlink the world from the session's list.
+  // Free the memory of the binding, then remove the world from the session's list.
   s2_arena_free(&lw->scratch);
   s2_array_free(lw->bodies);
   s2_array_free(lw->joints);
@@ -149,10 +149,11 @@ bool s2_lua_world_close(S2LuaWorld *lw, S2Status *status) {
   return good;
 }
 
-// True if a function further down the stack works on this world: metamethods of tables it reads,
-// and finalizers, run within it.
+// True if a function further down the stack uses this world. Metamethods of tables that it reads,
+// and finalisers, may run within such a function.
 static bool is_in_use(lua_State *L, const S2LuaWorld *lw) {
-  // The first argument of our C functions is the object, which leads to the world.
+  // The first argument of each C function of the binding is the object, from which the world is
+  // found.
   lua_Debug frame;
   bool in_use = false;
   for (int level = 1; !in_use && lua_getstack(L, level, &frame); level++) {
@@ -187,7 +188,7 @@ static int world_close(lua_State *L) {
   return 0;
 }
 
-// A finaliser cannot raise an error, so failures are ignored.
+// A finaliser cannot raise an error, so failures are only printed.
 static int world_collect(lua_State *L) {
   S2LuaWorld *lw = check_world(L, 1);
   S2Status status;
@@ -213,7 +214,7 @@ static int world_tostring(lua_State *L) {
 // ---- Making -----------------------------------------------------------------------------------
 
 static int sim_world(lua_State *L) {
-  // Options of the command line are defaults; settings of the script override them.
+  // Command-line options are defaults. Settings in the script override them.
   S2LuaSession *session = s2_lua_session(L);
   lua_settop(L, 1);
   S2Keys keys = s2_keys_open(L, 1, true, s2_setting_names, NULL, 0);
@@ -233,12 +234,13 @@ static int sim_world(lua_State *L) {
   def.strict = session->open.strict;
   def.audit = session->open.audit || session->open.strict;
   def.profile = session->open.profile;
-  // Make the object before the engine's world, so that no later failure can leak it.
+  // Create the object before the engine's world, so that no later failure can leak the engine's
+  // world.
   S2LuaWorld *lw = s2_lua_push_world(L);
   lw->judged = s2_keys_push(&keys, "audit") == LUA_TNIL;
   lua_pop(L, 1);
   S2SettingReads reads = s2_setting_reads(L, lw);
-  // In the order of the settings; each notes its tracked numbers.
+  // Read the settings in order, and record the tracked numbers of each.
   for (int i = 0; s2_setting_names[i] != NULL; i++) {
     S2Complaint complaint;
     if (s2_keys_push(&keys, s2_setting_names[i]) != LUA_TNIL &&
@@ -248,7 +250,7 @@ static int sim_world(lua_State *L) {
     lua_pop(L, 1);
     s2_setting_was_read(L, i, &def, &reads);
   }
-  // The engine checks the settings against each other.
+  // The engine checks that the settings are consistent.
   S2World *world = NULL;
   S2Status status = s2_world_create(&def, &world);
   if (status.code != S2_OK) {
@@ -262,10 +264,10 @@ static int sim_world(lua_State *L) {
 
 // ---- Fields -----------------------------------------------------------------------------------
 
-// Upvalue 1: name -> number of a field, method, or false if not implemented yet.
+// Upvalue 1 maps names to field numbers, methods, or `false` if not implemented yet.
 static int world_index(lua_State *L) {
   S2LuaWorld *lw = check_world(L, 1);
-  // Methods and fields share a table; functions are returned directly.
+  // Methods and fields share a table. Functions are returned directly.
   lua_pushvalue(L, 2);
   int type = lua_rawget(L, lua_upvalueindex(1));
   if (type == LUA_TFUNCTION) {
@@ -278,7 +280,7 @@ static int world_index(lua_State *L) {
   if (lw->world == NULL) {
     return s2_lua_fail(L, "world is closed");
   }
-  // Lists are objects of the world; other fields are settings or the time.
+  // Lists are objects of the world. Other fields are settings or the time.
   switch (field) {
   case FIELD_TIME:
     s2_lua_push_time(L, lw, s2_world_time(lw->world));
@@ -312,14 +314,14 @@ static int world_newindex(lua_State *L) {
   if (lw->world == NULL) {
     return s2_lua_fail(L, "world is closed");
   }
-  // Change and check a copy, then take it over.
+  // Change a copy of the settings and check it, then configure the world with the copy.
   S2WorldDef def = *s2_world_settings(lw->world);
   S2Complaint complaint;
   S2SettingReads reads = s2_setting_reads(L, lw);
   if (!s2_setting_read(L, 3, field, &def, &complaint)) {
     return s2_lua_fail(L, "World.%s: %s", lua_tostring(L, 2), complaint.text);
   }
-  // On a tape: record the variables of the new setting.
+  // On a tape, record the tracked numbers of the new setting.
   s2_setting_was_read(L, field, &def, &reads);
   s2_lua_try(L, s2_world_configure(lw->world, &def));
   s2_setting_wrote(L, lw, &reads);
@@ -333,7 +335,7 @@ void s2_lua_open_world(lua_State *L) {
                                   {"__tostring", world_tostring},
                                   {NULL, NULL}};
   static const luaL_Reg functions[] = {{"world", sim_world}, {NULL, NULL}};
-  // Fields by number; `false` marks names that are not implemented yet.
+  // Store fields by number. `false` marks names that are not implemented yet.
   s2_lua_metatable(L, s2_type_world);
   luaL_setfuncs(L, meta, 0);
   lua_newtable(L); // fields
@@ -351,7 +353,7 @@ void s2_lua_open_world(lua_State *L) {
     lua_pushboolean(L, 0);
     lua_setfield(L, -2, later_names[i]);
   }
-  // Methods of all files of the binding, in one table.
+  // Put the methods of all files of the binding into one table.
   s2_lua_functions(L, methods, 0);
   s2_lua_functions(L, s2_world_create_methods, 0);
   s2_lua_open_joint_makers(L);
@@ -373,7 +375,7 @@ void s2_lua_open_world(lua_State *L) {
   lua_pushcclosure(L, world_newindex, 1);
   lua_setfield(L, -2, "__newindex");
   lua_pop(L, 1);
-  // Pushes sim.world through a table, which registers its name for messages.
+  // Push sim.world through a table, which registers its name for messages.
   lua_newtable(L);
   s2_lua_functions(L, functions, 0);
   lua_getfield(L, -1, "world");

@@ -1,4 +1,4 @@
-// Reading a world: contacts, energy, residuals, statistics, queries.
+// Functions that read a world: contacts, energy, residuals, statistics, queries.
 #include "lua/base/keys.h"
 #include "lua/diff/on_tape.h"
 
@@ -22,7 +22,7 @@ static void set_body(lua_State *L, int world, const char *key, S2BodyId body) {
 // ---- Contacts ---------------------------------------------------------------------------------
 
 static void set_list2(lua_State *L, const char *key, S2Vec2 value, S2Var var) {
-  // Without a variable a plain copy, otherwise a tracked list.
+  // Without a node, store a plain copy, otherwise a tracked list.
   const double numbers[2] = {value.x, value.y};
   if (var == 0) {
     s2_lua_push_vec2(L, value, NULL);
@@ -39,12 +39,12 @@ static void set_tracked(lua_State *L, const char *key, double value, S2Var var) 
 
 void s2_lua_push_contacts(lua_State *L, int world, S2BodyId body) {
   S2LuaWorld *lw = lua_touserdata(L, world);
-  // The engine makes the list on demand.
+  // The engine creates the list on demand.
   int count, listed = 0;
   (void)s2_world_contacts(lw->world, &count);
   lua_createtable(L, body.index == 0 ? count : 0, 0);
   for (int i = 0; i < count; i++) {
-    // Get the list again each time, because making objects may run finalizers of the script.
+    // Get the list again at each pass, because creating objects may run finalisers of the script.
     const S2Contact *contacts = s2_world_contacts(lw->world, &count);
     if (i >= count) {
       break;
@@ -53,7 +53,7 @@ void s2_lua_push_contacts(lua_State *L, int world, S2BodyId body) {
     if (body.index != 0 && contact.a.serial != body.serial && contact.b.serial != body.serial) {
       continue;
     }
-    // A table per contact, with variables if the world is on a tape.
+    // Create a table per contact, with tracked numbers if the world is on a tape.
     lua_createtable(L, 0, 10);
     set_body(L, world, "a", contact.a);
     set_body(L, world, "b", contact.b);
@@ -95,7 +95,7 @@ static void world_measure_momentum(const void *user, const S2World *world, doubl
   s2_world_momentum(world, numbers);
 }
 
-// Pushes a measure that depends on all bodies and joints.
+// Pushes a quantity that depends on all bodies and joints.
 static void push_of_all(lua_State *L, S2LuaWorld *lw, int count, S2WorldMeasure *measure) {
   // Energy and momentum depend on all poses, velocities and masses.
   int most = s2_energy_places(lw->world, NULL, 0);
@@ -112,7 +112,7 @@ static int push_energy_on_tape(lua_State *L, S2LuaWorld *lw) {
     return s2_lua_fail(L, "the energy of compliant contacts has no derivative yet: add up "
                           "body:kinetic_energy() and the other terms instead");
   }
-  // Both are measured at once; on a tape, too, the total is their sum.
+  // Compute both energies at once. On a tape, the total is their sum too.
   push_of_all(L, lw, 2, world_measure_energy);
   int list = lua_gettop(L);
   lua_createtable(L, 0, 3);
@@ -154,7 +154,7 @@ static int world_momentum(lua_State *L) {
 
 static int world_residuals(lua_State *L) {
   S2WorldResiduals residuals = s2_world_residuals(s2_lua_world(L, 1)->world);
-  // Residuals of the last solve, then of the positions.
+  // Store the residuals of the last solve, then the residuals of the positions.
   lua_createtable(L, 0, 7);
   set_number(L, "dynamics", residuals.solve.dynamics);
   set_number(L, "complementarity", residuals.solve.complementarity);
@@ -175,7 +175,7 @@ static int world_residuals(lua_State *L) {
 
 static int world_stats(lua_State *L) {
   const S2WorldStats *stats = s2_world_stats(s2_lua_world(L, 1)->world);
-  // Counts of the run, worst residuals, times, present counts, solvers that were used.
+  // Store counts of the run, worst residuals, times, current counts, and solvers that were used.
   lua_createtable(L, 0, 30);
   set_integer(L, "steps", stats->steps);
   set_integer(L, "solves", stats->solves);
@@ -224,7 +224,7 @@ static int world_stats(lua_State *L) {
   set_integer(L, "arena_bytes", stats->arena_bytes);
   lua_createtable(L, 0, S2_SOLVER_COUNT);
   for (int i = 0; i < S2_SOLVER_COUNT; i++) {
-    if (i != S2_SOLVER_AUTO) { // it never solves a problem itself
+    if (i != S2_SOLVER_AUTO) { // `auto` never solves a problem itself
       set_integer(L, s2_solver_name((S2Solver)i), stats->used[i]);
     }
   }
@@ -242,11 +242,11 @@ static S2LuaWorld *world_check_idle(lua_State *L, const char *what) {
   return lw;
 }
 
-// Reads a filter from the keys; its list is in the world's scratch memory.
+// Reads the ignored bodies of a filter from the keys. The list is in the world's scratch memory.
 static void query_read_ignored(const S2Keys *keys, S2LuaWorld *lw, S2QueryFilter *filter) {
   lua_State *L = keys->L;
   int type = s2_keys_push(keys, "ignore");
-  // One body or a list of bodies.
+  // The value is one body or a list of bodies.
   bool list = type == LUA_TTABLE;
   int count = list ? (int)luaL_len(L, -1) : type != LUA_TNIL;
   S2BodyId *ignored = S2_TAKE(&lw->scratch, S2BodyId, count + 1);
@@ -259,9 +259,9 @@ static void query_read_ignored(const S2Keys *keys, S2LuaWorld *lw, S2QueryFilter
     const S2LuaBody *body = s2_lua_test(L, -1, s2_type_body);
     if (body == NULL || body->lw != lw) {
       s2_keys_fail(keys, "ignore", "a body of this world, or a list of them, expected");
-      return; // not reached, since it raises
+      return; // not reached, because s2_keys_fail raises an error
     }
-    ignored[i] = body->id; // a query never finds a destroyed body anyway
+    ignored[i] = body->id; // a query never finds a destroyed body
     lua_pop(L, 1);
   }
   lua_pop(L, 1);
@@ -269,7 +269,8 @@ static void query_read_ignored(const S2Keys *keys, S2LuaWorld *lw, S2QueryFilter
   filter->ignored_count = count;
 }
 
-// A filter from the keys of a query (which may also have keys of a fan); nil: no filter.
+// Reads a filter from the keys of a query, which may also have the keys of a fan. nil means no
+// filter.
 static S2QueryFilter query_filter(lua_State *L, S2LuaWorld *lw, int argument,
                                   const char *const *more) {
   static const char *const names[] = {"category", "mask", "ignore", "sensors", NULL};
@@ -279,7 +280,7 @@ static S2QueryFilter query_filter(lua_State *L, S2LuaWorld *lw, int argument,
     return filter;
   }
   S2Keys keys = s2_keys_open(L, argument, true, names, more, 0);
-  // A mask without bits would find no body, which cannot be intended.
+  // Reject a mask without bits, because it would find no body.
   int64_t category = 0, mask = 0;
   s2_keys_integer(&keys, "category", 1, UINT32_MAX, &category);
   s2_keys_integer(&keys, "mask", 1, UINT32_MAX, &mask);
@@ -295,12 +296,12 @@ enum { RAY_NUMBERS = 4 };
 typedef struct LuaRay {
   S2LuaWorld *lw;
   S2Vec2 ends[2];
-  S2WorldTape *tape; // NULL: not recorded
+  S2WorldTape *tape; // NULL if not recorded
   int count;
   S2Argument arguments[RAY_NUMBERS];
 } LuaRay;
 
-// Reads the two ends from two stack places; a message names the place that is bad.
+// Reads the two ends of a ray from arguments `from` and `to`. Messages name the invalid argument.
 static LuaRay query_read_ray(lua_State *L, S2LuaWorld *lw, int from, int to) {
   LuaRay ray = {.lw = lw};
   S2Complaint complaint;
@@ -333,7 +334,7 @@ static void push_hit(lua_State *L, const LuaRay *ray, const S2RayResult *hit) {
 
 static S2LuaWorld *ray_begin(lua_State *L, const char *what) {
   S2LuaWorld *lw = world_check_idle(L, what);
-  // A missing end raises a bad argument before anything is read.
+  // If an end is missing, raise a bad-argument error before reading anything.
   if (lua_gettop(L) < 3) { // raises
     (void)s2_argument_vec2(L, 2);
     (void)s2_argument_vec2(L, 3);
@@ -359,7 +360,8 @@ static int world_raycast_all(lua_State *L) {
   S2LuaWorld *lw = ray_begin(L, "world:raycast_all()");
   S2QueryFilter filter = query_filter(L, lw, 4, NULL);
   LuaRay ray = query_read_ray(L, lw, 2, 3);
-  // At most one hit per body. Lua owns the memory, because finalizers may use the scratch memory.
+  // There is at most one hit per body. Lua owns the memory, because finalisers may use the scratch
+  // memory.
   int capacity = s2_world_bodies(lw->world, NULL, 0);
   S2RayResult *hits = lua_newuserdatauv(L, ((size_t)capacity + 1) * sizeof *hits, 0);
   int count = s2_world_raycast_all(lw->world, ray.ends[0], ray.ends[1], &filter, hits, capacity);
@@ -376,8 +378,8 @@ static int world_raycast_all(lua_State *L) {
 static const char *const FAN_KEYS[] = {"rays", "range", "angle", "spread", NULL};
 enum { FAN_MOST = 1000000 };
 
-// (world, from, options): returns the number of rays, then x, y, range, angle, spread unchanged, or
-// nil.
+// (world, from, options): returns the number of rays, then x, y, range, angle and spread as given,
+// with nil for absent values.
 int s2_lua_fan_options(lua_State *L) {
   lua_settop(L, 3);
   S2LuaWorld *lw = world_check_idle(L, "world:raycast_fan()");
@@ -386,10 +388,10 @@ int s2_lua_fan_options(lua_State *L) {
     lua_replace(L, 3);
   }
   (void)query_filter(L, lw, 3, FAN_KEYS);
-  (void)s2_lua_writes(L, lw); // tracked numbers are allowed; they are recorded with the rays
+  (void)s2_lua_writes(L, lw); // tracked numbers are recorded with the rays
   (void)s2_argument_vec2(L, 2);
   S2Keys keys = {.L = L, .table = 3, .argument = 3};
-  // Only check the values; the script's values are passed on.
+  // Only check the values, because the script's own values are passed on.
   int64_t rays = 0;
   double number;
   s2_keys_require(&keys, "rays");
@@ -399,7 +401,7 @@ int s2_lua_fan_options(lua_State *L) {
   s2_keys_number(&keys, "angle", S2_ANY_NUMBER, &number);
   s2_keys_number(&keys, "spread", S2_NON_NEGATIVE, &number);
   lua_pushinteger(L, rays);
-  for (int i = 0; i < 2; i++) { // {x, y} or {x =, y =}
+  for (int i = 0; i < 2; i++) { // read {x, y} or {x =, y =}
     if (lua_geti(L, 2, i + 1) == LUA_TNIL) {
       lua_pop(L, 1);
       lua_getfield(L, 2, i == 0 ? "x" : "y");
@@ -416,7 +418,7 @@ int s2_lua_fan(lua_State *L) {
   S2LuaWorld *lw = world_check_idle(L, "world:raycast_fan()");
   int rays = (int)luaL_len(L, 4);
   S2QueryFilter filter = query_filter(L, lw, 3, FAN_KEYS);
-  // The list of ignored bodies must outlive the calls that make the hits.
+  // The list of ignored bodies must outlive the calls that create the hits.
   size_t bytes = (size_t)filter.ignored_count * sizeof *filter.ignored;
   S2BodyId *ignored = lua_newuserdatauv(L, bytes + 1, 0);
   if (bytes > 0) {
@@ -440,7 +442,7 @@ int s2_lua_fan(lua_State *L) {
   return 1;
 }
 
-// Memory for all bodies, from the world's scratch memory, after that of a filter.
+// Allocates memory for all bodies in the world's scratch memory, after the memory of a filter.
 static S2BodyId *take_bodies(S2LuaWorld *lw, int *capacity) {
   *capacity = s2_world_bodies(lw->world, NULL, 0);
   return S2_TAKE(&lw->scratch, S2BodyId, *capacity + 1);
@@ -456,7 +458,7 @@ static void push_bodies(lua_State *L, const S2BodyId *bodies, int count) {
 
 static int world_query_aabb(lua_State *L) {
   S2LuaWorld *lw = world_check_idle(L, "world:query_aabb()");
-  // Swapped corners are a mistake, not an empty box.
+  // Treat swapped corners as a mistake, not as an empty box.
   S2Vec2 lo = s2_argument_vec2(L, 2), hi = s2_argument_vec2(L, 3);
   if (hi.x < lo.x || hi.y < lo.y) {
     return s2_lua_bad_argument(
@@ -483,7 +485,7 @@ static int world_closest(lua_State *L) {
   S2LuaWorld *lw = world_check_idle(L, "world:closest()");
   S2LuaBody *a = s2_lua_body_of(L, 2, lw), *b = s2_lua_body_of(L, 3, lw);
   S2ClosestBodies closest;
-  // On a tape all fields are tracked; those without a derivative raise.
+  // On a tape, all fields are tracked. A field without a derivative raises an error.
   s2_lua_try(L, s2_world_closest(lw->world, a->id, b->id, &closest));
   S2ClosestVars vars = {0};
   if (s2_lua_on_tape(lw) != NULL) {
@@ -502,7 +504,7 @@ static int world_closest(lua_State *L) {
 static int world_resolve_overlaps(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   s2_lua_not_on_tape(L, lw, "world:resolve_overlaps()");
-  // The call runs callbacks, and a failure undoes its changes, as in a step.
+  // As in a step, the call runs callbacks, and a failure undoes the changes.
   s2_lua_step_open(L, lw, "world:resolve_overlaps()"); // calls filters
   double remaining = 0;
   S2Status status = s2_world_resolve_overlaps(lw->world, &remaining);
@@ -518,20 +520,20 @@ static int world_solve_static(lua_State *L) {
   static const char *const names[] = {"tolerance", "max_steps", NULL};
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 2);
-  // Options, with the engine's defaults.
+  // Read the options. Their defaults are the engine's.
   S2StaticOptions options = s2_static_options();
   S2Keys keys = s2_keys_open(L, 2, true, names, NULL, 0);
   int64_t steps = options.max_steps;
   s2_keys_number(&keys, "tolerance", S2_POSITIVE, &options.tolerance);
   s2_keys_integer(&keys, "max_steps", 1, INT32_MAX, &steps);
   options.max_steps = (int)steps;
-  // Force laws may depend on anything, so the rest position has no derivative with them.
+  // Force laws may depend on anything, so with force laws the rest position has no derivative.
   if (s2_world_asks(lw->world)) {
     s2_lua_not_on_tape(L, lw, "world:solve_static() with force laws");
   }
   s2_lua_step_open(L, lw, "world:solve_static()");
   S2StaticResult result;
-  // On a tape the derivative is that of the rest position, not of the iterations.
+  // On a tape, the derivative is the derivative of the rest position, not of the iterations.
   S2WorldTape *tape = s2_lua_on_tape(lw);
   S2Status status = tape == NULL ? s2_world_solve_static(lw->world, &options, &result)
                                  : s2_world_tape_static(tape, lw->world, &options, &result);

@@ -1,4 +1,5 @@
-// Settings of a world: keys of sim.world{...} and then fields of the world, by fields.def.
+// Settings of a world, defined in fields.def. They are keys of sim.world{...} and fields of the
+// world.
 #include "lua/diff/on_tape.h"
 #include "lua/solve/program_solver.h"
 
@@ -7,7 +8,7 @@
 const char *const s2_setting_names[] = {
 #define S2_SETTING(member, type, default, domain, names, unit, derivative, meaning) #member,
 #include "dynamics/fields.def"
-    "post_stabilization", // a short name for two values of `stabilization`
+    "post_stabilization", // short name for two values of `stabilization`
     NULL,
 };
 
@@ -19,7 +20,7 @@ static bool is_solver(int setting) {
 
 bool s2_setting_read(lua_State *L, int index, int setting, S2WorldDef *def,
                      S2Complaint *complaint) {
-  // A solver of the script, by its name.
+  // The value may be the name of a solver that the script registered.
   if (is_solver(setting) && lua_type(L, index) == LUA_TSTRING) {
     int number = s2_lua_program_solver(L, lua_tostring(L, index));
     if (number > 0) {
@@ -33,7 +34,7 @@ bool s2_setting_read(lua_State *L, int index, int setting, S2WorldDef *def,
           "'program' stands for all functions given to sim.solver: give the name of one of them");
     }
   }
-  // The short name stands for two values of `stabilization`.
+  // `post_stabilization` selects one of two values of `stabilization`.
   if (setting != POST_STABILIZATION) {
     return s2_lua_field_read(L, index, &s2_world_fields[setting], def, complaint);
   }
@@ -57,7 +58,7 @@ void s2_setting_push(lua_State *L, int setting, const S2WorldDef *def) {
 
 // ---- Tracked ----------------------------------------------------------------------------------
 
-// Tape places of a setting that has a derivative; returns their number.
+// Finds the tape places of a setting that has a derivative. Returns their number.
 static int setting_places(int setting, S2Place places[2]) {
   static const S2WorldNumber numbers[] = {
 #define S2_SETTING(member, type, default, domain, names, unit, derivative, meaning) derivative,
@@ -82,18 +83,18 @@ S2SettingReads s2_setting_reads(lua_State *L, const S2LuaWorld *lw) {
 void s2_setting_was_read(lua_State *L, int setting, const S2WorldDef *def, S2SettingReads *reads) {
   const S2LuaRead *list;
   S2Place places[2];
-  // Without a tape nothing was noted.
+  // Without a tape, nothing was recorded.
   if (reads->begin == 0) {
     return;
   }
-  // Tracked numbers read since the last setting belong to this one.
+  // Tracked numbers that were read since the last setting belong to this setting.
   int count = s2_lua_tracked_count(L, reads->begin, &list), known = setting_places(setting, places);
   if (count > reads->count && known == 0) {
     s2_lua_fail(L,
                 "World.%s has no derivative: give a plain number (x:value() of a tracked number)",
                 s2_setting_names[setting]);
   }
-  // The address distinguishes the second number of a vector from the first.
+  // The address distinguishes the second number of a vector from the first number.
   for (int r = reads->count; r < count; r++) {
     bool second = list[r].where == &def->gravity.y;
     reads->term[reads->terms++] =
@@ -108,13 +109,13 @@ void s2_setting_was_read(lua_State *L, int setting, const S2WorldDef *def, S2Set
 }
 
 void s2_setting_wrote(lua_State *L, S2LuaWorld *lw, const S2SettingReads *reads) {
-  // Record all settings of a table on the tape at once.
+  // Record all settings in a table on the tape at once.
   const S2LuaRead *list;
   int count;
   S2WorldTape *tape = s2_lua_written(L, lw, reads->begin, &count, &list);
   if (tape != NULL && reads->places > 0) {
     s2_world_tape_write(tape, lw->world, reads->places, reads->place, reads->terms, reads->term);
-    // If dt is tracked, the time depends on it from now on.
+    // If dt is tracked, the time depends on tracked numbers too.
     for (int i = 0; i < reads->terms; i++) {
       lw->dt_on_tape |= reads->place[reads->term[i].to].number == S2_OF_DT;
     }

@@ -1,4 +1,4 @@
-// State as values: state vectors, snapshots, clones.
+// The state of a world as values: state vectors, snapshots, clones.
 #include "lua/diff/array.h"
 #include "lua/diff/on_tape.h"
 
@@ -8,8 +8,8 @@
 // bodies.
 typedef struct Snapshot {
   const char *type;
-  uint64_t world;       // number of the world
-  S2WorldTape *on_tape; // record of the world on the tape of the gradient call `generation`
+  uint64_t world;       // number that identifies the world
+  S2WorldTape *on_tape; // record of the world in gradient call `generation`
   uint32_t generation;  // 0: not on a tape
   bool dt_on_tape;
   size_t size; // bytes of the image
@@ -31,7 +31,7 @@ static double *take_state(S2LuaWorld *lw, int *count) {
   return S2_TAKE(&lw->scratch, double, *count + 1);
 }
 
-// The places of state(), in the world's scratch memory.
+// Returns the places of the numbers of world:state(), in the world's scratch memory.
 static S2Place *state_places(S2LuaWorld *lw, int *count) {
   *count = s2_world_state_size(lw->world);
   s2_arena_reset(&lw->scratch);
@@ -43,7 +43,7 @@ static S2Place *state_places(S2LuaWorld *lw, int *count) {
 static int world_state(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   int count;
-  // On a tape a list of variables, otherwise a table of numbers.
+  // On a tape, push a list of tracked numbers, otherwise a table of numbers.
   if (s2_lua_on_tape(lw) != NULL) {
     S2Place *places = state_places(lw, &count);
     const S2World *world = lw->world;
@@ -66,11 +66,11 @@ static int world_state(lua_State *L) {
 static int world_set_state(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   char text[S2_LUA_TEXT];
-  // A table, or an array of the library.
+  // The value is a table or a sim2d array.
   if (lua_type(L, 2) != LUA_TTABLE && s2_lua_array_test(L, 2) == NULL) {
     return s2_lua_bad_argument(L, 2, "table expected, got %s", s2_lua_describe(L, 2, text));
   }
-  // As many numbers as state() returns; tracked ones are noted.
+  // Read as many numbers as world:state() returns. Tracked numbers are recorded.
   int count, begin = s2_lua_writes(L, lw);
   double *state = take_state(lw, &count);
   lua_Integer given = luaL_len(L, 2);
@@ -86,7 +86,7 @@ static int world_set_state(lua_State *L) {
     }
     lua_pop(L, 1);
   }
-  // The engine checks and writes them at once; then they are recorded on the tape.
+  // The engine checks and writes all numbers at once. Then they are recorded on the tape.
   s2_lua_try(L, s2_world_set_state(lw->world, state, count));
   const S2LuaRead *list;
   int reads;
@@ -101,7 +101,7 @@ static int world_set_state(lua_State *L) {
 
 // ---- Snapshots --------------------------------------------------------------------------------
 
-// Pushes a copy of a table; with `deep`, nested tables are copied, too.
+// Pushes a copy of a table. If `deep`, nested tables are copied too.
 static void push_copy(lua_State *L, int table, bool deep) {
   table = lua_absindex(L, table);
   lua_newtable(L);
@@ -128,7 +128,7 @@ static void refuse_inside(lua_State *L, const S2LuaWorld *lw, const char *what) 
 }
 
 static int world_snapshot(lua_State *L) {
-  // The engine's image, the tape record, and the tables of the script.
+  // A snapshot contains the engine's image, the tape record, and the tables of the script.
   S2LuaWorld *lw = s2_lua_world(L, 1);
   refuse_inside(L, lw, "world:snapshot()");
   size_t size = s2_world_image_size(lw->world);
@@ -137,7 +137,7 @@ static int world_snapshot(lua_State *L) {
   snapshot->world = lw->number;
   snapshot->size = size;
   s2_world_image_write(lw->world, snapshot->image);
-  // The record is valid only in this gradient call, hence the generation.
+  // Store the generation, because the record is valid only in this gradient call.
   snapshot->generation = 0;
   if (s2_lua_on_tape(lw) != NULL) {
     snapshot->on_tape = s2_world_tape_new(lw->diff->tape, NULL);
@@ -146,7 +146,7 @@ static int world_snapshot(lua_State *L) {
     s2_world_tape_copy(snapshot->on_tape, lw->on_tape);
   }
   luaL_setmetatable(L, "sim2d.Snapshot");
-  // Values that return with destroyed bodies: data, laws, functions.
+  // Store the values that return with destroyed bodies: data, laws and functions.
   int at = lua_gettop(L);
   lua_getiuservalue(L, 1, S2_STORE_DATA);
   push_copy(L, -1, false);
@@ -161,10 +161,9 @@ static int world_snapshot(lua_State *L) {
   return 1;
 }
 
-// Adds entries of the snapshot's table that the world no longer has, because their bodies were
-// destroyed.
+// Adds entries of the snapshot's table that the world lacks because their bodies were destroyed.
 static void bring_back(lua_State *L, int store, int from) {
-  // Keep entries that the world has, because they may be newer.
+  // Do not replace entries that the world has, because they may be newer.
   lua_getiuservalue(L, 1, store);
   lua_getiuservalue(L, 2, from);
   int kept = lua_gettop(L);
@@ -192,7 +191,7 @@ static int world_restore(lua_State *L) {
     return s2_lua_bad_argument(L, 2, "%s", status.message);
   }
   s2_lua_try(L, status);
-  // Only a snapshot of this gradient call has variables; any other is constant now.
+  // Only a snapshot from this gradient call has tracked numbers. Any other snapshot is constant.
   bool tracked = snapshot->generation != 0 && snapshot->generation == lw->diff->generation;
   if (tracked || s2_lua_on_tape(lw) != NULL) {
     s2_world_tape_copy(s2_lua_put_on_tape(lw), tracked ? snapshot->on_tape : NULL);
@@ -200,10 +199,10 @@ static int world_restore(lua_State *L) {
   }
   s2_lua_world_changed(lw);
   bring_back(L, S2_STORE_DATA, SNAPSHOT_DATA);
-  if (snapshot->world == lw->number) { // laws are callbacks: a clone has its own, or none
+  if (snapshot->world == lw->number) { // laws are callbacks, so a clone has its own laws or none
     bring_back(L, S2_STORE_LAWS, SNAPSHOT_LAWS);
     bring_back(L, S2_STORE_CONSTRAINTS, SNAPSHOT_CONSTRAINTS);
-  } else { // the functions are keyed by joints of the other world
+  } else { // the functions belong to the joints of the snapshot
     lua_getiuservalue(L, 2, SNAPSHOT_CONSTRAINTS);
     push_copy(L, -1, false);
     lua_setiuservalue(L, 1, S2_STORE_CONSTRAINTS);
@@ -232,7 +231,7 @@ static int snapshot_tostring(lua_State *L) {
 // ---- Clones -----------------------------------------------------------------------------------
 
 static int world_clone(lua_State *L) {
-  // Without callbacks, unless requested.
+  // Callbacks are copied only if requested.
   static const char *const names[] = {"callbacks", "functions", NULL};
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 2);
@@ -242,19 +241,19 @@ static int world_clone(lua_State *L) {
   s2_keys_boolean(&keys, "functions", &functions);
   functions = functions || callbacks;
   refuse_inside(L, lw, "world:clone()");
-  // Constraints of the script need their functions.
+  // Constraints that the script defines need their functions.
   if (!functions && s2_lua_has_constraints(lw)) {
     return s2_lua_fail(L, "world:clone(): functions of the script constrain, pull or move bodies; "
                           "copy them with {functions = true} or {callbacks = true}");
   }
-  // Make the object first, then the engine's copy, which the object owns.
+  // Create the object first, then the engine's copy, which the object owns.
   S2LuaWorld *copy = s2_lua_push_world(L);
   int at = lua_gettop(L);
   S2World *world;
   s2_lua_try(L, s2_world_clone(lw->world, &world));
   s2_lua_world_attach(copy, world);
   copy->judged = lw->judged;
-  // The numbers of the copy have the dependencies of the original.
+  // The numbers of the copy have the same dependencies as the originals.
   if (s2_lua_on_tape(lw) != NULL) {
     s2_world_tape_copy(s2_lua_put_on_tape(copy), lw->on_tape);
     copy->dt_on_tape = lw->dt_on_tape;
@@ -263,7 +262,7 @@ static int world_clone(lua_State *L) {
   push_copy(L, -1, false);
   lua_setiuservalue(L, at, S2_STORE_DATA);
   lua_settop(L, at);
-  // Functions called within a step, then callbacks before and after it.
+  // Copy the functions called within a step, then the callbacks before and after it.
   if (functions) {
     lua_getiuservalue(L, 1, S2_STORE_CONSTRAINTS);
     push_copy(L, -1, false);

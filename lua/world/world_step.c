@@ -1,8 +1,8 @@
 // Stepping: world:step, world:run, world:steps.
 //
 // A step consists of before_step callbacks, the engine's step, recordings, events, timers and
-// after_step callbacks. An error before the engine has finished undoes the step: Lua closes a guard
-// on the stack of the stepping function however that function ends.
+// after_step callbacks. An error before the engine has finished undoes the step. For this purpose,
+// the stepping function has a guard on its stack, which Lua closes however the function ends.
 #include "lua/diff/on_tape.h"
 #include "lua/record/live.h"
 
@@ -10,18 +10,19 @@
 
 #include <math.h>
 
-// A run ends early by this fraction of a step, because sums of dt miss the exact time by rounding.
+// A run ends early by this fraction of a step, because rounding errors make sums of dt miss the
+// exact time.
 static const double EARLY = 1e-6;
 
 typedef struct Guard {
-  S2LuaWorld *lw; // the world whose guard it is; its own user value is the World
+  S2LuaWorld *lw; // the guarded world; the user value is the World
 } Guard;
 
 // ---- Guard ------------------------------------------------------------------------------------
 
 static void step_undo(lua_State *L, S2LuaWorld *lw, int world) {
-  // Return to the mark, if there is one. There is none if no callbacks ran before the engine's
-  // step; the engine has then undone everything itself.
+  // Return to the mark, if there is one. If no callbacks ran before the engine's step, there is no
+  // mark, and the engine has undone everything itself.
   if (lw->marked) {
     s2_world_rollback(lw->world);
     if (s2_lua_on_tape(lw) != NULL) {
@@ -30,14 +31,14 @@ static void step_undo(lua_State *L, S2LuaWorld *lw, int world) {
     s2_lua_world_changed(lw);
     s2_lua_laws_sync(L, world);
   }
-  // An undone step puts back the random numbers it has drawn.
+  // Restore the random generator, so that the undone step has drawn no numbers.
   lw->session->random->rng = lw->random_before;
 }
 
 static int guard_close(lua_State *L) {
   S2LuaWorld *lw = ((Guard *)lua_touserdata(L, 1))->lw;
   lua_settop(L, 1);
-  // The function ended in the middle of a step, which is undone.
+  // If the function ended in the middle of a step, undo the step.
   lua_getiuservalue(L, 1, 1);
   s2_progress_end(&lw->progress);
   if (lw->phase == S2_BEFORE || lw->phase == S2_INSIDE) {
@@ -61,7 +62,7 @@ void s2_lua_push_guard(lua_State *L, int world) {
 
 void s2_lua_step_open(lua_State *L, S2LuaWorld *lw, const char *what) {
   // Reserve stack slots for callbacks, so that no push inside the engine can fail.
-  enum { SLOTS = 40 }; // more than any of our callbacks pushes
+  enum { SLOTS = 40 }; // more than any callback of the binding pushes
   if (lw->phase != S2_IDLE) {
     s2_lua_fail(L, "%s cannot be called from inside a step", what);
   }
@@ -77,21 +78,21 @@ void s2_lua_step_open(lua_State *L, S2LuaWorld *lw, const char *what) {
   lw->at_laws = lua_gettop(L);
   lua_getiuservalue(L, 1, S2_STORE_CONSTRAINTS);
   lw->at_constraints = lua_gettop(L);
-  // Lua closes it when the function ends, also by an error.
+  // Lua closes the guard when the function ends, even after an error.
   lua_getiuservalue(L, 1, S2_STORE_GUARD);
   lua_toclose(L, -1);
   lw->phase = S2_BETWEEN;
 }
 
 void s2_lua_step_failed(lua_State *L, S2LuaWorld *lw, S2Status status) {
-  // Raise the stored error of a callback as if it came from here.
+  // If a callback failed, raise its stored error.
   if (lw->failed) {
     lua_getiuservalue(L, 1, S2_STORE_ERROR);
     lua_pushnil(L);
     lua_setiuservalue(L, 1, S2_STORE_ERROR);
     lua_error(L);
   }
-  // The engine was asked to stop.
+  // A request stopped the engine.
   if (status.code == S2_ABORTED) {
     s2_lua_fail(L, "interrupted");
   }
@@ -106,7 +107,7 @@ static void step_once(lua_State *L, S2LuaWorld *lw) {
   if (s2_lua_interrupted(lw->session)) {
     s2_lua_fail(L, "interrupted");
   }
-  // Recordings and the viewer get the initial state as first frame.
+  // The initial state is the first frame of recordings and of the viewer.
   bool aside = lw->session->open.aside;
   bool live = !aside && s2_live_is_on(lw->session->open.live);
   if (!lw->stepped && !aside) {
@@ -116,7 +117,7 @@ static void step_once(lua_State *L, S2LuaWorld *lw) {
     }
   }
   double before = s2_world_time(lw->world);
-  // A mark is needed only if functions of the script run before the engine's step.
+  // A mark is needed only if script functions run before the engine's step.
   lw->random_before = lw->session->random->rng;
   bool by_hand = s2_lua_recording(lw) && s2_world_actuator_count(lw->world) > 0;
   lw->marked = by_hand || lw->hooks[S2_HOOK_BEFORE] > 0 || lw->hooks[S2_HOOK_NOW] > 0 ||
@@ -132,15 +133,15 @@ static void step_once(lua_State *L, S2LuaWorld *lw) {
     s2_lua_timers_call(L, lw, S2_HOOK_NOW, before, before);
     s2_lua_hooks_call(L, lw, S2_HOOK_CONTROL, before);
     s2_lua_hooks_call(L, lw, S2_HOOK_BEFORE, before);
-    if (by_hand) { // applies the actuators on the tape, so that they have derivatives
+    if (by_hand) { // apply actuators on the tape, so that they have derivatives
       s2_lua_actuate_by_hand(L, lw, before);
     }
   }
-  // From here on the engine undoes a failed step.
+  // After this point, the engine undoes a failed step.
   lw->phase = S2_INSIDE;
   lw->failed = false;
   if (s2_lua_recording(lw) && s2_lua_on_tape(lw) == NULL && s2_world_asks(lw->world)) {
-    s2_lua_put_on_tape(lw); // functions may return tracked numbers
+    s2_lua_put_on_tape(lw); // script functions may return tracked numbers
   }
   S2WorldTape *tape = s2_lua_on_tape(lw);
   s2_world_set_actuated(lw->world, !by_hand);
@@ -150,7 +151,8 @@ static void step_once(lua_State *L, S2LuaWorld *lw) {
   if (status.code != S2_OK) {
     s2_lua_step_failed(L, lw, status);
   }
-  // The step is done: recordings, events, timers and callbacks follow and do not undo it.
+  // The step is done. Recordings, events, timers and callbacks follow, and an error in them does
+  // not undo the step.
   lw->phase = S2_AFTER;
   s2_lua_record_step(L, lw);
   s2_lua_events_call(L, lw);
@@ -165,7 +167,7 @@ static void step_once(lua_State *L, S2LuaWorld *lw) {
 
 static int world_step(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
-  // One step, unless a count is given.
+  // Make one step, unless a count is given.
   if (lua_type(L, 2) == LUA_TNUMBER && fmod(lua_tonumber(L, 2), 1) != 0) {
     s2_lua_bad_argument(L, 2,
                         "a number of steps expected, got %g; world.dt sets the length of a step",
@@ -193,7 +195,7 @@ static double end_time(const S2LuaWorld *lw, double start, double duration) {
 
 static Run read_run(lua_State *L, const S2LuaWorld *lw, bool *progress) {
   static const char *const names[] = {"duration", "steps", "until_", "progress", NULL};
-  // A duration or a number of steps, which exclude each other ...
+  // Read a duration or a number of steps, but not both.
   if (lua_type(L, 2) == LUA_TNUMBER) {
     s2_lua_bad_argument(L, 2,
                         "table expected, got %g; write run { duration = seconds } or "
@@ -209,19 +211,19 @@ static Run read_run(lua_State *L, const S2LuaWorld *lw, bool *progress) {
     }
     bounded = true;
   }
-  // ... and a condition, alone or in addition.
+  // Read a condition, alone or in addition to a duration or a number of steps.
   run.has_until = s2_keys_has(&keys, "until_");
   if (!bounded && !run.has_until) {
     s2_lua_bad_argument(L, 2, "one of the keys 'duration', 'steps', 'until_' expected");
   }
-  *progress = true; // shown only on a terminal
+  *progress = true; // the bar is shown only on a terminal
   s2_keys_boolean(&keys, "progress", progress);
-  // The function stays on the stack.
+  // The function of `until_` stays on the stack.
   if (run.has_until && s2_keys_push(&keys, "until_") != LUA_TFUNCTION) {
     char text[S2_LUA_TEXT];
     s2_keys_fail(&keys, "until_", "function expected, got %s", s2_lua_describe(L, -1, text));
   }
-  return run; // with the function on top of the stack, if given
+  return run; // the function, if given, is on top of the stack
 }
 
 static int world_run(lua_State *L) {
@@ -230,11 +232,11 @@ static int world_run(lua_State *L) {
   bool progress;
   Run run = read_run(L, lw, &progress);
   s2_lua_step_open(L, lw, "world:run()");
-  // A bar needs a known end.
+  // A progress bar needs a known end.
   bool bounded = run.steps < INT64_MAX || isfinite(run.duration);
   s2_progress_begin(&lw->progress, progress && bounded && !lw->session->open.quiet);
   int64_t done = 0;
-  // Step until the condition holds, the steps are done or the time is over.
+  // Step until the condition holds, the steps are done, or the end time is reached.
   bool finished = false;
   while (!finished && done < run.steps &&
          s2_world_time(lw->world) < end_time(lw, run.start, run.duration)) {
@@ -245,7 +247,7 @@ static int world_run(lua_State *L) {
                        isfinite(run.duration) ? (time - run.start) / run.duration
                                               : (double)done / (double)run.steps,
                        time);
-    // Evaluated after every step.
+    // Evaluate the condition after every step.
     if (run.has_until) {
       lua_pushvalue(L, 3);
       lua_pushvalue(L, 1);
@@ -259,7 +261,7 @@ static int world_run(lua_State *L) {
   return 1;
 }
 
-// Upvalues: the world, the end time.
+// The upvalues are the world and the end time.
 static int next_step(lua_State *L) {
   // Functions that open a step expect the world as argument 1.
   double end = lua_tonumber(L, lua_upvalueindex(2));
@@ -278,7 +280,7 @@ static int next_step(lua_State *L) {
 static int world_steps(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   double duration = s2_argument_number(L, 2, S2_NON_NEGATIVE);
-  // The iterator is a closure of the world and the end time.
+  // The iterator is a closure that contains the world and the end time.
   lua_pushvalue(L, 1);
   lua_pushnumber(L, end_time(lw, s2_world_time(lw->world), duration));
   lua_pushcclosure(L, next_step, 2);

@@ -1,5 +1,5 @@
 -- A masonry arch: wedge-shaped stones that are held only by contact and friction. With enough friction the arch stands
--- for ever; with less it falls.
+-- permanently. With less friction it falls.
 local sim = require "sim2d"
 
 local STONES, INNER, OUTER = 9, 2, 2.7

@@ -1,5 +1,5 @@
--- Curling seen from above: dry friction on the ice stops each stone, including the stone that is hit, on a straight
--- line after the distance v^2 / (2 a). A step of length h has an error of at most v h / 2.
+-- Curling seen from above: dry friction on the ice stops each stone on a straight line after the distance v^2 / (2 a).
+-- This includes the stone that is hit. A step of length h has an error of at most v h / 2.
 local sim = require "sim2d"
 
 local G, MU, RADIUS, MASS = 9.81, 0.0168, 0.145, 19.1

@@ -1,4 +1,4 @@
--- A row of dominoes, of which the first is pushed. The wave runs through the row at a steady speed.
+-- The first domino in a row is pushed. The wave runs through the row at a steady speed.
 local sim = require "sim2d"
 
 local function build(p)

@@ -1,4 +1,4 @@
--- Galton's board: balls fall through rows of pegs and gather in bins, most of them in the middle.
+-- A Galton board: balls fall through rows of pegs and collect in bins, mostly in the middle bins.
 local sim = require "sim2d"
 
 local ROWS, BALLS = 8, 60

@@ -1,12 +1,12 @@
--- Discs flow out of a hopper: the wider its outlet, the faster they flow. By Beverloo's law the flow grows as the width
--- to the power 3/2.
+-- Discs flow out of a hopper, and a wider outlet gives a faster flow. By Beverloo's law, the flow rate grows as the
+-- width to the power 3/2.
 local sim = require "sim2d"
 
 local DISCS, RADIUS, FRICTION = 80, 0.1, 0.3
-local WIDTHS = { 0.8, 1.2 }      -- m, widths of the mouth: four and six discs
+local WIDTHS = { 0.8, 1.2 }      -- widths of the outlet in m: four and six disc diameters
 local RUNS = 4
--- the effective width of the mouth is smaller by this number of disc diameters; the fractions of discs between which
--- the time is taken
+-- LOST: the effective width of the outlet is smaller by this number of disc diameters. LEAST, MOST: the flow is timed
+-- between these fractions of all discs.
 local LOST, LEAST, MOST = 1.4, 0.2, 0.8
 
 local function build(p)
@@ -24,8 +24,8 @@ local function build(p)
   return world
 end
 
--- The number of discs that leave the mouth between the fractions LEAST and MOST of all discs, and the seconds that they
--- take.
+-- Returns the number of discs that leave the hopper between the fractions LEAST and MOST of all discs, and the time
+-- that they take in s.
 local function flow_of(width)
   local world = build { width = width }
   world:run { duration = 1 }
@@ -50,7 +50,7 @@ local function flow_of(width)
 end
 
 if sim.is_main() then
-  -- Discs may block each other for a while, so the rate is the mean of several runs.
+  -- Discs may block each other temporarily, so the rate is the mean of several runs.
   local rates, worst = {}, 0
   for i, width in ipairs(WIDTHS) do
     local discs, seconds = 0, 0

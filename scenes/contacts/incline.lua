@@ -1,5 +1,5 @@
--- A box on an incline, with friction 1 % above and 1 % below the tangent of the angle: it stays at rest, or slides with
--- the acceleration g (sin - mu cos).
+-- A box on an incline of angle a, with friction 1 % above and 1 % below tan a: it stays at rest, or it slides with the
+-- acceleration g (sin a - mu cos a).
 local sim = require "sim2d"
 
 local options = sim.options { angle = { 0.4, "slope, rad" } }

@@ -1,5 +1,5 @@
 -- Newton's cradle, frictionless and elastic: five discs with gaps of 0.1 m. The impact travels through the row, and
--- only the last disc leaves, with the speed of the first.
+-- only the last disc leaves, with the speed of the first disc.
 local sim = require "sim2d"
 
 local function build(p)

@@ -1,6 +1,6 @@
 -- A block slides to a stop after the distance v^2 / (2 mu g). Speculative steps of length h have an error of at most v
--- h / 2. If a single body slides, the default steps move it with the mean of its velocities before and after the step.
--- This is exact until the step in which the body stops. Here the body stops at the end of a step; in other cases the
+-- h / 2. The default steps move a single sliding body with the mean of its velocities before and after the step. This
+-- is exact until the step in which the body stops. In this scene the body stops at the end of a step. In general the
 -- error is at most mu g h^2 / 8.
 local sim = require "sim2d"
 

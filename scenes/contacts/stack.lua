@@ -1,5 +1,5 @@
--- A stack of ten boxes, in which the top box is up to 1000 times as dense as the others. Relaxation solvers compress
--- such a stack; exact contact forces carry it.
+-- A stack of ten boxes, in which the top box is up to 1000 times as dense as the other boxes. Relaxation solvers
+-- compress such a stack, but exact contact forces support it.
 local sim = require "sim2d"
 
 local options = sim.options { count = { 10, "boxes" } }

@@ -1,6 +1,6 @@
 -- Atwood's machine: two weights on a rope over two pulleys, with one, two or three strands on one side. The rope pulls
--- with T on one weight and with ratio T on the other, so that T (1/m_a + ratio^2/m_b) = g (1 + ratio). The
--- accelerations are constant, and steps reproduce them to rounding.
+-- one weight with the force T and the other weight with ratio T, where T (1/m_a + ratio^2/m_b) = g (1 + ratio). The
+-- accelerations are constant, and the steps reproduce them up to rounding errors.
 local sim = require "sim2d"
 
 local G, HEIGHT = 9.81, 3

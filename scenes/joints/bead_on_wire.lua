@@ -1,5 +1,5 @@
--- A bead on a wire bent as a parabola, y = x^2 / 2: a constraint given as a function of the pose. It is compared with
--- its equation of motion in x, solved by the method of Runge and Kutta in much smaller steps.
+-- A bead on a wire bent as a parabola, y = x^2 / 2: a constraint given as a function of the pose. The simulation is
+-- compared with the equation of motion in x, solved by the Runge-Kutta method with much smaller steps.
 local sim = require "sim2d"
 
 local G, START = 10, 1

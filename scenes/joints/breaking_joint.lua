@@ -2,7 +2,7 @@
 -- under which the rope breaks, and the position of the crate at that moment.
 local sim = require "sim2d"
 
-local SPAN, PLANK, CRATE, G = 4, 20, 30, 9.81 -- m, kg, kg, m/s^2
+local SPAN, PLANK, CRATE, G = 4, 20, 30, 9.81 -- units: m, kg, kg, m/s^2
 local STRENGTH, SPEED = 320, 0.25 -- N, m/s
 
 local function build()
@@ -18,7 +18,7 @@ local function build()
       break_force = name == "right" and STRENGTH or nil }
   end
   world:no_contact(plank, crate)
-  -- The crate rides on a rail of the plank: it can only slide along it.
+  -- The crate runs on a rail on the plank, so it can only slide along the plank.
   world:slider { crate, plank, anchor = { 0, 0.35 }, axis = { 1, 0 }, name = "rail" }
   return world
 end
@@ -37,7 +37,7 @@ if sim.is_main() then
     end
     return broken ~= nil
   end }
-  -- Moments about the left rope.
+  -- The balance of moments about the left rope.
   local x = SPAN * ((STRENGTH - PLANK * G / 2) / (CRATE * G) - 0.5)
   print(("until then the rope carries what statics says to %.1e"):format(off))
   print(("the %s rope breaks at %.3f N (strength %g N)"):format(broken.name, broken.force, STRENGTH))

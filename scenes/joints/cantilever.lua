@@ -1,11 +1,11 @@
 -- A beam of boxes welded to each other and to a wall bends under its weight. A weld with compliance h / (E I)
--- represents a piece of beam of length h. As the number of boxes grows, the deflection of the tip converges to the
--- result of the theory of thin beams.
+-- represents a segment of the beam of length h. As the number of boxes grows, the deflection of the tip converges to
+-- the result of thin-beam theory.
 local sim = require "sim2d"
 
 local options = sim.options { count = { 40, "boxes" } }
 
-local LENGTH, MASS, STIFF, G = 4, 8, 10000, 9.81 -- m, kg, E I in N m^2, m/s^2
+local LENGTH, MASS, STIFF, G = 4, 8, 10000, 9.81 -- units: m, kg, N m^2 (E I), m/s^2
 
 local function build(p)
   local count = p and p.count or options.count
@@ -16,7 +16,7 @@ local function build(p)
   for i = 1, count do
     local piece = world:box { name = "piece" .. i, position = { h * (i - 0.5), 0 },
       size = { h, 0.12 }, mass = MASS / count }
-    -- The piece at the wall bends only over half of its length.
+    -- The segment at the wall bends only over half of its length.
     local angular = (i == 1 and h / 2 or h) / STIFF
     world:weld { piece, before, anchor = { h * (i - 1), 0 }, compliance = { angular = angular },
       damping = { angular = 0.3 / angular } }
@@ -34,7 +34,7 @@ local function tip(count)
 end
 
 if sim.is_main() then
-  local expected = MASS * G * LENGTH ^ 3 / (8 * STIFF) -- q L^4 / (8 E I)
+  local expected = MASS * G * LENGTH ^ 3 / (8 * STIFF) -- deflection q L^4 / (8 E I)
   local last = math.huge
   for _, count in ipairs { 10, 20, options.count } do
     local deflection = tip(count)

@@ -1,4 +1,4 @@
--- A hanging chain of hinged links is hit by a ball. The joint errors are rounding errors.
+-- A ball hits a hanging chain of hinged links. The joint errors are rounding errors.
 local sim = require "sim2d"
 
 local function build(p)

@@ -1,5 +1,5 @@
--- A chain of weights on hinges that one number, the compliance, makes soft or rigid. Its elongation follows Hooke's
--- law. With compliance 0 the chain is rigid.
+-- A chain of weights on hinges. The compliance of the hinges makes the chain soft or rigid. Its elongation follows
+-- Hooke's law. With compliance 0 the chain is rigid.
 local sim = require "sim2d"
 
 local options = sim.options { compliance = { 1e-3, "of each hinge, m/N" } }

@@ -1,5 +1,5 @@
--- A pendulum and a double pendulum, released from the horizontal. The joint errors are rounding errors. Steps are of
--- second order: with half the step, the oscillation of the energy and the error in time are a quarter as large.
+-- A pendulum and a double pendulum, released from the horizontal. The joint errors are rounding errors. The steps are
+-- of second order: halving the step length reduces the energy oscillation and the timing error to a quarter.
 local sim = require "sim2d"
 
 local LENGTH, MASS, G = 1, 1, 9.81
@@ -7,7 +7,7 @@ local LENGTH, MASS, G = 1, 1, 9.81
 local function build(p)
   p = p or {}
   local world = sim.world { dt = p.dt or 1 / 240 }
-  local function rod(name, x, y, above) -- thin: the inertia is m l^2 / 12
+  local function rod(name, x, y, above) -- a thin rod with inertia m l^2 / 12
     local body = world:box { name = name, position = { x + LENGTH / 2, y }, size = { LENGTH, 0.06 },
       mass = MASS, inertia = MASS * LENGTH ^ 2 / 12 }
     world:hinge { body, above, anchor = { x, y }, name = name }
@@ -18,8 +18,8 @@ local function build(p)
   return world
 end
 
--- The time from the horizontal to the vertical: a quarter of 2 pi sqrt(2 l / 3 g), divided by the arithmetic-geometric
--- mean of 1 and cos(45 degrees).
+-- The time from the horizontal to the vertical is a quarter of 2 pi sqrt(2 l / 3 g), divided by the
+-- arithmetic-geometric mean of 1 and cos(45 degrees).
 local function fall()
   local a, b = 1, math.cos(math.pi / 4)
   for _ = 1, 6 do

@@ -1,18 +1,18 @@
--- A slack bridge of 100 hinged links, released in the shape of a V. While it swings, its joint errors are rounding
--- errors. The oscillation of its energy shrinks with the square of the step, and the energy does not drift.
+-- A slack bridge of 100 hinged links, released in the shape of a V. While it swings, the joint errors are rounding
+-- errors. The energy oscillation shrinks with the square of the step length, and the energy does not drift.
 local sim = require "sim2d"
 
 local options = sim.options { links = { 100, "links, an even number" } }
 
-local SLOPE = math.asin(0.6) -- of the two straight halves: the span is 0.8 of the length
+local SLOPE = math.asin(0.6) -- slope of the two straight halves; the span is 0.8 of the length
 
 local function build(p)
   local links = p and p.links or options.links
-  -- Waves run along the links at the speed sqrt(tension / mass). Half of this step resolves the waves, twice this step
-  -- does not.
+  -- Waves travel along the links at the speed sqrt(tension / mass). Half of this step length resolves the waves, but
+  -- twice this step length does not.
   local world = sim.world { gravity = { 0, -10 }, dt = p and p.dt or 1 / 120 }
   local dx, dy, before = math.cos(SLOPE), math.sin(SLOPE), nil
-  local function knot(i) -- between link i and the next
+  local function knot(i) -- the joint between link i and the next link
     return { i * dx, -math.min(i, links - i) * dy }
   end
   for i = 1, links do
@@ -27,7 +27,7 @@ local function build(p)
   return world
 end
 
--- The largest change of the energy from its initial value within 10 s; `look` is called after each step.
+-- Returns the largest deviation of the energy from its initial value within 10 s. `look` is called after each step.
 local function sway(world, look)
   local before, farthest = world:energy().total, 0
   for _ in world:steps(10) do
@@ -47,7 +47,7 @@ if sim.is_main() then
   end)
   print(("%d links: hinges never apart by more than %.1e m, residual %.1e"):format(options.links,
     worst, residual))
-  -- The impulses of the anchors and the weight account for the change of the links' momentum.
+  -- The impulses of the anchors and the weight account for the change in the links' momentum.
   local was = world:momentum()
   world:step()
   local now, weight = world:momentum(), 0
@@ -59,9 +59,9 @@ if sim.is_main() then
   local fine = sway(build { dt = world.dt / 2 })
   print(("energy %.1f J, which oscillates by up to %.2f J in 10 s; with half of the step by %.3f J"):format(
     before, coarse, fine))
-  -- Positions of up to 80 m are rounded by 7e-15 m. Divided by the step, this is a speed of 1e-11 g dt.
+  -- The rounding error of positions up to 80 m is 7e-15 m. Divided by the step length, this is a speed of 1e-11 g dt.
   assert(worst <= 1e-9 and residual <= 1e-10 and math.abs(missing) < 1e-9)
-  -- Second order: with half of the step, a quarter remains.
+  -- Second order: halving the step length reduces the oscillation to a quarter.
   assert(math.abs(coarse / fine - 4) < 0.2 and coarse < 1e-3 * math.abs(before))
 end
 

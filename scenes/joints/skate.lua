@@ -1,9 +1,9 @@
--- A skate on a tilted plane of ice turns at a constant rate and can move only along its edge. It does not slide down
--- the plane but across it, on a cycloid. With k = g sin(tilt) / (2 w^2), the distances are
+-- A skate on a tilted plane of ice turns at a constant rate and can move only along its edge. Instead of sliding down
+-- the plane, it moves across the plane on a cycloid. With k = g sin(tilt) / (2 w^2), the distances are
 --     down = k sin(w t)^2,    across = k (w t - sin(2 w t) / 2).
 local sim = require "sim2d"
 
-local PULL, OMEGA = 2, 1 -- m/s^2 down the plane (along -y), rad/s
+local PULL, OMEGA = 2, 1 -- acceleration down the plane (along -y) in m/s^2; turn rate in rad/s
 
 local function build(p)
   p = p or {}

@@ -1,11 +1,11 @@
 -- A rod on a torsion spring and damper: it swings and comes to rest according to the closed form.
 --
 -- The hinge has `stiffness` k, `damping` d and `rest` r. With the inertia J about the pivot and without gravity, J x''
--- + d x' + k (x - r) = 0. A second model in the scene is a mass on a slider with a spring; the weight of the mass
--- stretches the spring by m g / k.
+-- + d x' + k (x - r) = 0. The scene also contains a mass on a slider with a spring. The weight of the mass stretches
+-- the spring by m g / k.
 local sim = require "sim2d"
 
-local K, D, REST = 12, 0.5, 0.4 -- N m/rad, N m s/rad, rad
+local K, D, REST = 12, 0.5, 0.4 -- units: N m/rad, N m s/rad, rad
 
 local function build(p)
   p = p or {}

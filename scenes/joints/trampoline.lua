@@ -1,5 +1,5 @@
--- A ball on a trampoline: small discs between springs. The energy that the ball loses becomes motion of the net, which
--- may return some of it at a later bounce. The ball never rises above its initial height.
+-- A ball on a trampoline: small discs between springs. The ball loses energy to the motion of the net, which may return
+-- some of this energy at a later bounce. The ball never rises above its initial height.
 local sim = require "sim2d"
 
 local options = sim.options { height = { 2, "of the fall, m" } }
@@ -18,7 +18,7 @@ local function build(p)
   for i = 1, COUNT do
     local bead = world:circle { name = "bead" .. i, position = { SPACING * i - half, 0 },
       radius = 0.07, mass = 0.05, friction = 0.2, category = 2, mask = 1, gravity_scale = 0 }
-    -- The springs are taut from the start: an eighth longer than at rest.
+    -- The springs are under tension from the start: they are an eighth longer than their rest length.
     world:spring { bead, before, anchor_b = before and before.position or { -half, 0 },
       stiffness = STIFFNESS, rest_length = SPACING / 1.125 }
     before = bead

@@ -1,10 +1,10 @@
--- A car with sprung, driven wheels goes over bumps. Its springs carry its weight, and its motors bring it to the
+-- A car with sprung, driven wheels drives over bumps. The springs carry the weight of the car, and the motors reach the
 -- commanded speed.
 local sim = require "sim2d"
 
 local options = sim.options { speed = { 4, "speed of the motors, m/s" } }
 
-local RADIUS, STIFFNESS, FIRST, LAST = 0.35, 3000, 4, 9 -- bumps from x = FIRST to LAST, m
+local RADIUS, STIFFNESS, FIRST, LAST = 0.35, 3000, 4, 9 -- units: m, N/m, m, m; bumps lie from x = FIRST to LAST
 
 local function build(p)
   local speed = p and p.speed or options.speed
@@ -34,7 +34,7 @@ if sim.is_main() then
   local world = build()
   local car, high, error = world.bodies.car, 0, 0
   local axles = { world.joints.axle1, world.joints.axle2 }
-  local function travel() -- m, travel of both springs together
+  local function travel() -- total travel of both springs, m
     return axles[1].translation + axles[2].translation
   end
   local least, most = math.huge, -math.huge

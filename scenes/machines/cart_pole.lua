@@ -3,7 +3,7 @@ local sim = require "sim2d"
 
 local options = sim.options { tilt = { 0.2, "angle of the pole at the start, rad" } }
 
--- N per m, m/s, rad, rad/s: these gains put the four poles of the linear system at -3/s.
+-- Gains in N per m, m/s, rad and rad/s. They place the four poles of the linear system at -3/s.
 local GAINS = { x = 5.64, vx = 7.52, angle = 51.45, omega = 13.21 }
 
 local function build(p)
@@ -18,7 +18,7 @@ local function build(p)
   world:hinge { pole, cart, anchor = { 0, 0 }, name = "pivot" }
   if not (p and p.free) then
     world:before_step(function()
-      -- A positive angle is a lean to the left: the cart moves in the direction in which the pole leans.
+      -- A positive angle means that the pole leans to the left. The cart moves in the direction of the lean.
       cart:apply_force { -GAINS.angle * pole.angle - GAINS.omega * pole.omega + GAINS.x * cart.x +
         GAINS.vx * cart.vx, 0 }
     end)

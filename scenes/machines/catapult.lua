@@ -1,10 +1,10 @@
--- A catapult: a spring swings an arm against a stop, and a sling releases the shot. The range follows from the speed at
--- release. The energy of the shot is not larger than the energy that the spring had.
+-- A catapult: a spring swings an arm against a stop, and a sling releases the shot. The speed at release determines the
+-- range. The energy of the shot does not exceed the energy that was stored in the spring.
 local sim = require "sim2d"
 
 local options = sim.options { stiffness = { 250, "of the spring, N/m" } }
 
-local PIVOT, ARM, START, STOP = 1.2, 1.6, math.rad(200), math.rad(100) -- angles of the long end
+local PIVOT, ARM, START, STOP = 1.2, 1.6, math.rad(200), math.rad(100) -- START, STOP: angles of the long end
 
 local function build(p)
   local world = sim.world { dt = 1 / 960 }
@@ -43,7 +43,7 @@ if sim.is_main() then
   print(("the shot leaves with %.2f m/s: %.0f of the spring's %.0f J, the steps lost %.1f J"):format(
     math.sqrt(vx ^ 2 + vy ^ 2), kinetic, stored, lost))
   assert(kinetic < stored and lost > 0 and lost < 0.03 * stored)
-  -- The flight without drag, until the shot touches the ground.
+  -- The flight without drag ends when the shot touches the ground.
   local flight = (vy + math.sqrt(vy ^ 2 + 2 * g * (y - 0.1))) / g
   local range = x + vx * flight
   local landed, past = nil, 0

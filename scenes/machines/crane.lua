@@ -1,8 +1,8 @@
--- A crane moves its load without a remaining swing, because its trolley accelerates for one period of the swing and
--- brakes for another; then the crane hoists the load.
+-- A crane moves its load without residual swing, because its trolley accelerates for one swing period and brakes for
+-- another. Then the crane hoists the load.
 local sim = require "sim2d"
 
-local WAY, SPEED, ROPE, LIFT = 6, 1, 4.5, 2 -- m, m/s, m, m
+local WAY, SPEED, ROPE, LIFT = 6, 1, 4.5, 2 -- units: m, m/s, m, m
 local TROLLEY, LOAD = 200, 1000             -- kg
 
 local function build()
@@ -19,11 +19,11 @@ end
 
 if sim.is_main() then
   local period = 2 * math.pi * math.sqrt(ROPE / 9.81)
-  -- A speed that rises and falls linearly; `ramp` is the duration of either.
+  -- The trolley speed rises and falls linearly. `ramp` is the duration of each ramp in s.
   local function drive(ramp)
     local w = build()
     local travel = w:before_step(function(_, t)
-      local middle = t + w.dt / 2 -- of the step: the distance is the sum of the speeds
+      local middle = t + w.dt / 2 -- middle of the step; the distance is the sum of the speeds
       w.joints.rail.motor_speed = SPEED * math.max(0, math.min(1, middle / ramp, (WAY / SPEED + ramp - middle) / ramp))
     end)
     w:run { duration = WAY / SPEED + ramp }
@@ -35,12 +35,13 @@ if sim.is_main() then
   end
   local moved, swing = drive(period)
   local _, half = drive(period / 2)
-  -- A ramp of half a period leaves a swing of 2 a / w^2; the swings of both ramps add with the phase between them.
+  -- A ramp of half a period leaves a swing of 2 a / w^2. The swings of both ramps add up with the phase difference
+  -- between them.
   local expected = 4 * SPEED / (period / 2) * ROPE / 9.81 * math.abs(math.sin(math.pi * WAY / SPEED / period))
   print(("swing after %.0f m: %.4f m; with ramps of half a period %.3f m, by formula %.3f m"):format(WAY, swing, half,
     expected))
 
-  -- Hoisting: the work of the winch's motor is the energy that the load gains.
+  -- Hoisting: the work of the winch motor equals the energy that the load gains.
   local rail, rope, load = moved.joints.rail, moved.joints.rope, moved.bodies.load
   local before, height = moved:energy().total, load.y
   local winch = moved:before_step(function(w) rope.max_length = rope.max_length - 0.5 * w.dt end)

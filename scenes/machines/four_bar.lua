@@ -1,11 +1,11 @@
--- A four-bar linkage that meets Grashof's condition: the crank turns fully, the rocker oscillates, and a point of the
--- coupler follows the same curve in each turn.
+-- A four-bar linkage that satisfies Grashof's condition: the crank makes full turns, the rocker oscillates, and a point
+-- on the coupler follows the same curve in each turn.
 local sim = require "sim2d"
 
-local GROUND, CRANK, COUPLER, ROCKER = 4, 1, 3.5, 3 -- m; shortest + longest <= the other two
+local GROUND, CRANK, COUPLER, ROCKER = 4, 1, 3.5, 3 -- lengths in m; Grashof: shortest + longest <= sum of the other two
 local SPEED, ASIDE = math.pi, 0.8 -- rad/s, m
 
--- The ends of the coupler for an angle of the crank: b is on circles about a and about the right pivot.
+-- The ends of the coupler for a given crank angle. End b lies on circles around end a and around the right pivot.
 local function pins(angle)
   local a = { CRANK * math.cos(angle), CRANK * math.sin(angle) }
   local dx, dy = GROUND - a[1], -a[2]
@@ -15,7 +15,7 @@ local function pins(angle)
   return a, { a[1] + (along * dx - across * dy) / d, a[2] + (along * dy + across * dx) / d }
 end
 
--- A point beside the middle of the coupler.
+-- A coupler point beside the middle of the coupler.
 local function coupler_point(angle)
   local a, b = pins(angle)
   local dx, dy = (b[1] - a[1]) / COUPLER, (b[2] - a[2]) / COUPLER
@@ -52,7 +52,7 @@ if sim.is_main() then
     local point, x, y = coupler:world_point { 0, ASIDE }, coupler_point(crank.angle)
     apart = math.max(apart, math.sqrt((point.x - x) ^ 2 + (point.y - y) ^ 2))
   end
-  -- The rocker stands still where crank and coupler are in line: the cosine rule at its pivot gives the angle.
+  -- The rocker reverses where crank and coupler are collinear. The cosine rule at its pivot gives the angle.
   local function angle(side)
     return math.acos((GROUND ^ 2 + ROCKER ^ 2 - side ^ 2) / (2 * GROUND * ROCKER))
   end

@@ -1,9 +1,9 @@
--- A train of four wheels in mesh, driven by a motor against a brake. After 100 turns of the first wheel, the last wheel
--- has made 400/9 turns in the opposite direction.
+-- A train of four meshing gear wheels, driven by a motor against a brake. After 100 turns of the first wheel, the last
+-- wheel has made 400/9 turns in the opposite direction.
 local sim = require "sim2d"
 
 local RADII = { 0.3, 0.9, 0.45, 0.675 } -- m
-local SPEED = 4 * math.pi -- rad/s, speed of the motor
+local SPEED = 4 * math.pi -- motor speed in rad/s
 
 local function build()
   local world = sim.world { gravity = { 0, 0 }, dt = 1 / 240 }
@@ -16,7 +16,7 @@ local function build()
       motor = i == 1 and { speed = SPEED, max_torque = 50 } or nil,
       friction = i == #RADII and 5 or nil }
     if before then
-      -- Rims that roll on each other: r_before angle_before + r angle is constant.
+      -- The rims roll on each other, so r_before angle_before + r angle is constant.
       world:gear { before, axle, ratio = radius / RADII[i - 1], name = "mesh" .. i }
     end
     before = axle

@@ -1,13 +1,13 @@
--- One leg of Jansen's Strandbeest, driven by a motor: eleven bars with Jansen's proportions. The foot draws the walking
--- curve, which is flat at the bottom.
+-- One leg of Jansen's Strandbeest, driven by a motor: eleven bars with Jansen's proportions. The foot traces the
+-- walking curve, which is flat at the bottom.
 local sim = require "sim2d"
 
-local UNIT = 0.02 -- m, length of one of Jansen's units
+local UNIT = 0.02 -- length of one of Jansen's units in m
 local A, B, C, D, E, F = 38, 41.5, 39.3, 40.1, 55.8, 39.4
 local G, H, I, J, K, L, M = 36.7, 65.7, 49, 50, 61.9, 7.8, 15
 local SPEED = 2 * math.pi -- rad/s
 
--- The intersection of the circles about p and q that lies left of the way from p to q.
+-- Returns the intersection of the circles around p and q that lies to the left of the line from p to q.
 local function meet(p, rp, q, rq)
   local dx, dy = q[1] - p[1], q[2] - p[2]
   local d = math.sqrt(dx ^ 2 + dy ^ 2)
@@ -16,7 +16,8 @@ local function meet(p, rp, q, rq)
   return { p[1] + (along * dx - across * dy) / d, p[2] + (along * dy + across * dx) / d }
 end
 
--- The joints of the leg for an angle of the crank, in units; the axle of the crank is the origin.
+-- Returns the joint positions of the leg for a given crank angle, in Jansen's units. The axle of the crank is the
+-- origin.
 local function geometry(angle)
   local pin, fixed = { M * math.cos(angle), M * math.sin(angle) }, { -A, -L }
   local top = meet(fixed, B, pin, J)

@@ -1,7 +1,7 @@
--- A cart among posts, seen from above, is steered by a lidar: towards the longest rays and towards the goal.
+-- A lidar steers a cart among posts, seen from above, towards the longest rays and towards the goal.
 local sim = require "sim2d"
 
-local RANGE, RAYS = 4, 61 -- m; rays of the lidar, half a turn ahead
+local RANGE, RAYS = 4, 61 -- range in m; number of lidar rays, spread over the half plane ahead
 local TOP = 1.5 -- m/s
 
 local function build(p)
@@ -15,7 +15,7 @@ local function build(p)
   end
   world:annotate { name = "goal", point = goal, text = "goal", color = "#c4263a" }
 
-  -- The free direction that leads best to the goal.
+  -- Returns the free direction that leads most directly to the goal.
   local function look()
     local to_goal = math.atan(goal[2] - cart.y, goal[1] - cart.x)
     local fan = world:raycast_fan(cart.position, { rays = RAYS, range = RANGE, angle = to_goal, spread = math.pi,
@@ -43,7 +43,7 @@ local function build(p)
   return { world = world, cart = cart, posts = posts, goal = goal, look = look }
 end
 
--- The distance of a disc along a ray from `from`: the smaller root of a quadratic.
+-- Returns the distance of a disc along a ray that starts at `from`. It is the smaller root of a quadratic equation.
 local function distance(from, angle, post)
   local dx, dy = from.x - post.x, from.y - post.y
   local b, c = dx * math.cos(angle) + dy * math.sin(angle), dx * dx + dy * dy - post.radius ^ 2

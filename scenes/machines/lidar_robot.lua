@@ -3,8 +3,8 @@
 local sim = require "sim2d"
 
 local RAYS, RANGE, RADIUS = 36, 6, 0.25
-local FASTEST, NEAR = 1, 0.4 -- m/s; m, free distance ahead at which it stops
-local FIELD = 9              -- rays to each side among which it chooses its direction
+local FASTEST, NEAR = 1, 0.4 -- top speed in m/s; free distance ahead at which the robot stops, in m
+local FIELD = 9              -- number of rays on each side that the robot considers when it chooses its direction
 
 local function build()
   local world = sim.world { gravity = { 0, 0 } }
@@ -15,8 +15,8 @@ local function build()
   world:constraint { name = "wheels", bodies = { robot }, velocity_only = true,
     jacobian = function(q) return { 0, -math.sin(q.a), math.cos(q.a) } end }
 
-  -- Distances from its middle, counterclockwise from straight ahead; rays that start inside a body do not see that
-  -- body.
+  -- Returns the distances from the centre of the robot, counterclockwise from straight ahead. Rays that start inside a
+  -- body do not detect this body.
   local function scan()
     local seen = {}
     for i = 0, RAYS - 1 do
@@ -27,8 +27,8 @@ local function build()
     return seen
   end
 
-  -- Ten times a second it turns to the direction with the largest free distance over its own width, and drives as fast
-  -- as that distance allows.
+  -- Ten times a second, the robot turns to the direction with the largest free distance over its own width. It drives
+  -- as fast as that distance allows.
   local speed, turn = 0, 0
   local function steer()
     local seen, best = scan(), -math.huge
@@ -65,7 +65,8 @@ if sim.is_main() then
     skid = math.max(skid, math.abs(robot.velocity:dot { -math.sin(robot.angle), math.cos(robot.angle) }))
   end
   print(("%.1f m driven, never nearer than %.2f m to anything, %d hits"):format(way, nearest, hits))
-  -- The constraint uses the axle's direction at the start of a step; the turn within the step leaves this speed.
+  -- The constraint uses the direction of the axle at the start of a step. The rotation within the step leaves at most
+  -- this speed along the axle.
   local left = FASTEST * 3 * 2 * math.pi * FIELD / RAYS * world.dt
   print(("along its axle at most %.4f m/s, of %.4f m/s that a step's turn leaves"):format(skid, left))
   assert(way > 10 and nearest > 0 and hits == 0 and skid < left)

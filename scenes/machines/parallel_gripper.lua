@@ -1,11 +1,12 @@
--- A gripper on a hand that lifts: each finger hangs on a parallelogram, and a gear makes both fingers close equally.
+-- A gripper on a rising hand: each finger hangs on a parallelogram linkage, and a gear makes both fingers close
+-- equally.
 local sim = require "sim2d"
 
-local CRANK, GRIP = 0.3, 0.2                -- m: length of the cranks, width of the gripped box
-local MASS, FRICTION, LIFT = 0.5, 0.4, 2    -- kg, mass of the box; m/s^2, acceleration of the hand
-local GRAVITY, TIME = 9.81, 0.5             -- m/s^2; s of gripping, and s of lifting
--- The cranks hang straight down at the box: the closing torque presses with torque / (2 CRANK) on each side, and two
--- sides carry 2 FRICTION times this force.
+local CRANK, GRIP = 0.3, 0.2                -- crank length and width of the gripped box, m
+local MASS, FRICTION, LIFT = 0.5, 0.4, 2    -- mass of the box (kg), friction, acceleration of the hand (m/s^2)
+local GRAVITY, TIME = 9.81, 0.5             -- gravity (m/s^2), duration of gripping and of lifting (s)
+-- When the fingers touch the box, the cranks hang straight down. The closing torque then presses with torque / (2
+-- CRANK) on each side, and the two sides can carry 2 FRICTION times this force.
 local NEEDED = MASS * (GRAVITY + LIFT) * CRANK / FRICTION -- N m
 
 local function build(p)
@@ -27,7 +28,7 @@ local function build(p)
       if k == 0 then cranks[#cranks + 1] = pivot end
     end
   end
-  -- The angles of both cranks have a constant sum: one turns as much to the left as the other to the right.
+  -- The gear keeps the sum of both crank angles constant, so the cranks turn by equal and opposite angles.
   world:gear { joint_a = cranks[1], joint_b = cranks[2], ratio = 1 }
   cranks[1].motor_max = p.torque
   cranks[1].motor_speed = 1
@@ -47,7 +48,7 @@ if sim.is_main() then
     local alike = 0
     for _ in world:steps(TIME) do alike = math.max(alike, math.abs(cranks[1].angle + cranks[2].angle)) end
     local slip = before - (box.y - hand.y)
-    -- The part of the weight that friction does not carry makes the box fall behind by this distance.
+    -- The box slips by this distance because of the part of its weight that friction does not carry.
     local short = (1 - math.min(part, 1)) * (GRAVITY + LIFT) * TIME ^ 2 / 2
     print(("%3.0f %% of the torque: each side presses by %.4f N (%.4f N); hand at %.3f m, slip %.5f m (%.5f m)"):format(
       100 * part, pressed, part * NEEDED / CRANK / 2, hand.y, slip, short))

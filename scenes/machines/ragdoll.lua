@@ -1,4 +1,4 @@
--- A ragdoll falls down stairs and comes to rest. All joints stay within their limits.
+-- A ragdoll falls down a flight of stairs and comes to rest. All joints stay within their limits.
 local sim = require "sim2d"
 
 local STEPS, RISE, TREAD = 5, 0.3, 0.6

@@ -1,22 +1,22 @@
--- A conveyor sorts boxes by height: a sensor detects the tall boxes, and the other boxes fall where a flap opens.
+-- A conveyor sorts boxes by height: a sensor detects the tall boxes, and the other boxes fall through an opening flap.
 local sim = require "sim2d"
 
-local BOXES, EVERY, SPEED = 8, 1.5, 1 -- boxes, s between two of them, m/s of the belts
-local LOW, TALL, SEEN = 0.2, 0.4, 0.3 -- m; the sensor sees boxes that are higher
+local BOXES, EVERY, SPEED = 8, 1.5, 1 -- number of boxes, interval between boxes (s), speed of the belts (m/s)
+local LOW, TALL, SEEN = 0.2, 0.4, 0.3 -- heights in m; the sensor detects boxes taller than SEEN
 local DROP, STEP = 0.02, 0.001 -- m
-local FRICTION = 0.6 -- with 0.75 or more, a tall box would tip while the belt accelerates it
+local FRICTION = 0.6 -- at 0.75 or more, a tall box would tip while the belt accelerates it
 
 local function build()
   local world = sim.world { combine_friction = "min" }
   local function belt(name, from, to, top, type)
-    -- the surface runs counterclockwise: to the right on top where surface_speed is negative
+    -- the belt surface moves counterclockwise, so a negative surface_speed carries boxes to the right on top
     return world:box { name = name, type = type, position = { (from + to) / 2, top - 0.1 }, size = { to - from, 0.2 },
       surface_speed = -SPEED, friction = FRICTION }
   end
-  -- Each surface is a step lower than the one before it, so no edge stops a box.
+  -- Each surface is slightly lower than the previous surface, so no edge stops a box.
   belt("belt", 0, 4, 0, "static")
   belt("belt", 5.04, 7, -2 * STEP, "static")
-  -- The flap hangs at its lower right corner; its motor yields to an obstacle.
+  -- The flap is hinged at its lower right corner, and its motor yields to an obstacle.
   local flap = belt("flap", 4.02, 5.02, -STEP, "dynamic")
   flap.mass = 5
   local hinge = world:hinge { flap, anchor = { 5.02, -0.2 - STEP }, limits = { 0, 1.3 },
@@ -25,7 +25,7 @@ local function build()
   world:box { name = "wall", type = "static", position = { 5.5, -1.3 }, size = { 0.1, 1.4 } }
   world:box { name = "sensor", sensor = true, type = "static", position = { 3, (SEEN + 0.5) / 2 },
     size = { 0.02, 0.5 - SEEN } }
-  -- The flap opens when a box arrives that the sensor has not seen, and shuts when that box is gone.
+  -- The flap opens when a box arrives that the sensor has not detected, and closes after 0.7 s.
   local open_until = 0
   world:on("sensor_begin", function(event) event.b.data.seen = true end)
   world:on("touch_begin", function(event)
@@ -33,7 +33,7 @@ local function build()
     if box and box.data and not box.data.seen then open_until = world.time + 0.7 end
   end)
   world:before_step(function(_, t) hinge.motor_speed = t < open_until and 8 or -8 end)
-  -- Boxes drop on the belt one by one, tall or low at random.
+  -- Boxes drop onto the belt one by one. Each is tall or low at random.
   local random, made = sim.random.split(), 0
   local feeder
   feeder = world:every(EVERY, function(_, t)
@@ -48,8 +48,8 @@ end
 
 if sim.is_main() then
   local world = build()
-  -- The time until a box passes the sensor. The box falls; the belt then accelerates it by mu times the momentum of the
-  -- fall, and after that with mu g.
+  -- The time until a box passes the sensor. The box falls onto the belt. The friction of the landing impact gives it mu
+  -- times the speed of the fall, and then it accelerates with mu g.
   local fall = math.sqrt(2 * DROP / 9.81)
   local behind = (SPEED - FRICTION * 9.81 * fall) ^ 2 / (2 * FRICTION * 9.81)
   local expected = fall + (2.99 - 0.45 + behind) / SPEED

@@ -1,9 +1,9 @@
--- Acrobot: two rods hang in a chain, and a motor between them swings the free end above the line (Gymnasium's
--- Acrobot-v1: its lengths, masses, inertias and torques).
+-- Acrobot: two rods hang in a chain, and a motor between them swings the free end above the line (with the lengths,
+-- masses, inertias and torques of Gymnasium's Acrobot-v1).
 --
--- Observed: cos and sin of both angles, angular speeds of both joints, rad/s. Action: 1, 2 or 3 for -1, 0 or 1 N m
--- during 0.2 s. Reward: -1 in each step until the free end is 1 m above the pivot, which ends the episode. It also ends
--- after 500 steps. Start: angles and speeds from -0.1 to 0.1.
+-- Observations: the cosine and sine of both angles, and the angular speeds of both joints (rad/s). Action: 1, 2 or 3
+-- applies a torque of -1, 0 or 1 N m for 0.2 s. Reward: -1 in each step. The episode ends when the free end is 1 m
+-- above the pivot, or after 500 steps. Start: all angles and speeds are random, from -0.1 to 0.1.
 local sim = require "sim2d"
 
 local START, LINE = 0.1, 1 -- rad, rad/s; m

@@ -1,8 +1,8 @@
--- Ball in cup: a cup that two forces move has to swing the ball on its string up and catch it (after dm_control).
+-- Ball in cup: a cup, moved by two forces, has to swing up the ball on its string and catch it (after dm_control).
 --
--- Observed: position and velocity of the cup, position and velocity of the ball, each as x and y; m, m/s. Action:
--- forces on the cup, up to 5 N, for 0.02 s; gravity does not act on the cup. Reward: 1 while the ball is in the cup.
--- Ends after 1000 steps. Start: the ball hangs and swings by up to 0.1 m/s.
+-- Observations: x and y of the position (m) and velocity (m/s) of the cup, and then of the ball. Action: the forces on
+-- the cup along x and y, up to 5 N, for 0.02 s. Gravity does not act on the cup. Reward: 1 while the ball is in the
+-- cup. The episode ends after 1000 steps. Start: the ball hangs and swings at up to 0.1 m/s.
 local sim = require "sim2d"
 
 local FORCE, STRING, WALL, HALF, DEEP, BALL = 5, 0.3, 0.006, 0.06, 0.08, 0.025 -- N, m
@@ -16,7 +16,7 @@ local function build(p)
   local ball = world:circle { name = "ball", color = "#d64545", radius = BALL, mass = p.mass, friction = 0.5, position = { 0, -STRING }, category = 2, mask = 1 }
   local x = world:slider { carriage, name = "x", axis = { 1, 0 }, anchor = { 0, 0 }, limits = { -0.5, 0.5 }, damping = 0.5 }
   local y = world:slider { cup, carriage, name = "y", axis = { 0, 1 }, anchor = { 0, 0 }, limits = { -0.3, 0.3 }, damping = 0.5 }
-  -- the string passes through the cup's bottom
+  -- the string passes through the bottom of the cup
   world:rope { ball, cup, name = "string", anchor_a = { 0, -STRING }, anchor_b = { 0, 0 }, max_length = STRING, collide = true }
   world:actuator { "x", joint = x, kind = "force", range = { -FORCE, FORCE } }
   world:actuator { "y", joint = y, kind = "force", range = { -FORCE, FORCE } }
@@ -30,7 +30,8 @@ local function caught(world)
   return math.abs(at.x) < HALF and math.abs(at.y) < DEEP / 2
 end
 
--- Waits until the ball hangs still, swings it up along the motion that CMA-ES found, moves below its fall, and stops.
+-- The law waits until the ball hangs still, swings it up with a motion found by CMA-ES, moves under the falling ball,
+-- and stops.
 local function baseline()
   local WAIT, KNOT = 2, 0.16 -- s
   local X, Y = { 0.241, 0.165, 0.285, 0.105, 0.382 }, { 0.112, 0.786, -0.427, -0.053, 0.258 } -- m

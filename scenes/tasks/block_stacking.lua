@@ -1,12 +1,13 @@
--- Block stacking: a hand with two fingers, on rails, has to stack three blocks: green on red and blue on green.
+-- Block stacking: a two-fingered hand on rails has to stack three blocks, with green on red and blue on green.
 --
--- Observed: x and y of the hand, m; how far each finger is closed, m; the speeds of these four, m/s; x, y and angle of
--- each block, m, rad. Action: the goal of the hand relative to (0, 0.39), x by up to 0.4 m, y from -0.3 to 0.1 m, and
--- the force with which each finger closes, up to 20 N, for 0.04 s. Reward: 0.5 while green stands on red, 1 while blue
--- also stands on green. Ends after 300 steps. Start: the blocks stand in a row, in any order, with gaps of 4 to 8 cm.
+-- Observations: x and y of the hand (m), the closing distance of each finger (m), the speeds of these four coordinates
+-- (m/s), and x, y (m) and angle (rad) of each block. Action: a goal for the hand and a closing force for each finger,
+-- for 0.04 s. The goal is relative to (0, 0.39) m, with x from -0.4 to 0.4 m and y from -0.3 to 0.1 m. The force is at
+-- most 20 N. Reward: 0.5 while green stands on red, and 1 while blue also stands on green. The episode ends after 300
+-- steps. Start: the blocks stand in a row, in any order, with gaps of 4 to 8 cm.
 local sim = require "sim2d"
 
-local BLOCK, FINGER, REACH, GRIP = 0.06, 0.015, 0.05, 20 -- m, m, m: of a finger from the middle, N
+local BLOCK, FINGER, REACH, GRIP = 0.06, 0.015, 0.05, 20 -- units: m, m, m (distance of a finger from the middle), N
 local NAMES, COLOURS = { "red", "green", "blue" }, { "#d64545", "#3f9142", "#3b6fd4" }
 
 local function build(p)
@@ -41,17 +42,18 @@ local function stands_on(top, below)
   return math.abs(top.x - below.x) < BLOCK / 3 and math.abs(top.y - below.y - BLOCK) < BLOCK / 6
 end
 
--- The number of blocks that stand where they should, counted from below.
+-- Returns the number of blocks that stand in their place, counted from the bottom up.
 local function height(world)
   local b = world.bodies
   if not stands_on(b.green, b.red) then return 0 end
   return stands_on(b.blue, b.green) and 2 or 1
 end
 
--- The stages: above the block, down, closed, up, over the other block, down, open, up. Each stage lasts until the hand
--- has reached its goal.
+-- The hand moves above the block, descends, closes, rises, moves above the other block, descends, opens and rises. Each
+-- stage lasts until the hand has reached its goal.
 local function baseline()
-  -- m: the hand over its fingers' tips; hover height of the tips; m, tolerance; m/s
+  -- Height of the hand above the fingertips (m), hover height of the fingertips (m), position tolerance (m), speed
+  -- tolerance (m/s).
   local TIP, HOVER, NEAR, SPEED = 0.09, 0.24, 0.003, 0.01
   local jobs, stage, since = { { 2, 1, BLOCK }, { 3, 2, 2 * BLOCK } }, 1, 0
   return function(_, t, seen)

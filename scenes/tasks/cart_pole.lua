@@ -1,9 +1,10 @@
--- Cart-pole: pushes of the cart to the left or right have to keep a pole upright (Gymnasium's CartPole-v1: its
--- constants and thresholds, but the engine's two-stage steps in place of explicit Euler steps).
+-- Cart-pole: pushes on the cart to the left or right have to keep a pole upright (with the constants and thresholds of
+-- Gymnasium's CartPole-v1). The engine takes two-stage steps instead of explicit Euler steps.
 --
--- Observed: position and speed of the cart, m, m/s; angle of the pole (positive to the right) and its speed, rad,
--- rad/s. Action: 1 for 10 N to the left, or 2 for 10 N to the right, for 0.02 s. Reward: 1 in each step. Ends beyond
--- 2.4 m or 12 degrees, and after 500 steps. Start: all four observed numbers from -0.05 to 0.05.
+-- Observations: the position (m) and speed (m/s) of the cart, and the angle (rad, positive to the right) and angular
+-- speed (rad/s) of the pole. Action: 1 pushes with 10 N to the left, and 2 with 10 N to the right, for 0.02 s. Reward:
+-- 1 in each step. The episode ends beyond 2.4 m or 12 degrees, or after 500 steps. Start: all four observations are
+-- random, from -0.05 to 0.05.
 local sim = require "sim2d"
 
 local FORCE, EDGE, TILT, START = 10, 2.4, 12 * math.pi / 180, 0.05 -- N, m, rad
@@ -14,14 +15,14 @@ local function build(p)
   local pole = world:box { name = "pole", color = "#e08a3c", size = { 0.05, 2 * p.half }, mass = p.pole, inertia = p.pole * p.half ^ 2 / 3,
     position = { 0, p.half }, mask = 0 }
   local rail = world:slider { cart, name = "rail", axis = { 1, 0 }, anchor = { 0, 0 } }
-  local hinge = world:hinge { cart, pole, name = "hinge", anchor = { 0, 0 } } -- so its angle is positive to the right
+  local hinge = world:hinge { cart, pole, name = "hinge", anchor = { 0, 0 } } -- a positive angle leans to the right
   world:actuator { "push", joint = rail, kind = "force", range = { -FORCE, FORCE } }
   world:observe { "cart", of = rail, field = { "translation", "speed" } }
   world:observe { "pole", of = hinge, field = { "angle", "speed" } }
   return world
 end
 
--- The direction in which LQR would push.
+-- The baseline pushes in the direction of the LQR force.
 local function baseline(env)
   local world = env.world
   local upright = world:clone()

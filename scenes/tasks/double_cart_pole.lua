@@ -1,12 +1,13 @@
 -- Double cart-pole: a force on the cart has to keep two poles upright, one on top of the other.
 --
--- Observed: position and speed of the cart; angles of both poles from upright, rad, and their speeds. Command: force on
--- the cart, N, -40 to 40, for 0.02 s. Reward: 1 in each step, less a penalty for the distance of the tip from the point
--- above the middle of the rail (divided by 2 m, squared), and less a small penalty for the force. Ends when the tip is
--- below 1.6 m, or when it is beyond 3 m, or after 500 steps. Start: up to 0.05 from upright and from the middle.
+-- Observations: the position (m) and speed (m/s) of the cart, the angles of both poles from upright (rad), and their
+-- speeds (rad/s). Command: the force on the cart, from -40 to 40 N, for 0.02 s. Reward: 1 in each step, minus two
+-- penalties. The first is the square of the distance of the tip from its upright position above the middle of the rail,
+-- in units of 2 m. The second is a small penalty for the force. The episode ends when the tip is below 1.6 m or beyond
+-- 3 m, or after 500 steps. Start: up to 0.05 from upright and from the middle.
 local sim = require "sim2d"
 
-local FORCE, EDGE, LOW, START = 40, 3, 1.6, 0.05 -- N, m, m, rad
+local FORCE, EDGE, LOW, START = 40, 3, 1.6, 0.05 -- units: N, m, m, rad
 
 local function build(p)
   local world = sim.world { dt = 0.01 }
@@ -28,7 +29,7 @@ local function tip(world)
   return upper.x - 0.5 * sim.sin(upper.angle), upper.y + 0.5 * sim.cos(upper.angle)
 end
 
--- LQR about upright, with the angles of the poles relative to each other.
+-- LQR about the upright state, with the angles of the poles relative to each other.
 local function baseline(env)
   local upright = build(env.parameters)
   local coordinates = { upright.joints.rail, upright.joints.first, upright.joints.second }

@@ -1,12 +1,12 @@
--- Finger: two links that hang next to a body on a hinge have to make it spin (after dm_control's finger spin).
+-- Finger: two hanging links have to spin a nearby body on a hinge (after dm_control's finger spin).
 --
--- Observed: angles of shoulder and elbow, sine and cosine of the body's angle, and the three angular speeds; rad,
--- rad/s. Action: the torques of shoulder and elbow, up to 1.5 N m, for 0.02 s. Reward: the body's speed divided by 15
--- rad/s, limited to 0 to 1. Ends after 500 steps. Start: the finger hangs and swings at up to 1 rad/s, and the body has
--- a random angle.
+-- Observations: the angles of shoulder and elbow (rad), the sine and cosine of the body's angle, and the three angular
+-- speeds (rad/s). Action: the torques of shoulder and elbow, up to 1.5 N m, for 0.02 s. Reward: the angular speed of
+-- the body divided by 15 rad/s, limited to the range 0 to 1. The episode ends after 500 steps. Start: the finger hangs
+-- and swings at up to 1 rad/s, and the body has a random angle.
 local sim = require "sim2d"
 
-local TORQUE, FAST, SHOULDER, ELBOW = 1.5, 15, { -0.2, 0.27 }, { -0.2, 0.1 } -- N m, rad/s, m
+local TORQUE, FAST, SHOULDER, ELBOW = 1.5, 15, { -0.2, 0.27 }, { -0.2, 0.1 } -- units: N m, rad/s, m, m
 
 local function build(p)
   local world = sim.world { dt = 0.01 }
@@ -30,8 +30,9 @@ local function build(p)
   return world
 end
 
--- The joints follow sines that CMA-ES has found; the finger hits the body twice a second, and the body follows. From
--- some starts these sines miss the body. So if the body hardly turns, the elbow bends less in every other 0.7 s.
+-- The joints follow sine curves found by CMA-ES. The finger hits the body about twice a second and makes it spin. From
+-- some starts the finger misses the body. Therefore, if the body hardly turns, the elbow bends less in every second
+-- interval of 0.7 s.
 local function baseline()
   local rate = 2 * math.pi * 2.197 -- rad/s
   return function(_, t, seen)
@@ -44,18 +45,18 @@ end
 local env = sim.env { name = "finger_spin", world = build, period = 0.02, max_steps = 500,
   about_baseline = "the joints follow sines found by CMA-ES, and reach farther if the body does not turn",
   view = { { -0.45, -0.2 }, { 0.35, 0.4 } },
-  parameters = { mass = { 0.3, 0.2, 0.5 }, friction = { 0.7, 0.4, 1 }, damping = { 0.002, 0.001, 0.004 } }, -- kg, N m s/rad
+  parameters = { mass = { 0.3, 0.2, 0.5 }, friction = { 0.7, 0.4, 1 }, damping = { 0.002, 0.001, 0.004 } }, -- units: kg, none, N m s/rad
   reset = function(world, random)
     local b = world.bodies
     b.body.angle = random:uniform(-math.pi, math.pi)
-    -- both links as one, about the shoulder
+    -- both links swing about the shoulder as one body
     local swing = random:uniform(-1, 1)
     for _, link in ipairs { b.upper, b.lower } do
       link.omega, link.vx = swing, swing * (SHOULDER[2] - link.y)
     end
   end,
   reward = function(world) return math.max(0, math.min(1, world.joints.pin.speed / FAST)) end, baseline = baseline,
-  passed = 250 } -- as for half of FAST in all steps
+  passed = 250 } -- the return at half the speed FAST in all steps
 
 if sim.is_main() then env:show() end
 return env

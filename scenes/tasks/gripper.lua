@@ -1,18 +1,19 @@
--- Gripper: an arm of two links with a hand of two fingers has to pick up a box of unknown width from the table and put
--- it into a bin.
+-- Gripper: a two-link arm with a two-fingered hand has to pick up a box of unknown width from the table and put it into
+-- a bin.
 --
--- Observed: the angles of shoulder, elbow and wrist, rad; how far each finger is closed, m; the speeds of these five;
--- x, y and angle of the box, m, rad; the width of the box, m; x of the bin, m. Action: goal angles of the three joints,
--- rad (0: straight, along x), and the force with which each finger closes, up to 20 N, for 0.04 s. Reward: 0.25 while
--- the box is off the table, 1 while it is in the bin. Ends after 300 steps. Start: the box is 0.2 to 0.35 m to the
--- right of the arm, and the bin is 0.2 to 0.35 m to the left.
+-- Observations: the angles of shoulder, elbow and wrist (rad), the closing distance of each finger (m), and the speeds
+-- of these five coordinates. They also include x, y (m), angle (rad) and width (m) of the box, and x of the bin (m).
+-- Action: goal angles for the three joints (rad; at 0 the arm is straight, along x) and a closing force for each
+-- finger, up to 20 N, for 0.04 s. Reward: 0.25 while the box is off the table, and 1 while it is in the bin. The
+-- episode ends after 300 steps. Start: the box is 0.2 to 0.35 m to the right of the arm, and the bin is 0.2 to 0.35 m
+-- to the left.
 local sim = require "sim2d"
 
-local LINK, HAND, FINGER, REACH, GRIP, UP = 0.25, 0.05, 0.07, 0.045, 20, 0.35 -- m, m, m, m, N, m: the shoulder over the table
-local HALF, WALL = 0.07, 0.06 -- m, sizes of the bin
+local LINK, HAND, FINGER, REACH, GRIP, UP = 0.25, 0.05, 0.07, 0.045, 20, 0.35 -- units: m, m, m, m, N, m
+local HALF, WALL = 0.07, 0.06 -- sizes of the bin in m
 
 local function build(p, random)
-  local world = sim.world { dt = 0.01, stepping = "speculative" } -- a gripped box always touches the fingers
+  local world = sim.world { dt = 0.01, stepping = "speculative" } -- because a gripped box always touches the fingers
   local width = random:uniform(p.narrow, p.wide)
   world:box { name = "table", type = "static", size = { 2, 0.1 }, position = { 0, -0.05 }, friction = p.friction }
   world:compound { name = "bin", type = "static", friction = p.friction, shapes = {
@@ -47,7 +48,7 @@ local function in_bin(world)
   return math.abs(box.x - bin.x) < HALF and box.y < WALL
 end
 
--- Joint angles at which the hand points straight down with its tips at (x, y) and the elbow up.
+-- Returns the joint angles at which the hand points straight down, with its fingertips at (x, y) and the elbow up.
 local function reach(x, y)
   local dx, dy = x, y + HAND + FINGER - UP
   local far = math.min(math.sqrt(dx * dx + dy * dy), 2 * LINK - 1e-3)
@@ -59,10 +60,10 @@ local function reach(x, y)
   return { a, b, -math.pi / 2 - a - b }
 end
 
--- The stages: over the box, down, closed, up, over the bin, down, open, up. The tips move straight up and down; in the
--- other stages the joints move straight to their goals.
+-- The hand moves above the box, descends, closes, rises, moves above the bin, descends, opens and rises. The fingertips
+-- move straight up and down. In the other stages the joints move directly to their goals.
 local function baseline()
-  local HOVER, RATE, SINK, SETTLE, NEAR = 0.2, 2.5, 0.6, 0.2, 0.02 -- m, rad/s, m/s, s, rad
+  local HOVER, RATE, SINK, SETTLE, NEAR = 0.2, 2.5, 0.6, 0.2, 0.02 -- units: m, rad/s, m/s, s, rad
   local stage, since, goal, height = 1, 0, nil, HOVER
   return function(_, t, seen)
     local box, bin = seen[11], seen[15]
@@ -73,7 +74,7 @@ local function baseline()
     height = height + down
     local to = reach(now[1], height)
     goal = goal or { seen[1], seen[2], seen[3] }
-    -- the slowest joint limits how far the others move
+    -- the joint with the longest way limits how far the other joints move
     local most, left, command = 0, math.abs(now[2] - height), {}
     for k = 1, 3 do most = math.max(most, math.abs(to[k] - goal[k])) end
     local part = most > 0 and math.min(1, RATE * 0.04 / most) or 0

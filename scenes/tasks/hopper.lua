@@ -1,14 +1,15 @@
--- Hopper: a body on one springy leg has to go forwards at 1 m/s without falling.
+-- Hopper: a body on one springy leg has to hop forwards at 1 m/s without falling.
 --
--- Observed: height of the body, m; its angle, rad; the angle of the hip, rad; the length of the leg less its rest
--- length, m; the speeds of these four; the forward speed of the body, m/s; 1 while the foot is on the ground. Action:
--- torque of the hip, up to 40 N m, and a force of the leg in addition to its spring, up to 150 N, for 1/60 s. Reward:
--- up to 1 for the speed (1 for all speeds above 1 m/s), multiplied by up to 1 for being upright. A thousandth of the
--- squares of the commands, each divided by its range, is subtracted. Ends when the body touches the ground or leans by
--- more than 1 rad, otherwise after 600 steps. Start: the body is dropped from up to 0.2 m and leans by up to 0.05 rad.
+-- Observations: the height (m) and angle (rad) of the body, the angle of the hip (rad), and the extension of the leg
+-- beyond its rest length (m). They also include the speeds of these four coordinates, the forward speed of the body
+-- (m/s), and 1 while the foot is on the ground. Action: the torque of the hip, up to 40 N m, and a force of the leg in
+-- addition to its spring, up to 150 N, for 1/60 s. Reward: a factor for the speed (1 for all speeds above 1 m/s) times
+-- a factor for the posture (1 if upright). A thousandth of the squared commands, each divided by its range, is
+-- subtracted. The episode ends when the body touches the ground or leans by more than 1 rad, and otherwise after 600
+-- steps. Start: the body is dropped from up to 0.2 m and leans by up to 0.05 rad.
 local sim = require "sim2d"
 
-local HIP, SOLE, FORWARDS, LEANS = 0.65, 0.05, 1, 1 -- m, m, m/s, rad
+local HIP, SOLE, FORWARDS, LEANS = 0.65, 0.05, 1, 1 -- units: m, m, m/s, rad
 local TORQUE, FORCE = 40, 150 -- N m, N
 
 local function build(p)
@@ -32,11 +33,11 @@ local function build(p)
   return world
 end
 
--- Three loops (after Raibert): the leg pushes while it extends, with less force if the body is already high; the foot
--- is placed ahead of the hip by half of the distance of a stance plus a part of the error of the speed; the hip holds
--- the body upright while the leg stands. CMA-ES found the gains, over 24 starts.
+-- Three control loops (after Raibert). The leg pushes while it extends, with less force if the body is high. The foot
+-- is placed ahead of the hip by half of the distance travelled in a stance, plus a fraction of the speed error. While
+-- the leg stands, the hip holds the body upright. CMA-ES found the gains over 24 starts.
 local function baseline()
-  local PUSH, HIGH, HALF, SPEED, FASTER = 111, 184, 0.0514, 1.42, 0.106 -- N, N/m, s, m/s, s
+  local PUSH, HIGH, HALF, SPEED, FASTER = 111, 184, 0.0514, 1.42, 0.106 -- units: N, N/m, s, m/s, s
   return function(_, _, seen)
     local y, angle, hip, leg, vy, omega, v = seen[1], seen[2], seen[3], seen[4], seen[5], seen[6], seen[9]
     if seen[10] == 1 then

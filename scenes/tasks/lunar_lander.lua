@@ -1,18 +1,18 @@
--- Lunar lander: a craft with one main engine and two small ones has to land on a pad between hills, on both legs (after
--- Gymnasium's LunarLanderContinuous, in SI units).
+-- Lunar lander: a craft with one main engine and two side engines has to land on a pad between hills, on both legs
+-- (after Gymnasium's LunarLanderContinuous, in SI units).
 --
--- Observed: x and height of the craft relative to the pad, m; their speeds, m/s; angle and its speed, rad, rad/s; for
--- each leg, 1 while it touches the ground. Action: thrust of the main engine, 0 to 120 N, and of the side engines, -10
--- to 10 N, for 0.02 s. Reward: the increase of -10 (distance, m) - 10 (speed, m/s) - 100 (angle, rad) + 10 (number of
--- legs that touch), less fuel (0.3 and 0.03 per step of full thrust); 100 for coming to rest on the pad; -100 if the
--- body of the craft hits something or the craft leaves the terrain, which ends the episode. An episode also ends after
--- 1000 steps. Start: 9 m above the pad, up to 4 m to the side, with up to 2 m/s in a random direction, and with new
--- hills in each episode.
+-- Observations: x and height of the craft relative to the pad (m), their speeds (m/s), the angle (rad) and angular
+-- speed (rad/s), and for each leg, 1 while it touches the ground. Action: the thrust of the main engine, 0 to 120 N,
+-- and of the side engines, -10 to 10 N, for 0.02 s. Reward: the increase of -10 (distance, m) - 10 (speed, m/s) - 100
+-- (angle, rad) + 10 (number of legs that touch). Fuel is subtracted: a step of full thrust costs 0.3 for the main
+-- engine and 0.03 for a side engine. Coming to rest on the pad adds 100. If the body of the craft hits something or the
+-- craft leaves the terrain, 100 is subtracted. Both events end the episode, which also ends after 1000 steps. Start: 9
+-- m above the pad, up to 4 m to the side, with up to 2 m/s in a random direction. Each episode has new hills.
 local sim = require "sim2d"
 
-local MAIN, SIDE, WIDE, PAD, START = 120, 10, 10, 2, 9 -- N, N, m to each side, m: half of the pad, m
+local MAIN, SIDE, WIDE, PAD, START = 120, 10, 10, 2, 9 -- units: N, N, m (to each side), m (half of the pad), m
 local OUTLINE = { { -0.47, 0.57 }, { -0.57, 0 }, { -0.57, -0.33 }, { 0.57, -0.33 }, { 0.57, 0 }, { 0.47, 0.57 } } -- m
-local LEGS, STEADY = { "left", "right" }, 0.05 -- m/s and rad/s: at rest
+local LEGS, STEADY = { "left", "right" }, 0.05 -- speed limit for "at rest", m/s and rad/s
 
 local function build(p, random)
   local world = sim.world { dt = 0.02, gravity = { 0, -p.gravity } }
@@ -40,7 +40,7 @@ local function build(p, random)
   return world
 end
 
--- The value of a state: its increase is the reward.
+-- Returns the value of a state. The increase of this value is the reward.
 local function standing(seen)
   return -10 * math.sqrt(seen[1] ^ 2 + seen[2] ^ 2) - 10 * math.sqrt(seen[3] ^ 2 + seen[4] ^ 2) - 100 * math.abs(seen[5])
     + 10 * (seen[7] + seen[8])
@@ -56,7 +56,8 @@ local function crashed(world)
   return #craft:contacts() > 0 or math.abs(craft.x) > WIDE
 end
 
--- Leans against its horizontal motion, sinks more slowly the nearer the ground is, and stops all thrust once it stands.
+-- The craft leans against its horizontal motion, sinks more slowly near the ground, and turns off all thrust once it
+-- stands.
 local function baseline()
   local MASS, G = 5, 10 -- kg, m/s^2
   return function(_, _, seen)
@@ -69,7 +70,7 @@ local function baseline()
   end
 end
 
-local before = setmetatable({}, { __mode = "k" }) -- world -> value of its state before the step
+local before = setmetatable({}, { __mode = "k" }) -- maps a world to the value of its state before the step
 local env = sim.env { name = "lunar_lander", world = build, period = 0.02, max_steps = 1000,
   about_baseline = "leans against its horizontal motion, sinks more slowly near the ground",
   view = { { -10, -1.5 }, { 10, 11 } },

@@ -1,13 +1,13 @@
--- Peg insertion: a peg held by a compliant carriage has to go into a hole that is 1 mm wider and not exactly where it
--- is assumed to be.
+-- Peg insertion: a compliant carriage has to insert a peg into a hole that is 1 mm wider than the peg and whose
+-- position is not known exactly.
 --
--- Observed: x and y of the peg's tip, m; the angle of the peg, rad; the velocity and angular velocity of the peg, m/s,
--- rad/s; the contact force on the peg, N; the assumed position of the hole, m, which is up to 4 mm from the true
--- position. Action: forces on the carriage, up to 40 N, and the angle at which the spring of the wrist (20 N m/rad)
--- holds the peg, up to 0.3 rad, for 0.01 s; gravity does not act. Reward: the inserted fraction of the depth of 60 mm.
--- While the tip is outside the hole: minus half of its distance from the hole in units of 0.1 m, but at least -0.5.
--- Ends after 600 steps. Start: the tip is 20 to 60 mm above the surface. Tip and hole are up to 50 mm to the left or
--- right of the middle, and the peg is turned by up to 0.1 rad.
+-- Observations: x and y of the tip of the peg (m), the angle of the peg (rad), its velocity (m/s) and angular velocity
+-- (rad/s), the contact force on the peg (N), and the assumed position of the hole (m). The assumed position differs
+-- from the true position by up to 4 mm. Action: the forces on the carriage, up to 40 N, and the goal angle of the wrist
+-- spring (20 N m/rad), up to 0.3 rad, for 0.01 s. There is no gravity. Reward: the inserted fraction of the depth of 60
+-- mm. While the tip is outside the hole, the reward is minus half of its distance from the hole in units of 0.1 m, but
+-- at least -0.5. The episode ends after 600 steps. Start: the tip is 20 to 60 mm above the surface. Tip and hole are up
+-- to 50 mm to the left or right of the middle, and the peg is turned by up to 0.1 rad.
 local sim = require "sim2d"
 
 local WIDE, LONG, DEEP, CLEAR, FORCE, TURN = 0.04, 0.12, 0.06, 0.001, 40, 0.3 -- m, N, rad
@@ -48,17 +48,17 @@ local function build(p, random)
   return world
 end
 
--- m: the depth of the tip in the hole.
+-- Returns the depth of the tip in the hole in m.
 local function inside(world)
   local tip, b = world.bodies.peg:world_point { 0, -LONG / 2 }, world.bodies
   local middle = (b.left.x + b.right.x) / 2
   return math.abs(tip.x - middle) < CLEAR + 0.001 and math.max(0, -tip.y) or 0, middle, tip
 end
 
--- The peg goes above the assumed place, down until it touches, to and fro with growing amplitude while it presses, and
--- into the hole.
+-- The peg moves above the assumed position and down until it touches. It then moves to and fro with growing amplitude
+-- and light pressure until it finds the hole, and is pushed in.
 local function baseline()
-  local LIGHT, PRESS, WIDER, RATE = 3, 30, 0.0008, 6 -- N, N, m/s, rad/s
+  local LIGHT, PRESS, WIDER, RATE = 3, 30, 0.0008, 6 -- units: N, N, m/s, rad/s
   local touched
   return function(_, t, seen)
     local x, y, angle, vx, vy, goal = seen[1], seen[2], seen[3], seen[4], seen[5], seen[9]

@@ -1,8 +1,9 @@
--- Pendulum: a motor that is too weak to lift a rod at once has to swing it up and hold it (Gymnasium's Pendulum-v1).
+-- Pendulum: a motor that is too weak to lift a rod directly has to swing it up and hold it upright (Gymnasium's
+-- Pendulum-v1).
 --
--- Observed: cos and sin of the angle from upright, angular speed, rad/s. Command: torque, N m, -2 to 2, for 0.05 s.
--- Reward: -(angle^2 + 0.1 speed^2 + 0.001 torque^2) in each step, with the angle relative to the nearest full turn.
--- Ends after 200 steps. Start: any angle, up to 1 rad/s.
+-- Observations: the cosine and sine of the angle from upright, and the angular speed (rad/s). Command: the torque, from
+-- -2 to 2 N m, for 0.05 s. Reward: -(angle^2 + 0.1 speed^2 + 0.001 torque^2) in each step, with the angle measured from
+-- the nearest upright position. The episode ends after 200 steps. Start: a random angle, and a speed of up to 1 rad/s.
 local sim = require "sim2d"
 
 local function build(p)

@@ -1,20 +1,22 @@
--- Push-T: a disc has to push a T to its place on the plane (gym-pusht's geometry, gains, reward and success; lengths
--- are its pixels). The T does not slide by itself: it moves only while it is pushed. The push has no friction.
+-- Push-T: a disc has to push a T-shaped body to its goal pose on the plane. Geometry, gains, reward and success
+-- criterion are those of gym-pusht, with lengths in its pixels. The T moves only while it is pushed. The contact
+-- between disc and T is frictionless.
 --
--- Observed: position of the disc, position of the T's origin (the middle of the outer edge of its bar), angle of the T
--- from 0 to 2 pi. Action: the goal of the disc, both coordinates from 0 to 512, for 0.1 s; its acceleration is 100
--- times the distance less 20 times its speed. Reward: the fraction of the goal that the T covers, divided by 0.95, but
--- at most 1. Ends when the reward is 1, and after 300 steps. Start: both coordinates of the disc from 50 to 450, both
--- coordinates of the T from 100 to 400, any angle.
+-- Observations: the position of the disc, the position of the T's origin (the middle of the outer edge of its bar), and
+-- the angle of the T from 0 to 2 pi. Action: the goal of the disc for 0.1 s, with both coordinates from 0 to 512. The
+-- acceleration of the disc is 100 times its distance from the goal minus 20 times its speed. Reward: the fraction of
+-- the goal that the T covers, divided by 0.95, but at most 1. The episode ends when the reward is 1, or after 300
+-- steps. Start: both coordinates of the disc are from 50 to 450, both coordinates of the T are from 100 to 400, and its
+-- angle is random.
 local sim = require "sim2d"
 
 local KP, KV, SIDE, DONE = 100, 20, 512, 0.95 -- 1/s^2, 1/s, px
 local GOAL = { 256, 256, math.pi / 4 }
--- With this drag the T keeps a thousandth of its speed in a step without a push, and it resists the disc like a
--- millionth of the disc's mass.
+-- With this drag, the T keeps a thousandth of its speed in a step without a push. Its resistance to the disc
+-- corresponds to a millionth of the disc's mass.
 local DT, DRAG, HEAVY = 0.01, 1e5, 1e9 -- s, 1/s, kg
-local CENTRE = 45 -- px, from the T's origin
-local PARTS = { { -60, 0, 60, 30 }, { -15, 30, 15, 120 } } -- x, y to x, y
+local CENTRE = 45 -- distance of the T's centre from its origin, px
+local PARTS = { { -60, 0, 60, 30 }, { -15, 30, 15, 120 } } -- rectangles from (x, y) to (x, y), px
 local OUTLINE = { { -60, 0 }, { 60, 0 }, { 60, 30 }, { 15, 30 }, { 15, 120 }, { -15, 120 }, { -15, 30 }, { -60, 30 } } -- px
 
 local function build()
@@ -64,7 +66,7 @@ local function corners(part, x, y, angle)
   return list
 end
 
--- The area common to two convex polygons, counter-clockwise.
+-- Returns the area common to two convex counter-clockwise polygons.
 local function shared(a, b)
   for i = 1, #b do
     local p, q = b[i], b[i % #b + 1]
@@ -107,13 +109,14 @@ end
 
 -- ---- A planner: straight pushes, tried in a clone ---------------------------------------------
 
--- px: radius of the disc; clearance from the T; radius about the T's middle that clears it
+-- In px: the radius of the disc, its clearance from the T, and the radius of a circle around the T's centre that clears
+-- the T.
 local R, CLEAR, AROUND = 15, 1.5, 104
-local SPEED, REACH, TRIED = 15, 9, 100 -- px per decision, decisions of a push, px for which a push is tried
-local TURN = 60 -- px: the weight of one radian
-local SPACING, SIDES = 9, { -0.5, 0, 0.5 } -- px between places on the outline; rad relative to the normal
+local SPEED, REACH, TRIED = 15, 9, 100 -- px per decision, decisions per push, length of a trial push in px
+local TURN = 60 -- weight of one radian in px
+local SPACING, SIDES = 9, { -0.5, 0, 0.5 } -- px between places on the outline; push directions in rad from the normal
 
--- Places on the outline with clearance, in the T's own coordinates, with the inward directions.
+-- Starting places along the outline with clearance, in the T's own coordinates, with the inward push directions.
 local PLACES = {}
 do
   for i, p in ipairs(OUTLINE) do
@@ -132,7 +135,7 @@ do
   end
 end
 
--- Distance of a point from the T.
+-- Returns the distance of a point from the T.
 local function distance(px, py, tee)
   local c, s = math.cos(tee[3]), math.sin(tee[3])
   local x, y = c * (px - tee[1]) + s * (py - tee[2]), -s * (px - tee[1]) + c * (py - tee[2])
@@ -144,7 +147,7 @@ local function distance(px, py, tee)
   return least
 end
 
--- The distance of the T from its goal, px: the distance of its middle, and a part for its angle.
+-- Returns the distance of the T from its goal in px. It combines the distance of its centre with its angle error.
 local function error_of(x, y, angle)
   local function middle(px, py, a) return px - math.sin(a) * CENTRE, py + math.cos(a) * CENTRE end
   local mx, my = middle(x, y, angle)
@@ -163,7 +166,8 @@ end
 
 local function inside(x, y) return x > 24 and x < 488 and y > 24 and y < 488 end
 
--- The best of the straight pushes of a T: its start and end, and the T's distance from the goal after it.
+-- Returns the best straight push of a T: the start and end of the push, and the distance of the T from the goal after
+-- the push.
 local function best_push(model, tee)
   local best = { error = math.huge }
   local c, s = math.cos(tee[3]), math.sin(tee[3])
@@ -190,7 +194,7 @@ local function best_push(model, tee)
   return best
 end
 
--- Places on a way around the T to the start of a push.
+-- Returns waypoints around the T to the start of a push.
 local function way_around(disc, tee, to)
   local mx, my = tee[1] - math.sin(tee[3]) * CENTRE, tee[2] + math.cos(tee[3]) * CENTRE
   local function clear(ax, ay, bx, by)
@@ -214,7 +218,7 @@ local function way_around(disc, tee, to)
       list[#list + 1] = { x, y }
     end
     list[#list + 1] = to
-    -- the shorter way, unless a wall leaves too little room for it
+    -- prefer the shorter path, unless a wall leaves too little room for it
     local cost = #list + (worst < R and 100 or 0)
     if not best or cost < best.cost then best = { cost = cost, list = list } end
   end
@@ -223,7 +227,7 @@ end
 
 local function baseline(environment)
   local model = environment.world:clone()
-  local queue, aim = {}, nil -- the next decisions: a place to go to, or a push
+  local queue, aim = {}, nil -- the next decisions: a waypoint or a push
   return function(_, _, seen)
     local tee = { seen[3], seen[4], seen[5] }
     while true do
@@ -259,7 +263,7 @@ local env = sim.env { name = "push_t", world = build, period = 0.1, max_steps = 
     local disc, tee = world.bodies.disc, world.bodies.tee
     disc.x, disc.y = random:integer(50, 449), random:integer(50, 449)
     world.bodies.carriage.x = disc.x
-    -- as in gym-pusht, the T is placed and then turned about its centre
+    -- as in gym-pusht, the T is first placed and then rotated about its centre
     tee.x, tee.y = random:integer(100, 399), random:integer(100, 399) + CENTRE
     tee.angle = random:uniform(-math.pi, math.pi)
     world:act { disc.x, disc.y }
@@ -267,7 +271,7 @@ local env = sim.env { name = "push_t", world = build, period = 0.1, max_steps = 
   reward = function(world) return math.min(1, covered(world) / DONE) end,
   terminated = function(world) return covered(world) > DONE end, baseline = baseline }
 
--- Counts the episodes, from seed 0 to `--episodes` - 1, that end with the T in its place.
+-- Counts the episodes, from seed 0 to `--episodes` - 1, that end with the T at its goal.
 local function judge(episodes)
   local solved, steps, slowest, start = 0, 0, 0, sim.clock()
   for seed = 0, episodes - 1 do

@@ -1,14 +1,14 @@
--- Pusher: a hand, a disc on the plane seen from above, pushes a puck to a target. Friction on the plane soon stops the
--- puck.
+-- Pusher: a hand (a disc on the plane, seen from above) pushes a puck to a target. Friction on the plane quickly stops
+-- the puck.
 --
--- Observed: position and velocity of the hand, position and velocity of the puck, position of the target; m, m/s.
--- Action: the force on the hand along x and y, up to 10 N, for 0.02 s. Reward: 1 while the puck's middle is within 1 cm
--- of the target, and less farther away (0.1 at 30 cm). Ends after 250 steps. Start: hand, puck and target are anywhere
--- within 0.6 m, and puck and hand are at least 0.25 m apart.
+-- Observations: the position (m) and velocity (m/s) of the hand, the position and velocity of the puck, and the
+-- position of the target. Action: the force on the hand along x and y, up to 10 N, for 0.02 s. Reward: 1 while the
+-- centre of the puck is within 1 cm of the target, and less farther away (0.1 at 30 cm). The episode ends after 250
+-- steps. Start: hand, puck and target are at random positions within 0.6 m. Puck and hand are at least 0.25 m apart.
 local sim = require "sim2d"
 
-local HAND, PUCK, FORCE, ROOM, APART = 0.08, 0.1, 10, 0.6, 0.25 -- m, m, N, m, m
-local NEAR, FAR = 0.01, 0.29 -- m: within this distance the reward is 1; the second distance beyond it, the reward is a tenth
+local HAND, PUCK, FORCE, ROOM, APART = 0.08, 0.1, 10, 0.6, 0.25 -- units: m, m, N, m, m
+local NEAR, FAR = 0.01, 0.29 -- in m: the reward is 1 up to the distance NEAR, and 0.1 at NEAR + FAR
 
 local function build(p)
   local world = sim.world { dt = 0.01, gravity = { 0, 0 } }
@@ -20,7 +20,7 @@ local function build(p)
   local y = world:slider { hand, carriage, name = "y", axis = { 0, 1 }, anchor = { 0, 0 } }
   world:actuator { "x", joint = x, kind = "force", range = { -FORCE, FORCE } }
   world:actuator { "y", joint = y, kind = "force", range = { -FORCE, FORCE } }
-  -- the resistance of a round sole with uniform pressure
+  -- the friction of a round base with uniform pressure
   local held = p.friction * p.mass * 9.81
   world:ground_friction { puck, max_force = held, max_torque = 2 / 3 * PUCK * held }
   world:observe { "hand", of = hand, field = { "position", "velocity" } }
@@ -29,10 +29,11 @@ local function build(p)
   return world
 end
 
--- Goes behind the puck, seen from the target, then pushes through it; goes around the puck if it is in the way.
+-- The hand moves to the far side of the puck, as seen from the target, and then pushes. If the puck is in the way, the
+-- hand moves around it.
 local function baseline(env)
-  local KP, KD, SIDE, THROUGH, ALIGNED = 120, 16, 0.26, 0.06, 0.95 -- N/m, N s/m, m, m, cosine
-  -- m: the error of the spring whose force just moves the puck
+  local KP, KD, SIDE, THROUGH, ALIGNED = 120, 16, 0.26, 0.06, 0.95 -- units: N/m, N s/m, m, m, none (a cosine)
+  -- The position error (m) at which the force of the controller just moves the puck.
   local rubs = env.parameters.friction * env.parameters.mass * 9.81 / KP
   return function(_, _, seen)
     local hx, hy, vx, vy, px, py, tx, ty = seen[1], seen[2], seen[3], seen[4], seen[5], seen[6], seen[9], seen[10]
@@ -47,9 +48,9 @@ local function baseline(env)
     if along > ALIGNED then -- behind it
       local far = HAND + PUCK - rubs - math.min(THROUGH, 0.5 * left)
       gx, gy = px - far * ex, py - far * ey
-    elseif along > 0 then -- nearly behind it: to the place behind the puck, without touching the puck
+    elseif along > 0 then -- almost on the far side: move there without touching the puck
       gx, gy = px - SIDE * ex, py - SIDE * ey
-    else -- in front of the puck: past it on the nearer side
+    else -- in front of the puck: move past it on the nearer side
       local side = (ex * dy - ey * dx) > 0 and -1 or 1
       gx, gy = px - SIDE * side * ey - 0.5 * SIDE * ex, py + SIDE * side * ex - 0.5 * SIDE * ey
     end

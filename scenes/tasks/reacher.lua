@@ -1,9 +1,9 @@
--- Reacher: an arm of two links, seen from above, brings its end to a target.
+-- Reacher: a two-link arm, seen from above, moves its tip to a target.
 --
--- Observed: cos and sin of both joint angles, angular speeds of both joints, rad/s, and the vector from the end to the
--- target, m. Command: torques of both joints, N m, -1 to 1, for 0.02 s. Reward: 1 within 2 cm of the target and less
--- farther away (0.5 at 10 cm), minus a hundredth of the squares of the torques. Ends after 150 steps. Start: any
--- angles, and a target 0.1 to 0.35 m away from the shoulder.
+-- Observations: the cosine and sine of both joint angles, the angular speeds of both joints (rad/s), and the vector
+-- from the tip to the target (m). Command: the torques of both joints, from -1 to 1 N m, for 0.02 s. Reward: 1 within 2
+-- cm of the target and less farther away (0.5 at 10 cm), minus a hundredth of the squared torques. The episode ends
+-- after 150 steps. Start: random angles, and a target 0.1 to 0.35 m from the shoulder.
 local sim = require "sim2d"
 
 local LINK, NEAR, AROUND = 0.2, 0.02, 0.1 -- m
@@ -29,9 +29,9 @@ local function build()
   return world
 end
 
--- A spring from the end to the target, as torques: J' (k distance) - d speed.
+-- A spring from the tip to the target, converted to torques: J' (k distance) - d speed.
 local function baseline()
-  local STIFFNESS, DAMPING = 40, 0.3 -- N/m, N m s/rad
+  local STIFFNESS, DAMPING = 40, 0.3 -- units: N/m, N m s/rad
   return function(_, _, s)
     local c1, s1 = s[1], s[2]
     local c12, s12 = c1 * s[3] - s1 * s[4], s1 * s[3] + c1 * s[4]

@@ -1,21 +1,22 @@
--- Walker: seven links, a trunk on two legs, have to walk forwards without falling (after dm_control's planar walker).
+-- Walker: a trunk on two legs, with seven links in total, has to walk forwards without falling (after dm_control's
+-- planar walker).
 --
--- Observed: height of the trunk, m; its angle, rad; the angles of hip, knee and ankle of each leg, rad; forward and
--- upward speed, m/s; angular speeds of the trunk and of the joints, rad/s; for each foot, 1 while it touches the
--- ground. Action: torques of hip, knee and ankle of each leg, up to 150, 150 and 80 N m, for 1/60 s. Reward: up to 1
--- for the speed (1 for all speeds above 1 m/s), multiplied by up to 1 for being upright. Ends when the trunk is below
--- 0.8 m or leans by more than 1 rad, otherwise after 600 steps. Start: the walker is a little above the ground, with
--- joint angles of up to 0.05 rad.
+-- Observations: the height (m) and angle (rad) of the trunk, the angles of hip, knee and ankle of each leg (rad), and
+-- the forward and upward speed (m/s). They also include the angular speeds of the trunk and the joints (rad/s), and for
+-- each foot, 1 while it touches the ground. Action: the torques of hip, knee and ankle of each leg, up to 150, 150 and
+-- 80 N m, for 1/60 s. Reward: a factor for the speed (1 for all speeds above 1 m/s) times a factor for the posture (1
+-- if upright). The episode ends when the trunk is below 0.8 m or leans by more than 1 rad, and otherwise after 600
+-- steps. Start: the walker is slightly above the ground, with random joint angles of up to 0.05 rad.
 local sim = require "sim2d"
 
-local UP, LOW, LEANS, FORWARDS = 1.2, 0.8, 1, 1 -- m, m, rad, m/s
+local UP, LOW, LEANS, FORWARDS = 1.2, 0.8, 1, 1 -- units: m, m, rad, m/s
 local TORQUES = { hip = 150, knee = 150, ankle = 80 } -- N m
 local NAMES = { "hip 1", "knee 1", "ankle 1", "hip 2", "knee 2", "ankle 2" }
 
 local function build(p)
   local world = sim.world { dt = 1 / 240 }
   world:box { name = "ground", type = "static", position = { 0, -0.5 }, size = { 200, 1 }, friction = p.friction }
-  -- feet touch the ground; no other part touches anything
+  -- the feet touch the ground, and no other part touches anything
   local function link(name, x, y, w, h, mass, mask)
     local color = name:find "1" and "#3b6fd4" or name:find "2" and "#e08a3c" or "#6b7686"
     return world:box { name = name, color = color, size = { w, h }, mass = mass, position = { x, y }, mask = mask or 0, category = 2, friction = p.friction }
@@ -39,16 +40,16 @@ local function build(p)
   return world
 end
 
--- Two phases (after SIMBICON: Yin, Loken and van de Panne 2007): the free leg is lifted for a while, then put down
--- until it stands, and the legs exchange their roles. Most joints are held at angles. The free thigh is held at an
--- angle in the world that depends on the distance of the trunk ahead of the standing foot and on its speed; the
--- standing hip holds the trunk. CMA-ES found the numbers, over 16 starts.
-local PHASES = { -- rad: free thigh, knee, ankle, standing knee, ankle; rad/m and rad s/m of the free thigh
+-- Two phases (after SIMBICON: Yin, Loken and van de Panne 2007). The free leg is lifted for a fixed time and then
+-- lowered until it stands. The legs then exchange their roles. Most joints are held at fixed angles. The world angle of
+-- the free thigh depends on the speed of the trunk and on its distance ahead of the standing foot. The standing hip
+-- holds the trunk upright. CMA-ES found the numbers over 16 starts.
+local PHASES = { -- angles in rad; gains of the free thigh in rad/m and rad s/m
   { thigh = 0.414, knee = -1.769, ankle = 1.078, standing_knee = -0.488, standing_ankle = 0.103, ahead = 0.119, speed = 0.211 },
   { thigh = -0.208, knee = -0.350, ankle = 0.815, standing_knee = -1.359, standing_ankle = -0.111, ahead = 0.084, speed = 0.437 } }
 
 local function baseline()
-  local LIFT, KP, KD, WEAK, LEAN = 0.261, 113, 13.3, 0.294, -0.12 -- s, N m/rad, N m s/rad, factor of an ankle, rad
+  local LIFT, KP, KD, WEAK, LEAN = 0.261, 113, 13.3, 0.294, -0.12 -- units: s, N m/rad, N m s/rad, none, rad
   local stands, phase, since = 1, 1, 0
   return function(_, t, seen)
     local free = 3 - stands
@@ -66,10 +67,11 @@ local function baseline()
     hold(free, 3, to.ankle, WEAK)
     hold(stands, 2, to.standing_knee, 1)
     hold(stands, 3, to.standing_ankle, WEAK)
-    -- m: distance of the trunk ahead of the standing foot
+    -- distance (m) of the trunk ahead of the standing foot
     local thigh, knee = trunk + at(stands, 1), at(stands, 2)
     local ahead = -0.44 * (math.sin(thigh) + math.sin(thigh + knee)) - 0.25 * math.sin(trunk)
-    -- the angle of the free thigh in the world; the standing hip gets the remainder of the torque that the trunk needs
+    -- this torque holds the world angle of the free thigh; the standing hip supplies the remaining torque that the
+    -- trunk needs
     local hip, hip_speed = at(free, 1)
     local lift = KP * (to.thigh + to.ahead * ahead + to.speed * seen[9] - trunk - hip) - KD * (seen[11] + hip_speed)
     lift = math.max(-TORQUES.hip, math.min(TORQUES.hip, lift))
@@ -86,12 +88,12 @@ end
 local env = sim.env { name = "walker", world = build, period = 1 / 60, max_steps = 600,
   about_baseline = "two phases after SIMBICON, gains by CMA-ES", follow = "trunk",
   view = { { -1.5, -0.3 }, { 1.5, 1.8 } },
-  keys = { q = { 120, 0, 0, -120 }, w = { -120, 0, 0, 120 }, -- the thighs against each other, and the calves
+  keys = { q = { 120, 0, 0, -120 }, w = { -120, 0, 0, 120 }, -- q and w turn the thighs, o and p the shins
     o = { 0, 90, 0, 0, -90 }, p = { 0, -90, 0, 0, 90 } },
   parameters = { mass = { 12, 10, 14 }, friction = { 0.9, 0.7, 1.2 } },
   reset = function(world, random)
     for _, name in ipairs(NAMES) do world.joints[name].angle = (name:find "knee" and -0.1 or 0) + random:uniform(-0.05, 0.05) end
-    -- lifts the walker clear of the ground
+    -- lifts the walker off the ground
     for _, body in ipairs(world.bodies) do
       if body.type == "dynamic" then body.y = body.y + 0.03 end
     end

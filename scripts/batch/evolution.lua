@@ -1,20 +1,21 @@
 -- A cart-pole learns to swing up by evolution strategies: a population of controllers, each in its own world, all
 -- stepped by sim.batch.
 --
--- A controller has seven parameters. They are the weights of its inputs: position and speed of the cart; far from the
--- top the rotation rate times the cosine (which pumps energy) with and without the missing energy; near the top the
--- angle, its rate and the cart's position. Mirrored samples around the best guess are ranked by their cost, and the
--- guess moves along the sum of the samples weighted by rank (Salimans et al. 2017, "Evolution strategies as a scalable
--- alternative to reinforcement learning"). The method uses no derivatives of the model.
+-- A controller has seven parameters, which are the weights of its inputs. Two inputs are the position and speed of the
+-- cart. Far from the top, two inputs pump energy: the rotation rate times the cosine, with and without the factor of
+-- the missing energy. Near the top, the inputs are the angle, its rate and the position of the cart. Mirrored samples
+-- around the best guess are ranked by their cost. The guess then moves along the sum of the samples, weighted by rank
+-- (Salimans et al. 2017, "Evolution strategies as a scalable alternative to reinforcement learning"). The method uses
+-- no derivatives of the model.
 local sim = require "sim2d"
 
 local e = sim.experiment("Swing-up by evolution strategies", {
   generations = { 80, "" }, population = { 48, "controllers of a generation" }, seconds = { 6, "of an episode" } })
 local PARAMETERS, RATE, SPREAD, TRIALS = 7, 0.15, 0.3, 24
-local DT, HOLD = 0.01, 2 -- s; steps per command
+local DT, HOLD = 0.01, 2 -- step length in s; steps per command
 local G, LENGTH = 9.81, 1
 
--- the angle of the hinge is 0 at creation, where the pole hangs
+-- the hinge angle is 0 at creation, when the pole hangs down
 local function build()
   local world = sim.world { dt = DT, gravity = { 0, -G } }
   local cart = world:box { name = "cart", size = { 0.4, 0.2 }, mass = 1 }
@@ -28,19 +29,19 @@ local function build()
   return world
 end
 
--- The command of each world from a row of observations and its controller, also a row.
+-- Returns the command of each world. Each row holds the observations or the controller of one world.
 local function command(p, seen)
   local x, v, angle, speed = seen:column(1), seen:column(2), seen:column(3), seen:column(4)
-  local s, c = -sim.sin(angle), -sim.cos(angle) -- of the angle to the top
-  local top = sim.clamp(5 * c - 4, 0, 1)        -- 1 at the top, 0 for a cosine below 0.8
+  local s, c = -sim.sin(angle), -sim.cos(angle) -- sine and cosine of the angle from the top
+  local top = sim.clamp(5 * c - 4, 0, 1)        -- weight: 1 at the top, 0 for a cosine below 0.8
   local pump = speed * c * (1 - top)
-  local missing = 1.5 * G / LENGTH * (1 - c) - speed * speed / 2 -- missing energy over inertia
+  local missing = 1.5 * G / LENGTH * (1 - c) - speed * speed / 2 -- missing energy divided by the inertia
   local u = p:column(1) * x + p:column(2) * v + p:column(3) * pump + p:column(4) * pump * missing
     + (p:column(5) * s + p:column(6) * speed + p:column(7) * x) * top * 10
   return u:reshape(u.size, 1)
 end
 
--- The cost of an episode with each controller, all in one batch.
+-- Returns the cost of an episode for each controller, all run in one batch.
 local steps = math.floor(e.options.seconds / (DT * HOLD) + 0.5)
 local COST = { { of = "hinge", field = "angle", goal = math.pi, wrap = true, norm = "smooth_abs", p = 0.2 },
   { of = "cart", field = "x", weight = 0.2 }, { of = "controls", weight = 1e-4 } }
@@ -66,7 +67,7 @@ random:seed(5)
 local guess, history = sim.zeros(PARAMETERS), {}
 local start = sim.clock()
 
--- Weights by rank; their sum is 0. The best sample has 1/2, the worst -1/2.
+-- The weights depend on the rank and have the sum 0. The best sample has the weight 1/2, the worst -1/2.
 local function by_rank(costs)
   local order, weights = {}, {}
   for i = 1, #costs do order[i] = i end
@@ -88,13 +89,13 @@ for generation = 1, e.options.generations do
   local costs = episode(batch, noise * SPREAD + guess, generation)
   history[generation] = costs:mean()
   local step = by_rank(costs:table()):reshape(1, n):mm(noise):reshape(PARAMETERS)
-  guess = guess + step * (12 * RATE / n) -- 12: the mean square of the weights is 1/12
+  guess = guess + step * (12 * RATE / n) -- factor 12, because the mean square of the weights is 1/12
 end
 local seconds = sim.clock() - start
 
 -- ---- The result -----------------------------------------------------------------------------
 
--- New initial states: does the pole end up at the top?
+-- Test with new initial states whether the pole ends up at the top.
 local trial = sim.batch(build(), TRIALS, { cost = COST, parameters = START, autoreset = "disabled", seed = 99 })
 local function all(p)
   local same = {}

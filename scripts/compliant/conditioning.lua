@@ -1,15 +1,15 @@
--- Stiff springs spoil the linear system of a step if they enter it as stiffness, but not if they enter it as
--- compliance. A free chain has n unit masses and n - 1 springs of stiffness k, and J takes the differences of its
--- velocities. A step h by implicit Euler from the velocities p solves one of
+-- Stiff springs make the linear system of a step ill-conditioned if they enter it as stiffness, but not if they enter
+-- it as compliance. A free chain has n unit masses and n - 1 springs of stiffness k, and J computes the differences of
+-- its velocities. A step h by implicit Euler from the velocities p solves one of these systems:
 --
 --     stiffness    (M + h^2 J' k J) v = p
 --     KKT          [M -J'; -J -C'] (v, l) = (p, 0)          C' = 1/(h^2 k), l the springs' impulses
 --     Schur        (J M^-1 J' + C') l = -J p,  v = p + J' l
 --
--- In the corner of the second system the notes print J in place of J' (eqs. (33), (34) and (41)), whose shape does not
--- fit. Their point is right: the condition number of the first system grows with k, while the condition numbers of the
--- others tend to the values of a rigid chain. But that holds only if the rows are independent: with a duplicated row
--- they grow as well.
+-- In the corner of the second system, the notes print J instead of J' (eqs. (33), (34) and (41)), and the shape of J
+-- does not fit. Their conclusion is correct: the condition number of the first system grows with k, while the condition
+-- numbers of the other systems tend to the values of a rigid chain. However, this holds only if the rows are
+-- independent. With a duplicated row, these condition numbers grow as well.
 local sim = require "sim2d"
 local linalg = sim.linalg
 
@@ -37,8 +37,8 @@ local function condition(A)
   return s:max() / s:min()
 end
 
--- In closed form J J' has the eigenvalues 2 - 2 cos(j pi/n). Each gives a pair of eigenvalues of the KKT matrix, the
--- roots of x^2 + (C' - 1) x - (C' + eigenvalue) = 0. The mean velocity adds the eigenvalue 1.
+-- The eigenvalues of J J' are 2 - 2 cos(j pi/n) in closed form. Each gives a pair of eigenvalues of the KKT matrix,
+-- which are the roots of x^2 + (C' - 1) x - (C' + eigenvalue) = 0. The mean velocity adds the eigenvalue 1.
 local function exact(k)
   local C, low, high = 1 / (h * h * k), 2 - 2 * math.cos(math.pi / n), 2 + 2 * math.cos(math.pi / n)
   local sizes = { 1 }
@@ -49,7 +49,7 @@ local function exact(k)
   return { 1 + h * h * k * high, math.max(table.unpack(sizes)) / math.min(table.unpack(sizes)), (high + C) / (low + C) }
 end
 
--- The springs' impulses from each system, compared with the expansion in the eigenvectors sin(i j pi/n) of J J'.
+-- Compares the spring impulses from each system with their expansion in the eigenvectors sin(i j pi/n) of J J'.
 local p = sim.array { 1, 0, 0, 2, 0, -1, 0, 3 }
 local function impulses(J, k)
   local C, Jp, l = 1 / (h * h * k), J:mm(p), sim.zeros(n - 1)
@@ -81,7 +81,7 @@ for i = 0, 20 do
   for s = 1, 3 do
     curves[s][#ks], twice[s][#ks] = condition(once[s]), condition(again[s])
     wrong[s][#ks] = math.max(failed[s], 1e-17)
-    -- The smallest singular value is accurate to rounding times the condition number.
+    -- The relative error of the smallest singular value is the rounding error times the condition number.
     off[s] = math.max(off[s], math.abs(curves[s][#ks] / want[s] - 1) / want[s])
   end
 end

@@ -1,21 +1,21 @@
--- Which (alpha, beta) conserve the energy of a spring, which damp it, and which increase it: the amplification of a
--- step over the whole square. For a mass on a spring, X = (h w)^2, with the fraction alpha of the forces and the
--- fraction beta of the velocity taken from the end of the step (notes, eqs. 8 and 11), the step
+-- Maps which (alpha, beta) conserve, damp or increase the energy of a spring, by the amplification factor of a step
+-- over the whole square. A mass is on a spring, and X = (h w)^2. The fraction alpha of the forces and the fraction beta
+-- of the velocity are taken from the end of the step (notes, eqs. 8 and 11). The step
 --
 --     v+ = v - h w^2 ((1 - alpha) x + alpha x+),      x+ = x + h ((1 - beta) v + beta v+)
 --
--- is linear, det = (1 + (1-alpha)(1-beta) X) / (1 + alpha beta X), trace = 2 - (alpha+beta) X / (1 + alpha beta X). The
--- amplitude grows by sqrt(det) while it oscillates (trace^2 < 4 det). It is constant exactly for alpha + beta = 1, and
--- there it is stable while X (1 - 4 alpha beta) < 4. Compliant's other document calls (1/2, 1) energy-conserving, but
--- it loses half as much as implicit Euler (1, 1).
+-- is linear, with det = (1 + (1-alpha)(1-beta) X) / (1 + alpha beta X) and trace = 2 - (alpha+beta) X / (1 + alpha beta
+-- X). While the motion oscillates (trace^2 < 4 det), the amplitude is multiplied by sqrt(det) in each step. It is
+-- constant if and only if alpha + beta = 1, and this motion is stable while X (1 - 4 alpha beta) < 4. Another document
+-- on Compliant calls (1/2, 1) energy-conserving, but it loses half as much energy as implicit Euler (1, 1).
 local sim = require "sim2d"
 
 local e = sim.experiment("The oscillator over (alpha, beta)", { n = { 30, "intervals each way" } })
-local n, LENGTH = e.options.n, 100 -- m, length of the spring, so long that it never flips
+local n, LENGTH = e.options.n, 100 -- number of points; length of the spring in m, so long that it never flips
 
--- The result of a step of 1 s from (x, v); k equals X, because the mass is 1 kg.
+-- Returns the state after a step of 1 s from (x, v). k equals X, because the mass is 1 kg.
 local function step(X, alpha, beta, x, v)
-  -- flow = "projected", because by default (1, 1) takes steps in two stages without blending.
+  -- flow = "projected" is set because (1, 1) takes two-stage steps without blending by default.
   local world = sim.world { dt = 1, gravity = { 0, 0 }, flow = "projected", alpha = alpha, beta = beta }
   local ball = world:circle { position = { LENGTH + x, 0 }, velocity = { v, 0 }, radius = 0.1, mass = 1 }
   world:spring { ball, nil, anchor_b = { 0, 0 }, rest_length = LENGTH, stiffness = X }
@@ -37,7 +37,7 @@ local function closed_form(X, alpha, beta)
   return math.abs(half) + math.sqrt(half * half - det), det
 end
 
--- The map, and for each column the beta at which a level is reached (it decreases with beta).
+-- The map, and for each column the beta at which a level is reached. The amplification decreases with beta.
 local function crossing(column, level)
   if column[0] <= level then return 0 end
   for j = 1, n do
@@ -46,7 +46,7 @@ local function crossing(column, level)
   return 1
 end
 
--- Overlapping bands, which are darker farther from 1. Dashed: alpha + beta = 1.
+-- Draws overlapping bands, which are darker farther from 1. The dashed line is alpha + beta = 1.
 local LEVELS = { 0.6, 0.8, 0.9, 1.1, 1.2, 1.4 }
 local function picture(hw)
   local X, worst, wrong = hw * hw, 0, 0
@@ -58,7 +58,7 @@ local function picture(hw)
       local want, want_det = closed_form(X, i / n, j / n)
       columns[i + 1][j] = got
       wrong = math.max(wrong, math.abs(det - want_det))
-      -- Where both eigenvalues coincide, the square root of the rounding errors enters.
+      -- Where both eigenvalues coincide, the error is about the square root of the rounding error.
       local half = 1 - (i + j) / n * X / (1 + i * j / n / n * X) / 2
       if math.abs(half * half - want_det) > 1e-6 then worst = math.max(worst, math.abs(got - want)) end
     end

@@ -1,20 +1,21 @@
 -- Can the geometric stiffness be written as a factor N~ between J' and J? Only if it vanishes on the kernel of J.
 --
--- V = 1/2 g'N g has the Hessian K + K~, K = J'N J and K~ = sum (N g)_i Hess g_i, the geometric stiffness. The notes on
--- Compliant ask (50) whether K~ = J' N~ J for some N~, which would make K~ a compliance like any other, and leave the
--- question open: "we do not know". J' N~ J vanishes on the kernel of J, so K~ has to. As K~ is symmetric, this
--- condition is also sufficient: then N~ = J+' K~ J+, with the pseudoinverse J+. A taut spring of tension T and length l
--- has K~ = T/l across itself, the direction in the kernel of its J: no part of it can be factored. If two springs at an
--- angle hold a node, J is regular, and N~ has the values T/l tan^2 a and T/l cot^2 a for the half angle a: the factor
--- exists, and grows without bound as the angle closes. If the factor does not exist, rows can be added, the
--- eigenvectors E of K~ with its eigenvalues s as stiffness: [J; E] diag(N, s) [J; E]. The engine does this. For s < 0
--- (a compressed, buckling member) no compliance exists, and the force at v_k is used.
+-- V = 1/2 g'N g has the Hessian K + K~, where K = J'N J and K~ = sum (N g)_i Hess g_i is the geometric stiffness. The
+-- notes on Compliant ask (50) whether K~ = J' N~ J for some N~, which would make K~ an ordinary compliance. They leave
+-- the question open: "we do not know". J' N~ J vanishes on the kernel of J, so K~ must vanish there, too. Since K~ is
+-- symmetric, this condition is also sufficient. Then N~ = J+' K~ J+, with the pseudoinverse J+. A taut spring of
+-- tension T and length l has K~ = T/l perpendicular to the spring. This direction is in the kernel of J, so no part of
+-- K~ can be factored. If two springs at an angle hold a node, J is regular, and N~ has the values T/l tan^2 a and T/l
+-- cot^2 a for the half angle a. The factor exists, and grows without bound as the angle closes. If the factor does not
+-- exist, rows can be added. These rows are the eigenvectors E of K~, and the eigenvalues s are their stiffness: [J; E]'
+-- diag(N, s) [J; E]. The engine uses this method. For s < 0 (a compressed, buckling member) no compliance exists, and
+-- the force at v_k is used.
 local sim = require "sim2d"
 local linalg = sim.linalg
 local e = sim.experiment "Geometric stiffness: is there a factor, and what it brings a step"
 
--- Springs between nodes: {i, j or a fixed point, rest length, stiffness}. Returns J, N, N g and K~ from derivatives of
--- g.
+-- Springs between nodes: {i, j or a fixed point, rest length, stiffness}. Returns J, N, N g and K~, computed from
+-- derivatives of g.
 local function system(q, springs)
   local function g(x)
     local list = {}
@@ -29,7 +30,7 @@ local function system(q, springs)
   J = sim.array(J)
   local N, force, K = sim.zeros(#springs, #springs), {}, sim.zeros(#q, #q)
   for s, spring in ipairs(springs) do N[{ s, s }], force[s] = spring[4], spring[4] * value[s] end
-  local function along(x) -- sum (N g)_i g_i with constant N g
+  local function along(x) -- returns sum (N g)_i g_i with constant N g
     local sum = 0
     for s, length in ipairs(g(x)) do sum = sum + force[s] * length end
     return sum
@@ -42,7 +43,7 @@ local function system(q, springs)
   return J, N, K
 end
 
--- The best N~, and the relative remainder of K~.
+-- Returns the best N~, and the relative remainder of K~.
 local function factor(J, K)
   local U, s, V = linalg.svd(J)
   local inverse = sim.zeros(J.shape[2], J.shape[1])
@@ -55,7 +56,7 @@ local function factor(J, K)
   return found, (K - J:t():mm(found):mm(J)):norm() / K:norm()
 end
 
--- 1. One spring, a chain of three nodes, a node on two springs, a triangle on the ground.
+-- 1. Four structures: one spring, a chain of three nodes, a node on two springs, and a triangle on the ground.
 local function left(q, springs)
   local J, _, K = system(q, springs)
   return select(2, factor(J, K))
@@ -69,7 +70,7 @@ e:above("a bent chain of three", 0.5,
 e:equal("a node on two springs", 0, left({ 1, 1 }, { { 1, foot, 1, 100 }, { 1, other, 1, 100 } }), 1e-9)
 e:equal("a truss: four springs hold two nodes", 0, left({ 0, 1, 2, 1.2 },
   { { 1, foot, 0.9, 100 }, { 2, other, 1, 100 }, { 1, 2, 1.8, 100 }, { 2, foot, 2, 100 } }), 1e-9)
--- Two springs of length and tension 1: the values of N~ over half the angle between them.
+-- Two springs of length 1 and tension 1: the values of N~ over half the angle between the springs.
 local worst, angles, sizes = 0, {}, {}
 for i = 1, 44 do
   local a = math.rad(i)
@@ -80,7 +81,8 @@ for i = 1, 44 do
   worst = math.max(worst, math.abs(values[1] / math.tan(a) ^ 2 - 1), math.abs(values[2] * math.tan(a) ^ 2 - 1))
 end
 e:equal("two springs: N~ beside T/l tan^2, T/l cot^2", 0, worst, 1e-8)
--- The same step as a stiffness, (M + h^2 (K + K~)) v = p, and as rows of compliance along J and the eigenvectors of K~.
+-- The same step in two forms: as a stiffness, (M + h^2 (K + K~)) v = p, and as compliant rows along J and the
+-- eigenvectors of K~.
 local h, p = 0.1, sim.array { 1, -2 }
 local J, N, K = system({ 0.6, 0.8 }, { { 1, foot, 0.5, 100 } })
 local s, E = linalg.eig(K)
@@ -89,8 +91,8 @@ local rows = sim.kkt.solve { W = { 1, 1 }, J = sim.concat({ J, E:column(2):resha
   C = { 1 / (h * h * N[{ 1, 1 }]), 1 / (h * h * s[2]) }, b = { 0, 0 } }
 e:equal("added rows of compliance beside a stiffness, m/s", 0, (rows - v):norm(), 1e-12)
 
--- 2. The benefit: a pendulum on a rod, released from the horizontal, alpha = beta = 1/2. Reference: its position after
--- 1 s by Runge-Kutta.
+-- 2. The benefit for a pendulum on a rod, released from the horizontal, with alpha = beta = 1/2. The reference is its
+-- position after 1 s by the Runge-Kutta method.
 local a, w, dt = 0, 0, 1e-4
 local function rate(x) return -9.81 * math.cos(x) end
 for _ = 1, 10000 do
@@ -108,7 +110,7 @@ for setting, list in pairs(errors) do
     list[i] = math.sqrt((bob.x - math.cos(a)) ^ 2 + (bob.y - math.sin(a)) ^ 2)
   end
 end
-local function order(list) return math.log(list[6] / list[7], 2) end -- near 100 steps one error changes its sign
+local function order(list) return math.log(list[6] / list[7], 2) end -- one error changes sign near 100 steps
 e:equal("pendulum: order without geometric stiffness", 1, order(errors.off), 0.1)
 e:equal("   with it", 2, order(errors.on), 0.1)
 e:figure(sim.plot.grid { columns = 2, width = 640, height = 380,

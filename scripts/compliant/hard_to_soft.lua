@@ -2,17 +2,18 @@
 --
 --     J v + C/(h^2 alpha beta) l = -b,        l the impulse over the step h
 --
--- so C = 0 is a rigid joint, and the equations change continuously towards it. Each of the engine's two stages has such
--- a row. At rest a joint yields by exactly C times its force. A chain released from the horizontal follows the rigid
--- one up to O(C), however small C is. The notes take b = g/(h alpha beta) + .. (37) for all C and expect it to become
--- (24), without alpha, at C = 0. It does not: with alpha = 1/2, (37) keeps the size of the error and flips its sign in
--- every step. Rigid joints of the engine have no g in their rows: they are J v = 0, and the error is projected.
+-- so C = 0 is a rigid joint, and the equations depend continuously on C. Each of the engine's two stages has such a
+-- row. At rest a joint yields by exactly C times its force. A compliant chain released from the horizontal follows the
+-- rigid chain up to O(C) for arbitrarily small C. The notes use b = g/(h alpha beta) + .. (37) for all C and expect
+-- this row to become (24), without alpha, at C = 0. However, with alpha = 1/2, (37) keeps the size of the error and
+-- flips its sign in every step. In the engine, rows of rigid joints contain no g. They are J v = 0, and projection
+-- removes the error.
 local sim = require "sim2d"
 
 local e = sim.experiment "Chains of five bodies, compliance from 0 to 0.1 m/N"
 local n, m, g = 5, 2, 9.81 -- bodies; kg; m/s^2
 
--- Bodies one metre apart in direction (x, y); the first is held at the origin.
+-- Creates bodies one metre apart in direction (x, y). The first body is fixed at the origin.
 local function chain(C, settings, x, y)
   local world = sim.world(settings)
   local last
@@ -24,7 +25,7 @@ local function chain(C, settings, x, y)
   return world, last
 end
 
--- Hanging at rest: link i carries (n + 1 - i) m g.
+-- Hanging at rest, link i carries (n + 1 - i) m g.
 local static, cs, relative, absolute = {}, {}, 0, 0
 for i = 0, 22 do
   local C = 10 ^ (i / 2 - 12)
@@ -41,11 +42,11 @@ local world, last = chain(0, {}, 0, -1)
 assert(world:solve_static { tolerance = 1e-9 })
 e:equal("at rest, C = 0: deflection, m", 0, -n - last.y, 1e-15)
 
--- One step of a bob pushed along its link with v: velocity u within the step, v+ at its end. Half of the weight and
--- half of the spring force act in each of the two stages. With s = h^2/C, for s <= 4 m the trapezoidal rule applies
--- (the force at the mean of both ends),
+-- One step of a bob that is pushed along its link with velocity v. Its velocity is u within the step and v+ at the end.
+-- Half of the weight and half of the spring force act in each of the two stages. Let s = h^2/C. For s <= 4 m the
+-- trapezoidal rule applies, with the force at the mean of both ends,
 --     (m + s/4) u = m v - m g h/2,        v+ = 2 u - v
--- and beyond that implicit Euler (the force at the end, and in the second stage half a step further),
+-- and for larger s implicit Euler applies, with the force at the end (in the second stage, half a step later),
 --     (m + s/2) u = m v - m g h/2,        (m + s/4) v+ = m u - m g h/2 - s u/2
 local h, v, kicked = 1 / 120, -3, 0
 for _, C in ipairs(cs) do
@@ -60,7 +61,8 @@ for _, C in ipairs(cs) do
 end
 e:equal("kicked: from the closed form, m/s", 0, kicked, 1e-13)
 
--- Released from the horizontal: the distance between the ends of this chain and of the rigid chain after half a second.
+-- Returns the distance between the tips of this chain and of the rigid chain half a second after the release from the
+-- horizontal.
 local plot = { title = "Let go level: from the rigid chain", x = { label = "compliance", unit = "m/N", log = true },
   y = { label = "distance, m", log = true } }
 local first = {}
@@ -81,8 +83,8 @@ for k, rate in ipairs { 60, 240, 960 } do
 end
 e:equal("let go, 1e-12 m/N: at 1/240 s over that at 1/960 s", 1, first[2] / first[3], 0.01)
 
--- A bob that starts 0.1 m away from its joint, alpha = 1/2: (37) applies to stiff joints. A rigid joint has the row J v
--- = 0, without g, and projection corrects it.
+-- A bob starts 0.1 m away from its joint, with alpha = 1/2. Equation (37) applies to stiff joints. A rigid joint has
+-- the row J v = 0, without g, and projection corrects the error.
 local function off(C, steps, stabilization)
   local one = sim.world { dt = h, gravity = { 0, 0 }, alpha = 0.5, stabilization = stabilization }
   local bob = one:circle { position = { 0, -1 }, radius = 0.1, mass = m }
@@ -96,8 +98,8 @@ e:equal("the same without projection, m", 0.1, (off(0, 1, "none")), 1e-15)
 e:equal("C = 1e-12 m/N, step 1, m", -0.1, (off(1e-12, 1)), 1e-6)
 e:equal("C = 1e-12 m/N, step 2, m", 0.1, (off(1e-12, 2)), 1e-6)
 
--- The row of (24), J v = -g/(beta h) - .., by hand with beta = 1: it corrects the error in one step, with a speed that
--- remains for the next step.
+-- The row of (24), J v = -g/(beta h) - .., computed by hand with beta = 1. It corrects the error in one step, but the
+-- speed of this correction remains in the next step.
 local y, speed = 0.1, 0 -- below the anchor
 for step, want in ipairs { 0.1 / h, 0 } do
   speed = sim.kkt.solve({ W = { m }, J = { { 1 } }, c = { m * speed }, b = { -y / h } })[1]

@@ -1,13 +1,13 @@
--- A frictionless step is a minimisation: the engine's step solves a quadratic program, with rigid joints, compliant
--- joints and contacts. W has the masses, c = M v + h f, and J and b are the rows of the step:
+-- A frictionless step is a minimisation: the engine's step solves a quadratic program with rigid joints, compliant
+-- joints and contacts. W contains the masses, c = M v + h f, and J and b define the rows of the step:
 --
 --     rigid      (39)  v = argmin 1/2 v'W v - c'v   where J v + b = 0
 --     compliant  (48)  l = argmin 1/2 l'(S + D) l - s'l,   S = J W^-1 J',  D = C/h^2,  v = W^-1 (c + J'l)
 --     contact    (56)  v = argmin 1/2 v'W v - c'v   where J v + b >= 0
---                (57)  0 <= l _|_ S l + b + J W^-1 c >= 0, the same for the impulses
+--                (57)  0 <= l _|_ S l + b + J W^-1 c >= 0, the same problem for the impulses
 --
--- The notes print s = b + J W^-1 c below (45) and b - J W^-1 c in (57). Both are wrong, and they differ: the right one
--- is s = -(b + J W^-1 c). The picture shows the last scene after its step.
+-- The notes print s = b + J W^-1 c below (45) and b - J W^-1 c in (57). The two expressions differ, and both are wrong.
+-- The correct expression is s = -(b + J W^-1 c). The picture shows the last scene after its step.
 local sim = require "sim2d"
 
 local e = sim.experiment "A step of the world beside quadratic programs"
@@ -18,7 +18,7 @@ local function frictionless()
     tolerance = 1e-13 }
 end
 
--- A chain held at one end, thrown with different velocities.
+-- A chain that is fixed at one end and thrown with different velocities.
 local function chain(world, compliance, x, y)
   local random, last = sim.random.split(), nil
   for i = 1, 6 do
@@ -40,7 +40,7 @@ local function pile(world)
   end
 end
 
--- The step's problem as arrays; `kind` selects its rows: rigid (0), one-sided (1), compliant (2).
+-- Returns the step problem as arrays. `kind` selects its rows: rigid (0), one-sided (1) or compliant (2).
 local function posed(world)
   local p = world:problem()
   local q = { M = sim.array(p.M), c = sim.array(p.rhs), C = p.C, bodies = p.bodies, count = #p.J }
@@ -54,8 +54,8 @@ local function posed(world)
   return q
 end
 
--- The largest difference between v and the displacement of one step over h. (Impacts at the end of a step, and contacts
--- detected from too far, would change only velocities; there are none here.)
+-- Returns the largest difference between v and the displacement of one step divided by h. The scenes avoid impacts at
+-- the end of a step and contacts that are detected from too far, because these would change only velocities.
 local function against_step(world, q, v)
   local before, worst = {}, 0
   for i, body in ipairs(q.bodies) do before[i] = { body.angle, body.x, body.y } end
@@ -68,14 +68,14 @@ local function against_step(world, q, v)
   return worst
 end
 
-local function velocities(q) -- (39), (56) and both
+local function velocities(q) -- solves (39), (56), or both
   local rigid, contact, A, b, G, bias = q.rows[0], q.rows[1]
   if #contact[1] > 0 then G, bias = -sim.array(contact[1]), contact[2] end
   if #rigid[1] > 0 then A, b = rigid[1], -sim.array(rigid[2]) end
   return assert(sim.qp.solve { P = q.M, q = -q.c, A = A, b = b, G = G, h = bias, tolerance = 1e-13 })
 end
 
--- S, b + J W^-1 c, and the velocities from impulses.
+-- Returns S, b, J W^-1 c, and a function that computes velocities from impulses.
 local function condensed(q, rows)
   local J, b = sim.array(rows[1]), sim.array(rows[2])
   local inverse = sim.linalg.inv(q.M)
@@ -89,7 +89,7 @@ e:equal("rigid, (39): velocity, m/s", 0, against_step(world, q, velocities(q)), 
 
 world = frictionless()
 chain(world, 1e-4, 0, 0)
-world:run { steps = 5 } -- stretches it, so that b = g/h
+world:run { steps = 5 } -- stretches the chain, so b = g/h
 q = posed(world)
 local S, b, free, move = condensed(q, q.rows[2])
 for i = 1, #q.C do S[{ i, i }] = S[{ i, i }] + q.C[i] end

@@ -1,20 +1,21 @@
--- The cost of one more correct digit for each solver: the residual of a stack of ten boxes, iteration by iteration and
--- in time, from a cold start. The benchmark of Compliant compares projected Gauss-Seidel with one QP solver on such a
--- stack. Here all solvers solve the same problem and are compared by the same residual,
+-- Shows the cost of each additional correct digit for each solver, by the residual of a stack of ten boxes over
+-- iterations and time, from a cold start. The Compliant benchmark compares projected Gauss-Seidel with one QP solver on
+-- such a stack. Here all solvers solve the same problem and are compared by the same residual,
 --
 --     max of |min(w l_n, u_n)|,  |w (l_t - clip(l_t - u_t/w, -mu l_n, mu l_n))|      over the largest |q|
 --
--- The solution is known: level i of n carries (n + 1 - i) m g h, friction is 0, and all velocities are 0. A sweep
--- carries information one box further, so sweeps converge linearly, and more slowly for higher stacks: for n
--- frictionless discs, the fraction cos^2(pi/2n) of the error remains after an upward sweep (Gauss-Seidel on the second
--- difference). Methods that factor a matrix couple all boxes at once. Times are shown but not asserted.
+-- The solution is known: level i of n carries the impulse (n + 1 - i) m g h, the friction impulses are 0, and all
+-- velocities are 0. A sweep carries information one box further, so sweeps converge linearly, and more slowly for
+-- higher stacks. For n frictionless discs, the fraction cos^2(pi/2n) of the error remains after an upward sweep
+-- (Gauss-Seidel on the second difference). Methods that factor a matrix couple all boxes at once. The script prints
+-- times but does not check them.
 local sim = require "sim2d"
 
 local e = sim.experiment("Solvers on a stack", { boxes = { 10, "how many" }, sweeps = { 1000, "at most" },
   time = { false, "the right picture over time" } })
 local n, m, g, h = e.options.boxes, 1, 9.81, 1 / 60
 
--- The first step of a stack of boxes, as posed by the world.
+-- The problem of the first step of a stack of boxes, as posed by the world.
 local function boxes()
   local world = sim.world { dt = h, gravity = { 0, -g } }
   world:box { type = "static", position = { 0, -0.5 }, size = { 10, 1 } }
@@ -23,7 +24,7 @@ local function boxes()
   return { M = p.M, H = sim.array(p.J):t(), q = p.rhs, bias = p.bias, mu = p.mu, J = p.J }
 end
 
--- The step of frictionless discs in impulses: the second difference, with the ground below.
+-- The step of frictionless discs in terms of impulses is the second difference, with the ground at the bottom.
 local function discs()
   local W, q = sim.eye(2 * n), sim.zeros(2 * n)
   for k = 1, n do
@@ -38,19 +39,19 @@ local function solve(p, name)
   local fastest, r, u, info, status = math.huge, nil, nil, nil, nil
   for _ = 1, 3 do
     r, u, info = sim.contact.solve { W = p.W, M = p.M, H = p.H, q = p.q, bias = p.bias, mu = p.mu, solver = name,
-      max_iterations = e.options.sweeps // 100, history = true } -- a hundred sweeps per iteration
+      max_iterations = e.options.sweeps // 100, history = true } -- one hundred sweeps per iteration
     if not r then u, status = nil, u end
     fastest = math.min(fastest, info.time)
   end
   return r, u, info, fastest, status
 end
 
--- The sum of normal impulses of each level, from the ground up; two contacts per level, in any order.
+-- Returns the sum of the normal impulses on each level, from the ground up. Each level has two contacts, in any order.
 local posed = boxes()
 local function worst_level(r)
   local worst, level = 0, sim.zeros(n)
   for k, row in ipairs(posed.J) do
-    if k % 2 == 1 then -- the normal acts up on the upper body and down on the lower one
+    if k % 2 == 1 then -- the normal impulse acts upwards on the upper body and downwards on the lower body
       local upper = 0
       for body = 1, n do
         if row[3 * body] > 0 then upper = body end
@@ -81,7 +82,7 @@ print "times are the fastest of three"
 sim.table { columns = { "solver", "status", "iterations", { "residual", format = "%.1e" }, { "ms", format = "%.3f" } },
   table.unpack(rows) }
 
--- Relaxation checks the residual every four sweeps.
+-- Relaxation solvers check the residual every four sweeps.
 local _, _, info = solve(discs(), "si")
 local rate = (info.history[120].residual / info.history[80].residual) ^ (1 / 160)
 e:equal("discs, si: the error a sweep leaves", math.cos(math.pi / (2 * n)) ^ 2, rate, 1e-6)

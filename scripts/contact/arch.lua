@@ -1,17 +1,17 @@
 -- An arch stands as long as some forces within its joints balance the weights, and this condition gives the tilt at
--- which it falls. Heyman's safe theorem as a linear programme: a joint pushes with n1, n2 >= 0 at its two corners and
--- with |t| <= mu (n1 + n2) along itself. Over all forces that balance the weights w and k w sideways,
+-- which it falls. Heyman's safe theorem becomes a linear programme. A joint pushes with n1, n2 >= 0 at its two corners
+-- and with |t| <= mu (n1 + n2) along the joint. Over all forces that balance the weights w and the sideways loads k w,
 --     max k = tan(tilt)   subject to the 3 equations of every stone
--- gives the tilt at which the arch falls, without any dynamics. The world finds the same tilt by falling. A thin arch
--- has another limit: below a thickness of 0.1075 of its radius (Milankovitch 1907) no thrust line fits into a half
--- circle with radial joints, whatever the friction; with few stones the limit is a little lower.
+-- gives the tilt at which the arch falls, without any dynamics. The simulated arch falls at the same tilt. A thin arch
+-- has another limit. Below a thickness of 0.1075 of its radius (Milankovitch 1907), no thrust line fits into a half
+-- circle with radial joints, for any friction. With few stones the limit is slightly lower.
 local sim = require "sim2d"
 
 local e = sim.experiment("Safety of an arch", { stones = { 9, "number of stones" } })
 local count = e.options.stones
-local last = 4 * (count + 1) + 1 -- the column of k, after n1, n2, t+, t- of every joint
+local last = 4 * (count + 1) + 1 -- column of k, which follows n1, n2, t+ and t- of every joint
 
--- The stones of a half circle, and their joints: corners, and the direction from stone to stone.
+-- Returns the stones of a half circle and their joints. A joint has two corners and the direction from stone to stone.
 local function arch(thickness)
   local inner, outer = 1 - thickness / 2, 1 + thickness / 2
   local stones, joints = {}, {}
@@ -27,16 +27,16 @@ local function arch(thickness)
   return stones, joints
 end
 
--- tan of the tilt at collapse; nil if the arch does not stand even upright
+-- Returns the tangent of the tilt at collapse, or nil if the arch falls even without a tilt.
 local function balance(thickness, mu)
   local stones, joints = arch(thickness)
   local rows, right, cones, zeros = {}, {}, {}, {}
   local function row() return sim.zeros(last):table() end
-  local world = sim.world {} -- for the weights and centres of the stones
+  local world = sim.world {} -- gives the weights and centres of the stones
   for i = 1, count do
     local body, x, y, turn = world:polygon { vertices = stones[i] }, row(), row(), row()
-    x[last] = body.mass -- the weight k w, sideways
-    for side = 0, 1 do -- the joint before the stone pushes it forwards, the joint after it backwards
+    x[last] = body.mass -- the sideways load k w
+    for side = 0, 1 do -- the previous joint pushes the stone forwards, the next joint backwards
       local joint, sign = joints[i - 1 + side], 1 - 2 * side
       local n, t = joint.normal, { -joint.normal[2], joint.normal[1] }
       for k, at in ipairs { joint.inner, joint.outer, joint.inner, joint.inner } do
@@ -50,7 +50,7 @@ local function balance(thickness, mu)
       rows[#rows + 1], right[#right + 1] = equation[1], equation[2]
     end
   end
-  for j = 0, count do -- t+ + t- <= mu (n1 + n2)
+  for j = 0, count do -- friction: t+ + t- <= mu (n1 + n2)
     cones[j + 1], zeros[j + 1] = row(), 0
     for k, value in ipairs { -mu, -mu, 1, 1 } do cones[j + 1][4 * j + k] = value end
   end
@@ -60,7 +60,7 @@ local function balance(thickness, mu)
   return x and x[last]
 end
 
--- True if the arch stands. If it does, no stone moves; otherwise it gains speed within half a second.
+-- Returns true if the arch stands. If it stands, no stone moves. Otherwise the stones gain speed within half a second.
 local function stands(thickness, mu, tilt)
   local world = sim.world { gravity = { 9.81 * math.sin(tilt), -9.81 * math.cos(tilt) } }
   world:box { type = "static", position = { 0, -0.5 }, size = { 4, 1 }, friction = mu }
@@ -71,7 +71,7 @@ local function stands(thickness, mu, tilt)
   world:run { duration = 0.5, until_ = moves, progress = false }
   return not moves()
 end
--- the smallest number between lo and hi for which `holds` is true, to within 2^-10 of the interval
+-- Returns the smallest number between lo and hi for which `holds` is true, to within 2^-10 of the interval.
 local function least(lo, hi, holds)
   for _ = 1, 10 do
     local middle = (lo + hi) / 2

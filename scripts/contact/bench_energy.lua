@@ -1,10 +1,11 @@
 -- A ball with e = 1 conserves its energy, a heap with e = 0 never gains energy, and 10 N lift a body of weight 9.81 N.
--- Three of ContactBench's scenes (Le Lidec et al. 2024):
---   bounce: E after each bounce equals E before it; with a fixed step the impact is O(dt) early or late
---   lift:   a = (F - m g) / m from the first step on: a contact pushes, it does not pull
---   heap:   K + P of a falling heap (e = 0, friction) never increases, to relative 10^-12, with steps of first order. Steps of
---           second order dissipate no energy: where boxes turn about their corners it oscillates by O(dt^2), here by at most
---           a relative 1e-4 at dt = 1/120 s
+-- The script runs three of ContactBench's scenes (Le Lidec et al. 2024):
+--   bounce: The energy after each bounce equals the energy before it. With a fixed step, the impact is early or late by
+--           O(dt).
+--   lift:   The acceleration is (F - m g) / m from the first step on, because a contact pushes but never pulls.
+--   heap:   The energy of a falling heap (e = 0, friction) never increases, to a relative 10^-12, with steps of first
+--           order. Steps of second order dissipate no energy. Where boxes turn about their corners, the energy
+--           oscillates by O(dt^2), here by at most a relative 1e-4 at dt = 1/120 s.
 -- `solvers.lua` and `models.lua` run these scenes with the other solvers and models of the engine.
 local sim = require "sim2d"
 
@@ -24,12 +25,12 @@ end
 
 local scenes = { names = { "bounce", "lift", "heap" } }
 
--- Scenes return their measurements as { what, error, bar }: passed if no error is above its bar. `trace(t, E)`, if
--- given, receives the energy.
+-- Scenes return their measurements as { what, error, bar }. A scene passes if no error exceeds its bar. `trace(t, E)`,
+-- if given, receives the energy.
 function scenes.bounce(settings, trace)
   local world = make(settings, 1)
   local ball = world:circle(body(settings, { radius = 0.5, position = { 0, 1.5 }, mass = 1, restitution = 1 }))
-  local bounces, before, worst = 0, g, 0 -- energies relative to the ball at rest on the floor
+  local bounces, before, worst = 0, g, 0 -- energies are relative to the ball at rest on the floor
   local rising = false
   for t in world:steps(4) do
     local energy = ball.vy ^ 2 / 2 + g * (ball.y - 0.5)
@@ -88,7 +89,8 @@ if sim.is_main() then
       local t, energy = {}, {}
       local item = scenes[name]({ world = { stepping = stepping }, second_order = stepping == "event" },
         function(now, value) t[#t + 1], energy[#t + 1] = now, value end)[1]
-      -- with a fixed step the impact is up to a step early or late, which changes the height of 1 m by up to 2 v dt
+      -- with a fixed step, the impact is early or late by up to one step, which changes the height of 1 m by up to 2 v
+      -- dt
       local bar = stepping == "speculative" and name == "bounce" and 2 * math.sqrt(2 * g) / 120 or item[3]
       e:below(stepping .. ", " .. name .. ": " .. item[1], bar, item[2])
       if name == "bounce" or name == "heap" and stepping == "event" then

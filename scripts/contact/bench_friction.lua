@@ -1,15 +1,16 @@
--- A cube slides to a stop, is dragged, and lands and slides on: all three motions follow Coulomb's law to the last
--- digit. Three of ContactBench's scenes (Le Lidec et al. 2024, Contact Models in Robotics: a Comparative Analysis) in
--- the plane, where friction's cone has two edges and needs no linearisation:
---   slide: v' = -mu g until v / (mu g), distance v^2 / (2 mu g); the friction is mu m g, and the cube does not lift
---   drag:  holds until F = mu m g, then v' = F / m - mu g
---   land:  v -> v - mu v_n at the impact (e = 0), then as slide; the error decreases with dt, or faster
+-- A cube slides to a stop, is dragged, and slides after landing: all three motions follow Coulomb's law to the last
+-- digit. The script runs three of ContactBench's scenes (Le Lidec et al. 2024, Contact Models in Robotics: a
+-- Comparative Analysis) in the plane, where the friction cone has two edges and needs no linearisation:
+--   slide: v' = -mu g until t = v / (mu g), at the distance v^2 / (2 mu g). The friction is mu m g, and the cube does
+--          not lift.
+--   drag:  The cube is at rest until F = mu m g. Then v' = F / m - mu g.
+--   land:  v -> v - mu v_n at the impact (e = 0), then as for slide. The error decreases at least linearly with dt.
 -- `solvers.lua` and `models.lua` run these scenes with the other solvers and models of the engine.
 local sim = require "sim2d"
 
 local g, mu = 9.81, 0.4
 
--- a world, and a cube of 1 kg and 0.2 m on a floor; `settings` overrides settings of worlds and bodies
+-- Returns a world with a cube of 1 kg and 0.2 m on a floor. `settings` overrides settings of worlds and bodies.
 local function make(settings, dt, height, vx)
   local world_settings = { dt = dt }
   for key, value in pairs(settings.world or {}) do world_settings[key] = value end
@@ -23,8 +24,8 @@ end
 
 local scenes = { names = { "slide", "drag", "land" } }
 
--- Scenes return their measurements as { what, error, bar }: passed if no error is above its bar. `trace(t, v, x)`, if
--- given, receives the motion.
+-- Scenes return their measurements as { what, error, bar }. A scene passes if no error exceeds its bar. `trace(t, v,
+-- x)`, if given, receives the motion.
 function scenes.slide(settings, trace)
   local world, box = make(settings, 1e-3, 0, 1)
   local lift, force, stopped = 0, 0, math.huge
@@ -68,7 +69,7 @@ function scenes.land(settings)
   end
   local coarse, fine = distance(35), distance(560)
   local order = math.log(coarse / fine, 16)
-  -- the error left by a tolerance of 1e-9 at 6 m/s does not count for the order
+  -- an error below the effect of the tolerance of 1e-9 at 6 m/s does not count for the order
   if fine < 1e-8 then order = math.huge end
   return { { "order below 1 by", math.max(0, 1 - order), 0.05 } }, coarse, fine
 end

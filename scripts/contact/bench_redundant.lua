@@ -1,9 +1,9 @@
--- A gram carries a tonne, a box jams between walls, and a bench stands on four feet although two would do. Three of
--- ContactBench's scenes (Le Lidec et al. 2024) in which the impulses are huge, or not unique: with more contacts than a
--- rigid body can distinguish, J' l is determined and l is not, so
---   ratio: l = m g dt of everything above, to nine digits, at a mass ratio of 10^6
---   jam:   any l that solves the step is right, but it must be bounded, and equal in every run
---   feet:  a bench slides on 4 feet; its velocity must not depend on their order
+-- A gram carries a tonne, a box jams between walls, and a bench stands on four feet although two would do. The script
+-- runs three of ContactBench's scenes (Le Lidec et al. 2024) in which the impulses are huge or not unique. With more
+-- contacts than a rigid body can distinguish, J' l is determined but l is not:
+--   ratio: l = m g dt for all bodies above the contact, to nine digits, at a mass ratio of 10^6.
+--   jam:   Any l that solves the step is correct, but it must be bounded and equal in every run.
+--   feet:  A bench slides on four feet. Its velocity must not depend on the order of the feet.
 -- `solvers.lua` and `models.lua` run these scenes with the other solvers and models of the engine.
 local sim = require "sim2d"
 
@@ -11,7 +11,7 @@ local g = 9.81
 
 local function make(settings, tolerance)
   local world = sim.world(settings.world or {})
-  world.tolerance = tolerance or world.tolerance -- jam and feet need it below their bars
+  world.tolerance = tolerance or world.tolerance -- jam and feet need a tolerance below their bars
   world:on("solver_warning", function() end) -- the table shows missed tolerances
   return world
 end
@@ -31,7 +31,7 @@ local function load(a, b) -- between two bodies
   return sum
 end
 
--- Scenes return their measurements as { what, error, bar }: passed if no error is above its bar.
+-- Scenes return their measurements as { what, error, bar }. A scene passes if no error exceeds its bar.
 function scenes.ratio(settings)
   local world = make(settings)
   local floor = world:segment { from = { -9, 0 }, to = { 9, 0 }, friction = 0.9 }
@@ -45,7 +45,7 @@ function scenes.ratio(settings)
     { "load on the floor, relative", math.abs(load(low, floor) / (1000.001 * weight) - 1), 1e-9 } }
 end
 
--- A spinning box of 1 m is thrown into a slot 1 m wide, with friction 1: all four corners touch.
+-- A spinning box of 1 m is thrown into a slot 1 m wide, with friction 1, so all four corners touch.
 local function jammed(settings)
   local world = make(settings, 1e-11)
   for _, x in ipairs { -0.5, 0.5 } do world:segment { from = { x, -9 }, to = { x, 9 }, friction = 1 } end
@@ -63,7 +63,7 @@ function scenes.jam(settings)
   local _, _, again = jammed(settings)
   local differs = 0
   for i, x in ipairs(state) do differs = math.max(differs, math.abs(x - again[i])) end
-  -- 1 N s is the total momentum: a larger impulse in one corner would be an internal force
+  -- the total momentum is 1 N s, so a larger impulse at one corner would be an internal force
   return { { "residual", residual, 1e-10 }, { "largest impulse, N s", largest, 1 },
     { "differs when run again", differs, 0 } }
 end
@@ -97,8 +97,8 @@ if sim.is_main() then
   for _, name in ipairs(scenes.names) do
     for _, item in ipairs(scenes[name] {}) do e:below(name .. ": " .. item[1], item[3], item[2]) end
   end
-  -- the velocity is the same to the last digit, although the forces differ; the forces of Gauss-Seidel depend on the
-  -- order
+  -- The velocity is the same to the last digit, although the forces differ. The forces found by Gauss-Seidel depend on
+  -- the order of the feet.
   local plot = { title = "Four feet of a bench: one velocity, many ways to share its weight",
     x = "foot", y = "share of the weight", legend = "above" }
   for k, solver in ipairs { "nsgs", "auto" } do
@@ -106,7 +106,7 @@ if sim.is_main() then
     for _, order in ipairs(orders) do
       local contacts = slid({ world = { solver = solver } }, order):contacts()
       table.sort(contacts, function(a, b) return a.point.x < b.point.x end)
-      for foot = 1, 5 do -- the fifth entry is a gap between curves
+      for foot = 1, 5 do -- the fifth entry makes a gap between curves
         feet[#feet + 1] = foot < 5 and foot or 0 / 0
         shares[#shares + 1] = foot < 5 and contacts[foot].normal_impulse * 120 / g or 0 / 0
       end

@@ -1,6 +1,6 @@
--- Nine scenes with every stepping and every contact model: most of these combinations give up some property, as the
--- table shows. A cell of the table is the largest error of a scene divided by its bar (see `bench_friction.lua`,
--- `bench_redundant.lua`, `bench_energy.lua`). A scene is passed if its cell is at most 1. The solver is `auto`, so the
+-- Runs nine scenes with every stepping method and every contact model, and shows that most combinations give up some
+-- property. A cell of the table is the largest error of a scene divided by its bar (see `bench_friction.lua`,
+-- `bench_redundant.lua`, `bench_energy.lua`). A scene passes if its cell is at most 1. The solver is `auto`, so the
 -- differences come from the step problem: the times at which contacts act, overlaps, and the compliance of the surface.
 local sim = require "sim2d"
 
@@ -8,9 +8,9 @@ local e = sim.experiment "ContactBench's scenes by contact model: error / bar"
 local files = {}
 for i, name in ipairs { "friction", "redundant", "energy" } do files[i] = require("scripts.contact.bench_" .. name) end
 
--- Properties that each stepping or model gives up, with the reason (docs/stepping-options.md). With a fixed step an
--- impact is up to dt early. bisect keeps the gap that it found. (1/2, 1/2) moves bodies with velocities from before the
--- impact. Bodies on springs sink by m g C, rock, and have no restitution.
+-- The properties that each stepping method or model gives up, with the reason (docs/stepping-options.md). With a fixed
+-- step, an impact is up to dt early. bisect keeps the gap that it has found. (1/2, 1/2) moves bodies with velocities
+-- from before the impact. Bodies on springs sink by m g C, rock, and have no restitution.
 local late, soft = "bounce", { contact_compliance = 1e-6, contact_damping = 100 }
 local function fixed(settings)
   settings.stepping = "speculative"
@@ -60,9 +60,9 @@ columns[#columns + 1] = "passed"
 sim.table { columns = columns, table.unpack(rows) }
 sim.table { columns = { "fails", "scene", "by", { "error / bar", format = "%.0e" } }, table.unpack(failed) }
 
--- A cube pulled with less than mu m g until 0.1 s must not move at all. On springs it tilts: a pull F at the height a
--- has the moment F a, and two springs 2 a apart have the stiffness 2 a^2 / C, so v = F' C / 2 in the mean of a step.
--- The pull grows step by step, and a stiff cube is nearly at rest again at the end of each step.
+-- A cube that is pulled with less than mu m g until 0.1 s must not move at all. On springs the cube tilts. A pull F at
+-- the height a has the moment F a, and two springs 2 a apart have the stiffness 2 a^2 / C, so v = F' C / 2 on average
+-- over a step. The pull grows from step to step, and a stiff cube is nearly at rest again at the end of each step.
 local plot = { title = "A cube pulled by less than friction holds", x = { label = "time, s", range = { 0, 0.13 } },
   y = { label = "speed, m/s", log = true, range = { 1e-19, 1 } } }
 for _, compliance in ipairs { 1e-4, 1e-6, 1e-8, 0 } do

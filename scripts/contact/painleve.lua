@@ -1,17 +1,18 @@
--- A rod pushed along a rough floor jams: with a friction above 4/3 no finite force can hold its tip up. The tip of the
--- rod is at the origin and slides to -x (the direction of the push); the rod has the half length 1 m and leans by
--- theta. With a force N up and mu N along the floor the tip accelerates upwards by
+-- A rod pushed along a rough floor jams: if the coefficient of friction exceeds 4/3, no finite force can hold up its
+-- tip. The tip of the rod is at the origin and slides towards -x, the direction of the push. The rod has the half
+-- length 1 m and leans by theta. With a force N upwards and mu N along the floor, the tip accelerates upwards by
 --     A N - g,    A = W_nn - mu W_nt,    W_nn = (1 + 3 cos^2)/m,  W_nt = 3 sin cos / m,
--- so N = g / A grows without bound as mu approaches W_nn / W_nt, whose smallest value is 4/3, at tan theta = 2. Beyond
--- it, N > 0 only accelerates the tip into the floor (Painleve 1895). A time step has impulses instead of forces, and
--- has a solution: the tip catches at once, with the impulse of an impact,
+-- so N = g / A grows without bound as mu approaches W_nn / W_nt. The smallest value of this ratio is 4/3, at tan
+-- theta = 2. For larger mu, N > 0 only accelerates the tip into the floor (Painleve 1895). A time step uses impulses
+-- instead of forces, and has a solution: the tip sticks immediately, with an impulse like that of an impact,
 --     l_n = (v W_nt + g dt W_tt) / (W_nn W_tt - W_nt^2),  which does not vanish with dt.
 local sim = require "sim2d"
 
 local e = sim.experiment "Painleve's rod"
 local g, m, v = 9.81, 1, 1
 
--- One step of length dt, pulled up by `lift` N: returns the rod, its normal impulse, the world.
+-- Makes one step of length dt, with the rod pulled upwards by `lift` N. Returns the rod, its normal impulse and the
+-- world.
 local function step(theta, mu, dt, lift)
   local world = sim.world { stepping = "speculative", dt = dt, gravity = { 0, -g } }
   world:segment { from = { -9, 0 }, to = { 9, 0 }, friction = mu }
@@ -40,14 +41,14 @@ for _, dt in ipairs { 1e-3, 1e-6 } do
   e:below("  solved to", 1e-9, world:residuals().scaled)
 end
 
--- Pulled up by 2 m g the tip would separate by itself. Beyond 4/3 two solutions are consistent: separation, and
--- catching with an impulse. The engine chooses the separation.
+-- If the rod is pulled upwards by 2 m g, the tip can separate by itself. Beyond 4/3 two solutions are consistent:
+-- separation, and sticking with an impulse. The engine chooses separation.
 local parted, none = step(theta, 1.5, 1e-5, 2 * m * g)
 e:equal("mu = 1.50, pulled up: impulse, N s", 0, none)
 e:equal("  rises at, m/s", g * 1e-5, parted.vy, 1e-12)
 
--- Bisection finds the least friction at which the impulse does not vanish with dt. It is on the curve (1 + 3 cos^2)/(3
--- sin cos).
+-- Bisection finds the least friction at which the impulse does not vanish with dt. This friction lies on the curve (1 +
+-- 3 cos^2)/(3 sin cos).
 local angles, found = {}, {}
 for i = 1, 9 do
   angles[i] = math.deg(theta) + 6 * (i - 6)

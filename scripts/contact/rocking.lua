@@ -1,17 +1,17 @@
 -- A rocking block loses speed at every impact: the fraction 1 - 3/2 sin^2 alpha remains, as Housner derived in 1963. A
--- block 2b wide and 2h high, alpha = atan(b / h), R^2 = b^2 + h^2, turns about one corner, lands on the other corner
--- and continues to turn about that corner. Housner assumes an impact only at the new corner; the angular momentum about
--- this corner is conserved, and with the inertia 4/3 m R^2 about a corner
+-- block 2b wide and 2h high, with alpha = atan(b / h) and R^2 = b^2 + h^2, turns about one corner. It lands on the
+-- other corner and continues to turn about that corner. Housner assumes an impact only at the new corner. The angular
+-- momentum about this corner is conserved, and with the inertia 4/3 m R^2 about a corner
 --     w+ / w- = 1 - 3/2 sin^2 alpha.
 -- Newton's law with e = 0 at both corners gives the same result, because the old corner lifts off by itself. Beyond
 -- sin^2 alpha = 2/3 (a block 1.41 times as wide as high) Housner's ratio is negative: the corner would have to move
--- into the floor. There both corners are struck, and the block stays at rest.
+-- into the floor. In this case impulses act at both corners, and the block stays at rest.
 --     After n impacts: cos(alpha - theta_n) - cos(alpha) = r^(2n) (cos(alpha - theta_0) - cos(alpha)).
 local sim = require "sim2d"
 
 local e = sim.experiment "A rocking block against Housner's restitution"
 
--- A block with R = 1 m on the floor, tilted by theta and turning at w about its left corner at the origin.
+-- Creates a block with R = 1 m on the floor, tilted by theta and turning at w about its left corner at the origin.
 local function make(alpha, theta, w, settings)
   local b, h = math.sin(alpha), math.cos(alpha)
   local world = sim.world(settings)
@@ -37,7 +37,7 @@ for _, stepping in ipairs { "speculative", "event" } do
   e:equal("w+ / w-, 5 to 75 degrees, largest error, " .. stepping, 0, worst, 1e-12)
 end
 
--- Released at 12 degrees: a slender block (alpha = 15 degrees) rocks with decreasing peaks.
+-- A slender block (alpha = 15 degrees), released at 12 degrees, rocks with decreasing peaks.
 local alpha, start = math.rad(15), math.rad(12)
 local ratio = 1 - 1.5 * math.sin(alpha) ^ 2
 local function peak(n)
@@ -45,12 +45,12 @@ local function peak(n)
   return alpha - math.acos(math.cos(alpha) + lift)
 end
 
--- angles over time, and the peaks between impacts with their times
+-- the angles over time, and the peaks between impacts with their times
 local function rock(dt)
   local world, block = make(alpha, start, 0, { dt = dt, stepping = "event" })
   local t, angle, peaks, times, sign = {}, {}, { 0 }, { 0 }, 1
   for now in world:steps(4) do
-    if block.angle * sign < 0 then -- over to the other corner
+    if block.angle * sign < 0 then -- the block rocks over to the other corner
       peaks[#peaks + 1], times[#peaks + 1], sign = 0, now, -sign
     end
     if math.abs(block.angle) > peaks[#peaks] then peaks[#peaks], times[#peaks] = math.abs(block.angle), now end
@@ -59,7 +59,7 @@ local function rock(dt)
   return peaks, times, t, angle
 end
 
--- A turn about a corner is computed to first order in dt; two step sizes give the limit.
+-- The rotation about a corner is computed to first order in dt, so two step lengths give the limit.
 local peaks, times, t, angle = rock(1e-3)
 local finer = rock(5e-4)
 local envelope = {}

@@ -1,11 +1,12 @@
 -- A box on the floor learns to fly: exact derivatives indicate that pushing is useless, but smooth derivatives do not.
--- Dojo (Howell et al. 2022) plans such pushes with derivatives of a softened contact, l u = kappa in place of l u = 0.
--- A single contact has a closed form: with the push F and b = dt (F / m - g), m u = m b + l gives
+-- Dojo (Howell et al. 2022) plans such pushes with derivatives of a softened contact, with l u = kappa instead of l u
+-- = 0. A single contact has a closed form. With the push F and b = dt (F / m - g), the equation m u = m b + l gives
 --     u = (b + sqrt(b^2 + 4 k)) / 2,   du/dF = dt / (2 m) (1 + b / sqrt(b^2 + 4 k)),   k = kappa V^2,
--- with V = g dt, the speed of the scene. For kappa to 0 that is the exact step from 0 to dt / m at F = m g; elsewhere
--- the error decreases with kappa. Another smoothing, the mean over pushes with Gaussian noise (a gradient bundle),
--- tends to dt / m Phi((F - m g) / sigma); its error decreases with the square root of the number of pushes. Dojo also
--- softens the motion, by up to 2.6 mm for a box of 1 kg according to the paper. Here the motion is exact.
+-- with V = g dt, the typical speed of the scene. For kappa to 0, the derivative tends to the exact step from 0 to dt /
+-- m at F = m g. Elsewhere the error decreases with kappa. Another smoothing method is the mean over pushes with
+-- Gaussian noise (a gradient bundle). It tends to dt / m Phi((F - m g) / sigma), and its error decreases with the
+-- square root of the number of pushes. Dojo also softens the motion, by up to 2.6 mm for a box of 1 kg according to the
+-- paper. Here the motion is exact.
 local sim = require "sim2d"
 
 local e = sim.experiment "Smooth, exact and averaged derivatives of a push"
@@ -49,10 +50,10 @@ for i, kappa in ipairs { 1e-4, 1e-6 } do
 end
 e:equal("error at 12 N falls with kappa to the power", 1, math.log(off[1] / off[2], 100), 0.01)
 
--- Gradient bundles: the mean of exact derivatives at 50 noisy pushes, for each push.
+-- Gradient bundles are the mean of the exact derivatives at 50 noisy pushes, for each push.
 local sigma, random, samples = 1, sim.random.split(), 50
 random:seed(3)
-local function phi(x) -- the integral of the density by Simpson's rule
+local function phi(x) -- integrates the density by Simpson's rule
   local sum, n = 0, 200
   for k = 0, n do
     local t = -8 + (x + 8) * k / n
@@ -88,9 +89,9 @@ local function flight(mode, kappa)
     return (box.x - 1) ^ 2 + (box.y - 1.25) ^ 2, box.x, box.y
   end
 end
--- To (1, 1) from no push at all, with Adam. The exact derivative is 0 there. With a small kappa the box moves along the
--- floor and stays there, because lifting has only the fraction kappa of the full derivative. With a large kappa the box
--- is lifted.
+-- Adam moves the box to (1, 1), starting without any push, where the exact derivative is 0. With a small kappa, the box
+-- moves along the floor and stays on it, because lifting has only the fraction kappa of the full derivative. With a
+-- large kappa, the box is lifted.
 local ends, losses, its = {}, {}, {}
 for k, way in ipairs { { "exact", 1 }, { "smooth", 3e-4 }, { "smooth", 0.1 } } do
   local best, value, info = sim.optimize.minimize(flight(way[1], way[2]), { x = 0, y = 0 },
@@ -101,7 +102,7 @@ end
 e:equal("from 0 N with exact derivatives: loss, m^2", 2, ends[1][2], 1e-12)
 e:equal("with smooth ones, kappa = 3e-4 as in Dojo: loss", 1, ends[2][2], 1e-3)
 e:below("with smooth ones, kappa = 0.1: loss", 1e-3, ends[3][2])
--- a constant push that moves the box by a in n steps of implicit Euler: n (n + 1) / 2 dt^2 F / m = a
+-- a constant push F moves the box by a in n steps of implicit Euler if n (n + 1) / 2 dt^2 F / m = a
 local best = sim.optimize.minimize(flight "exact", ends[3][1])
 local needed = 2 * m / (dt ^ 2 * steps * (steps + 1))
 e:equal("then exact ones: push across, N", needed, best.x, 1e-6)

@@ -1,17 +1,18 @@
--- Nine scenes with every solver of the engine: the exact solvers pass all scenes, the sweeping solvers do not. All
--- solve the same step problem, 0 <= l_n _|_ J_n v + b >= 0 and |l_t| <= mu l_n against the sliding. A cell of the table
--- is the largest error of a scene divided by its bar (see `bench_friction.lua`, `bench_redundant.lua`,
--- `bench_energy.lua`). A scene is passed if its cell is at most 1. Event stepping puts the impacts at their exact
--- times, so only the solver differs. The figure shows one step of 1 kg under 10 kg: the error that remains after a
--- sweep over the contacts tends to 1 with the mass ratio, while a factorisation does not depend on it.
+-- Runs nine scenes with every solver of the engine: the exact solvers pass all scenes, but the sweeping solvers do not.
+-- All solvers solve the same step problem, 0 <= l_n _|_ J_n v + b >= 0 and |l_t| <= mu l_n, where friction opposes the
+-- sliding. A cell of the table is the largest error of a scene divided by its bar (see `bench_friction.lua`,
+-- `bench_redundant.lua`, `bench_energy.lua`). A scene passes if its cell is at most 1. Event stepping puts the impacts
+-- at their exact times, so only the solver differs. The figure shows one step of 1 kg under 10 kg. The fraction of the
+-- error that remains after a sweep tends to 1 as the mass ratio grows, while a factorisation does not depend on this
+-- ratio.
 local sim = require "sim2d"
 
 local e = sim.experiment "ContactBench's scenes by solver: error / bar"
 local files = {}
 for i, name in ipairs { "friction", "redundant", "energy" } do files[i] = require("scripts.contact.bench_" .. name) end
 
-local solvers = { -- solvers that docs/solvers.md calls exact must pass every scene
-  { "auto", exact = true, second_order = true }, -- the other solvers make steps of first order
+local solvers = { -- solvers that are exact according to docs/solvers.md must pass every scene
+  { "auto", exact = true, second_order = true }, -- with the other solvers, steps are of first order
   { "pdipm", exact = true }, { "lemke", exact = true }, { "newton", exact = true },
   { "al" }, { "ncp" }, { "pcg" }, { "nncg" }, { "nsgs" }, { "pgs" }, { "si" }, -- up to 10 000 sweeps
   { "si, 100 sweeps", "si", max_iterations = 1 },
@@ -55,7 +56,7 @@ for _, solver in ipairs { "newton", "pdipm", "nncg", "pgs", "si" } do
   local _, _, info = sim.contact.solve { W = problem.W, q = problem.q, mu = problem.mu, solver = solver,
     tolerance = 1e-11, history = true }
   local at, residual = {}, {}
-  for i, entry in ipairs(info.history) do -- sweeps are checked every fourth time
+  for i, entry in ipairs(info.history) do -- the residual is checked every fourth sweep
     at[i], residual[i] = info.iterations > 50 and 4 * i or i, entry.residual
   end
   at[#at + 1], residual[#at + 1] = info.iterations, info.residual

@@ -1,18 +1,18 @@
--- A block on a belt, held by a spring, sticks and slips: its period has a closed form. Static friction holds up to mu_s
--- m g, sliding friction is mu_k m g. The belt (speed v) carries the block until the spring pulls with mu_s m g. Then
--- the block slides about x_k = mu_k m g / k as an oscillator with w^2 = k / m, from a = (mu_s - mu_k) m g / k beyond
--- it, until it has the belt's speed again:
+-- A block on a belt, held by a spring, sticks and slips: its period has a closed form. Static friction holds the block
+-- up to mu_s m g, and sliding friction is mu_k m g. The belt (speed v) carries the block until the spring pulls with
+-- mu_s m g. Then the block slides and oscillates about x_k = mu_k m g / k with w^2 = k / m. It starts at a = (mu_s -
+-- mu_k) m g / k beyond x_k and slides until it reaches the speed of the belt again:
 --     T_stick = 2 a / v,    T_slip = (2 / w) (pi - atan(w a / v))
--- With mu_s = mu_k the block never sticks: a = 0, it oscillates with 2 pi / w and only reaches the belt's speed for an
--- instant. The coefficient is chosen before each step (`pre_solve`), so slips begin and end at steps, and the error of
--- the period is O(dt).
+-- With mu_s = mu_k the block never sticks. In this case a = 0, and the block oscillates with the period 2 pi / w and
+-- reaches the speed of the belt only for an instant. The coefficient is chosen before each step (`pre_solve`), so slips
+-- begin and end with a step, and the error of the period is O(dt).
 local sim = require "sim2d"
 
 local e = sim.experiment "Stick-slip on a belt"
 local m, k, g = 1, 40, 10
 local w = math.sqrt(k / m)
 
--- Times at which slips begin, and the motion.
+-- Returns the times at which slips begin, and the motion.
 local function run(mu_s, mu_k, v, dt, duration)
   local world = sim.world { dt = dt, gravity = { 0, -g }, alpha = 0.5, beta = 0.5 }
   local belt = world:box { type = "static", position = { 0, -0.5 }, size = { 40, 1 }, surface_speed = -v, friction = 1 }
@@ -47,7 +47,7 @@ for _, v in ipairs { 0.1, 0.2, 0.5 } do
   motions[#motions + 1] = { v = v, t = t, x = x, speed = speed }
 end
 
--- Equal coefficients: once the block slides, it slides for ever.
+-- With equal coefficients, the block slides permanently once it has started to slide.
 local _, t, x = run(0.5, 0.5, 0.2, dt, 6)
 local middle, rises = 0.5 * m * g / k, {}
 for i = 2, #x do

@@ -1,14 +1,15 @@
--- When the time step is halved, the error is halved, quartered, or zero: the order of each stepping. Four motions with
--- closed forms in which contacts begin, end, bounce and change from sliding to rolling:
---   land:  a box falls, strikes (v -> v - mu v_n) and slides on:  x = v t_1 + v' (T - t_1) - mu g (T - t_1)^2 / 2
---   roll:  a disc slides until it rolls, at t = v / (3 mu g), and rolls on with 2 v / 3
+-- Halving the time step halves the error, quarters it, or leaves it at zero, depending on the order of the stepping
+-- method. There are four motions with closed forms, in which contacts begin, end, bounce and change from sliding to
+-- rolling:
+--   land:  a box falls, lands (v -> v - mu v_n) and slides:  x = v t_1 + v' (T - t_1) - mu g (T - t_1)^2 / 2
+--   roll:  a disc slides until t = v / (3 mu g), and then rolls with the speed 2 v / 3
 --   jump:  a ball with e = 0.8 after two bounces
 --   rest:  a box slides to rest at v^2 / (2 mu g)
--- The slope of log(error) against log(dt) is the order. It is 1 for a fixed step, in which a contact begins and ends
--- with a step. It is higher only if the time of the impact is found (event) or half of the forces act before and half
--- after. With event stepping, sliding ends at the end of the nearest step, by s <= dt / 2 early or late. Until sliding
--- has ended in both motions, the error of the speed is at most mu g s, and so the final position error is mu g s^2 / 2:
--- at most mu g dt^2 / 8.
+-- The slope of log(error) against log(dt) is the order. The order is 1 for fixed steps, where contacts begin and end
+-- with a step. It is higher only if the time of impact is found (event), or if half of the forces act before the motion
+-- of a step and half after it. With event stepping, sliding ends at the end of the nearest step, which is early or late
+-- by s <= dt / 2. Until sliding has ended in both motions, the error of the speed is at most mu g s. The final position
+-- error is therefore mu g s^2 / 2, which is at most mu g dt^2 / 8.
 local sim = require "sim2d"
 
 local e = sim.experiment "Error by time step"
@@ -45,7 +46,7 @@ function motions.jump(settings, steps)
   local ball = world:circle { radius = 0.2, position = { 0, 0.2 + h }, restitution = r }
   world:run { steps = steps, progress = false }
   local t = math.sqrt(2 * h / g)
-  local second = t + 2 * r * t -- of the second bounce
+  local second = t + 2 * r * t -- time of the second bounce
   local after = T - second
   return ball.y - 0.2 - (r ^ 2 * g * t * after - g * after ^ 2 / 2)
 end
@@ -63,8 +64,8 @@ local ways = {
   { "event", { stepping = "event" } },
 }
 
--- errors at 25 ... 800 steps, the slope of the line through them, the largest error, and the largest error times
--- steps^2
+-- Returns the errors at 25 to 800 steps, the slope of the line through them, the largest error, and the largest error
+-- times steps^2.
 local counts = { 25, 50, 100, 200, 400, 800 }
 local function refine(motion, settings)
   local errors, largest, scaled, sx, sy, sxx, sxy = {}, 0, 0, 0, 0, 0, 0
@@ -77,9 +78,9 @@ local function refine(motion, settings)
   return errors, (#counts * sxy - sx * sy) / (#counts * sxx - sx * sx), largest, scaled
 end
 
--- Expected: an order, "exact", or the time of the motion, at which the error is at most mu g dt^2 / 8. nil if none is
--- promised: bisection keeps the gaps that it found. If an impact is between two halves of the forces, its error depends
--- on its time within the step.
+-- The expected result is an order, "exact", or the duration of the motion, at which the error is at most mu g dt^2 / 8.
+-- nil means that no order is guaranteed, because bisection keeps the gaps that it has found. If an impact lies between
+-- two halves of the forces, its error depends on its time within the step.
 local expected = {
   land = { 1, nil, 2, "exact" },
   roll = { 1, 1, 2, { time = 0.8 } },

@@ -1,12 +1,13 @@
--- Two jaws squeeze a ball out of their corner or hold it, depending on the tangent of half their angle. Jaws with the
--- angle 2 phi between them, hinged at the corner and closed by the torque tau, touch a ball of radius r at the distance
--- d = x cos phi, x = r / sin phi. With x'' sin = -x cos phi'' the first step has
+-- Two jaws squeeze a ball out of their corner or hold it, depending on the tangent of half their angle. The jaws have
+-- the angle 2 phi between them, are hinged at the corner, and are closed by the torque tau. They touch a ball of radius
+-- r at the distance d = x cos phi, with x = r / sin phi. With x'' sin = -x cos phi'', the equations of the first step
+-- are
 --     m x'' = 2 N (sin - mu cos),   I phi'' = N d - tau
 --     x'' = tau / (m d / (2 (sin - mu cos)) + I tan / x)   for mu < tan phi, else 0: the ball is caught.
 -- Fixed walls and gravity do not determine the force: the ball is at rest with any N and T for which
 --     2 (N sin + T cos) = m g,  |T| <= mu N;   m g / (2 (sin + mu cos)) <= N <= m g / (2 (sin - mu cos)),
--- and for mu >= tan phi N has no upper limit: walls jam. A solver may return any such N, but N must be bounded, and
--- equal in every run.
+-- and for mu >= tan phi N has no upper limit, because the walls jam. A solver may return any such N, but N must be
+-- bounded, and equal in every run.
 local sim = require "sim2d"
 
 local e = sim.experiment "A ball between jaws, and in a groove"
@@ -15,14 +16,14 @@ local s, c = math.sin(phi), math.cos(phi)
 local x, inertia = r / s, 0.02
 local d = x * c
 
--- Acceleration in the first step, and the force of a jaw on the ball. Meanwhile the ball moves by a dt^2 / 2, which
--- affects both.
+-- Returns the acceleration in the first step, and the force of a jaw on the ball. The ball moves by a dt^2 / 2 in this
+-- step, which affects both values.
 local function squeeze(mu)
   local world = sim.world { gravity = { 0, 0 }, dt = 1e-4 }
   local ball = world:circle { radius = r, position = { x, 0 }, mass = m, friction = mu }
   for _, side in ipairs { -1, 1 } do
     local jaw = world:segment { type = "dynamic", from = { 0, 0 }, to = { 0.6 * c, side * 0.6 * s }, mass = 1e-3,
-      inertia = inertia - 1e-3 * 0.3 ^ 2, friction = mu } -- about the hinge: `inertia`
+      inertia = inertia - 1e-3 * 0.3 ^ 2, friction = mu } -- `inertia` is relative to the hinge
     world:hinge { jaw, nil, anchor = { 0, 0 } }
     jaw:apply_torque(-side * tau)
   end
@@ -37,7 +38,7 @@ local function exact(mu)
   return a, m * a / (2 * out)
 end
 
--- Normal force of one wall on a ball in a groove of fixed walls, after half a second.
+-- Returns the normal force of one wall on a ball in a groove between fixed walls, after half a second.
 local function lie(mu)
   local world = sim.world {}
   for _, side in ipairs { -1, 1 } do

@@ -1,6 +1,6 @@
--- The contact card: scenes with a known outcome, for which others have published results of their engines.
--- Other engines run the same scenes: --python PYTHON runs the engines of peers.py, --box2d PROGRAM runs Box2D
--- (box2d.c). tools/contact-card installs and builds them.
+-- The contact card: scenes with a known outcome, for which results of other engines have been published. Other engines
+-- can run the same scenes. --python PYTHON runs the engines of peers.py, and --box2d PROGRAM runs Box2D (box2d.c).
+-- tools/contact-card installs and builds them.
 local sim = require "sim2d"
 local options = sim.options {
   python = { "", "a Python with mujoco, pymunk or genesis-world: they run the same scenes" },
@@ -8,12 +8,12 @@ local options = sim.options {
 }
 
 local G, DT = 9.81, 1 / 120
-local BAR = 1e-9 -- m or m/s: largest creep, lift and sinking
-local TURN = 4 -- s, of one rotation of gravity
+local BAR = 1e-9 -- largest creep, lift and sinking, in m or m/s
+local TURN = 4 -- duration of one rotation of gravity, s
 
 local function seconds(world, time) world:run { steps = math.floor(time / world.dt + 0.5) } end
 
--- Mean speed downwards from 1 s to 3 s.
+-- Returns the mean downward speed from 1 s to 3 s.
 local function creep(world, body)
   seconds(world, 1)
   local before = body.y
@@ -21,8 +21,8 @@ local function creep(world, body)
   return math.abs(body.y - before) / 2
 end
 
--- A fixed pad and a pad that can only move towards it, pushed with `force`; the gripped body is between them. Both pads
--- are `scale` times 2 by 10 cm.
+-- A fixed pad and a moving pad, pushed with `force`, grip a body. The moving pad can only move towards the fixed pad.
+-- Both pads are `scale` times 2 by 10 cm.
 local function pads(width, mu, force, scale)
   local world = sim.world { dt = DT, gravity = { 0, -G } }
   local size = { 0.02 * scale, 0.1 * scale }
@@ -43,11 +43,11 @@ end
 
 function scenes.pinch() return pinch(0.004) end
 
--- The same grip in the sizes that Box2D is tuned for.
+-- The same grip with the sizes for which Box2D is tuned.
 function scenes.large() return pinch(0.1) end
 
--- If friction carries less than the weight, the same grip lets the body slip with g - 2 mu F/m; with steps of second
--- order it falls as the parabola does.
+-- If friction carries less than the weight, the body slips in this grip with the acceleration g - 2 mu F/m. With steps
+-- of second order, its motion follows the exact parabola.
 local function check_slip()
   local world = pads(0.008, 0.7, 0.3, 1)
   local disc = world:circle { radius = 0.004, mass = 0.045, friction = 0.7 }
@@ -109,8 +109,8 @@ function scenes.heavy()
   return math.abs(9.5 - top.y)
 end
 
--- Two links from rest at the level of their hinges, where the energy is 0: the largest error in 10 s, relative to the
--- energy that both links release on their way to the bottom.
+-- Two links start from rest at the level of their hinges, where the energy is 0. Returns the largest error within 10 s,
+-- relative to the energy that both links release on their way to the bottom.
 function scenes.pendulum()
   local world = sim.world { dt = DT, gravity = { 0, -G } }
   local pin = world:box { type = "static", size = { 0.1, 0.1 } }
@@ -143,14 +143,14 @@ local function time_of_rest(kind)
   return best
 end
 
--- Islands on a kinematic body are never kept, so each step is solved, as in the other engines.
+-- Islands on a kinematic body are never skipped at rest, so each step is solved, as in the other engines.
 function scenes.rest() return time_of_rest "kinematic" end
 
 function scenes.kept() return time_of_rest "static" end
 
 local GITHUB = "https://github.com/"
--- Name of the scene, heading of its column, its description, bar for sim2d (nil: printed only), figures that others
--- published with their address, and the form and scale of its numbers.
+-- Each entry has the name of the scene, the heading of its column, a description, and the bar for sim2d (nil: printed
+-- only). It also has published figures of other engines with their address, and the format and scale of the numbers.
 local columns = {
   { "pinch", "small grip: creep, m/s", "a disc of 4 mm radius and 45 g between two pads, pushed with 30 N, mu 0.7", BAR,
     "MuJoCo 5.0e-05 to 1.6e-04", "google-deepmind/mujoco/issues/3328" },

@@ -1,17 +1,18 @@
--- A pole on a cart is swung up between two soft walls on which its tip may lean. Problem "push bot" of CRISP (Li, Han,
--- Kang, Ma and Yang 2025, arXiv 2502.01055; repository ComputationalRobotics/CRISP, 9199a78), with its equations,
--- numbers and cost. As in CRISP, the initial guess is the motion without a push: the pole hangs and swings.
+-- A pole on a cart is swung up between two soft walls, and its tip may lean on the walls. This is the problem "push
+-- bot" of CRISP, with its equations, numbers and cost (Li, Han, Kang, Ma and Yang 2025, arXiv 2502.01055; repository
+-- ComputationalRobotics/CRISP, 9199a78). As in CRISP, the initial guess is the motion without a push: the pole hangs
+-- and swings.
 local sim = require "sim2d"
 local mpcc, formula = require "mpcc", require "formula"
 
 local exp = sim.experiment "Contact-implicit: cart-pole between soft walls"
 local DT, STAGES = 0.02, 100 -- s
-local CART, POLE, LENGTH, GRAVITY = 1, 0.1, 0.8, 9.8 -- kg, kg, m, m/s^2
-local WALL, STIFFNESS = 1, 200 -- m from the middle, N/m
-local START = { x = 0, angle = math.pi, v = 0, omega = 2.8 } -- angle 0 is up
+local CART, POLE, LENGTH, GRAVITY = 1, 0.1, 0.8, 9.8 -- units: kg, kg, m, m/s^2
+local WALL, STIFFNESS = 1, 200 -- distance of the walls from the middle (m), stiffness (N/m)
+local START = { x = 0, angle = math.pi, v = 0, omega = 2.8 } -- at angle 0 the pole points up
 local GOAL = { { "x", 0 }, { "angle", 0 }, { "v", 0 }, { "omega", 0 } }
 
--- Accelerations, for numbers and for formulas: `push` is the force of the walls on the tip, from the left.
+-- Returns the accelerations, for numbers or formulas. `push` is the force of the walls on the tip, from the left.
 local function accelerations(s, push, sine, cosine)
   local inertia = CART + POLE - POLE * cosine * cosine
   local swing = LENGTH * POLE * s.omega * s.omega * sine

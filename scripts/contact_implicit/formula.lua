@@ -1,10 +1,10 @@
--- Formulas that are written like Lua expressions of numbers, differentiated exactly and compiled to Lua. Equal formulas
--- share one table, so that common subexpressions are computed once. The other scripts of this folder state their
--- problems with them.
+-- Formulas are written like Lua expressions of numbers, differentiated exactly and compiled to Lua. Equal formulas
+-- share one table, so common subexpressions are computed once. The other scripts in this folder state their problems as
+-- such formulas.
 local sim = require "sim2d"
 
 local formula = {}
-local known = setmetatable({}, { __mode = "v" }) -- formulas by their parts
+local known = setmetatable({}, { __mode = "v" }) -- all formulas, keyed by their parts
 local count = 0
 
 local function make(op, a, b)
@@ -28,7 +28,7 @@ local fold = {
   ["*"] = function(a, b) return a * b end,
   ["/"] = function(a, b) return a / b end,
 }
--- Simplifies operations with 0 and 1; otherwise derivatives would be long.
+-- Simplifies operations with 0 and 1, to keep derivatives short.
 local function combine(op, a, b)
   a, b = lift(a), lift(b)
   local x, y = value(a), value(b)
@@ -47,10 +47,10 @@ function formula.__unm(a) return combine("*", -1, a) end
 function formula.sin(a) return make("sin", lift(a)) end
 function formula.cos(a) return make("cos", lift(a)) end
 formula.number = lift
--- Number `index` of the list `array`, the argument of compiled functions.
+-- Returns a variable: the element `index` of the list `array`, which is an argument of compiled functions.
 function formula.variable(array, index) return make("variable", array, index) end
 
--- The derivative of f with respect to a variable.
+-- Returns the derivative of f with respect to a variable.
 function formula.derivative(f, variable, memo)
   memo = memo or {}
   if memo[f] then return memo[f] end
@@ -66,8 +66,8 @@ function formula.derivative(f, variable, memo)
   return d
 end
 
--- A function (x, at, l, first, out, n) that writes the values of these formulas to out[n + 1] and so on. Variable i of
--- "x" is x[at + i], of "l" l[first + i].
+-- Returns a function (x, at, l, first, out, n) that writes the values of these formulas to out[n + 1], out[n + 2] and
+-- so on. Variable i of "x" is x[at + i], and variable i of "l" is l[first + i].
 function formula.compile(list)
   local lines, done, kept = { "local sin, cos, t = math.sin, math.cos, {}\nreturn function(x, at, l, first, out, n)" }, {}, 0
   local function text(f)

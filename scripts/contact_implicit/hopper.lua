@@ -1,7 +1,7 @@
 -- A point mass on a massless leg, dropped from a height of 1.5 m, hops to a standing position 2 m away. On the ground
--- the leg shortens and pushes, with the foot fixed; in the air it is long and swings. The solver finds the phases.
--- Problem "hopper" of CRISP (arXiv 2502.01055; repository ComputationalRobotics/CRISP, 9199a78), with its equations,
--- numbers and cost. CRISP starts from free fall; here the initial guess is all zeros.
+-- the leg shortens and pushes, with the foot fixed. In the air it is extended and swings. The solver finds the phases.
+-- This is the problem "hopper" of CRISP, with its equations, numbers and cost (arXiv 2502.01055; repository
+-- ComputationalRobotics/CRISP, 9199a78). CRISP starts from free fall, but here the initial guess is all zeros.
 local sim = require "sim2d"
 local mpcc, formula = require "mpcc", require "formula"
 

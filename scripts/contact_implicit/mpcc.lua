@@ -1,36 +1,38 @@
--- Optimal control with complementarity: a motion of N stages, each a list of named unknowns, that satisfies
+-- Optimal control with complementarity constraints: finds a motion of N stages, each a list of named unknowns, that
+-- satisfies
 --
 --     cost = least,    equal = 0,    positive >= 0,    a b <= 0 of `products`
 --
--- Costs and constraints are formulas of a stage and the next one. This is an interior point method. Products are
--- relaxed to a b <= kappa (Scholtes 2001), and kappa decreases with the barrier's weight mu (Raghunathan and Biegler
+-- Costs and constraints are formulas in a stage and the next stage. This is an interior-point method. Products are
+-- relaxed to a b <= kappa (Scholtes 2001), and kappa decreases with the barrier weight mu (Raghunathan and Biegler
 -- 2005), so contacts may begin and end during the search. Newton's system is
 --
 --     W dz - J' y = -df,    J dz + C y + b = 0,
 --
--- with W the second derivative of the cost and, with `curvature`, of the equations, made positive definite stage by
--- stage; C is slack over multiplier. Inequalities are eliminated into W (J'J / C), and the equations are solved by
--- sim.kkt. A merit function of cost, barrier and violations accepts steps, which are corrected to second order or
--- shortened. The result need not be the global optimum, because the problem is not convex. The other scripts of this
--- folder use this file.
+-- where W is the second derivative of the cost, made positive definite stage by stage. With `curvature`, W includes the
+-- second derivatives of the equations. C is slack divided by multiplier. Inequalities are eliminated into W (J'J / C),
+-- and sim.kkt solves the system with the equations. A merit function of cost, barrier and violations decides whether a
+-- step is accepted. Rejected steps are corrected to second order or shortened. The result need not be the global
+-- optimum, because the problem is not convex. The other scripts in this folder use this file.
 local sim = require "sim2d"
 local formula = require "formula"
 
 local mpcc = {}
 
-local MU_END, KAPPA_END = 1e-8, 2e-7 -- final weight of the barrier; final bound of products
-local PROXIMAL = 1e-8 -- softness of equations, so that redundant equations do not cause a failure
-local EDGE = 0.99 -- fraction of the way to the point at which a slack or multiplier becomes 0
-local STEP_END = 1e-3 -- relative change that counts as no change, as in CRISP's examples (trailTol)
-local WAIT = 40 -- most iterations for one mu
-local FEASIBLE, NOTHING = 1e-7, 1e-12 -- largest final violation of rows; violation that counts as zero
-local SUFFICIENT, ROUNDING = 1e-4, 1e-10 -- least share of the predicted descent; relative rounding error of the merit
-local SHARE = 0.7 -- the part of nu times violations that an increase of the cost may use up
-local CENTRAL = 1e6 -- a multiplier is within this factor of mu / slack
-local DELTA_END = 1e8 -- weight of the diagonal at which steps become negligible
+local MU_END, KAPPA_END = 1e-8, 2e-7 -- final barrier weight; final bound on products
+local PROXIMAL = 1e-8 -- softness of equations, which makes redundant equations solvable
+local EDGE = 0.99 -- fraction of the step at which a slack or multiplier would become 0
+local STEP_END = 1e-3 -- a relative change below this counts as no change (trailTol in CRISP's examples)
+local WAIT = 40 -- maximum number of iterations for one mu
+local FEASIBLE, NOTHING = 1e-7, 1e-12 -- largest allowed final violation of rows; violation that counts as zero
+local SUFFICIENT, ROUNDING = 1e-4, 1e-10 -- minimum share of the predicted descent; relative rounding error of the merit
+local SHARE = 0.7 -- share of nu times the violations that a cost increase may use up
+local CENTRAL = 1e6 -- multipliers are kept within this factor of mu / slack
+local DELTA_END = 1e8 -- diagonal weight at which steps become negligible
 
--- ---- The problem: formulas become functions --------------------------------------------------------- Derivatives
--- with respect to the variables on which f depends: entries { variable, derivative }.
+-- ---- The problem: formulas become functions ---------------------------------------------------------
+
+-- Returns the derivatives with respect to the variables on which f depends, as entries { variable, derivative }.
 local function dependence(f, variables)
   local list = {}
   for j, variable in ipairs(variables) do
@@ -40,7 +42,7 @@ local function dependence(f, variables)
   return list
 end
 
--- A kind of stage: compiled values (cost, equal, positive, products), gradient, Jacobian and second derivative.
+-- Compiles a kind of stage: its values (cost, equal, positive, products), gradient, Jacobian and second derivative.
 local function compile(stage, own, variables, curvature)
   local cost, rows = formula.number(stage.cost or 0), {}
   for _, f in ipairs(stage.equal or {}) do rows[#rows + 1] = formula.number(f) end
@@ -78,9 +80,9 @@ local function compile(stage, own, variables, curvature)
   return kind
 end
 
--- `given`: stages, names, start = { NAME = value }, curvature, stage = function(s, n) that returns { cost =, equal =,
--- positive =, products = } of formulas. s and n have the unknowns of this stage and the next by name; n is nil in the
--- last stage.
+-- `given` has the fields stages, names, start = { NAME = value }, curvature and stage. stage is a function(s, n) that
+-- returns the formulas { cost =, equal =, positive =, products = }. s and n contain the unknowns of this stage and the
+-- next stage by name. n is nil in the last stage.
 function mpcc.problem(given)
   local names, own, variables, s, n = given.names, {}, {}, {}, {}
   for i, name in ipairs(names) do
@@ -102,7 +104,7 @@ function mpcc.problem(given)
     problem.kind[i], problem.at[i] = kind, problem.rows
     problem.rows = problem.rows + kind.rows
   end
-  -- mark the rows that are equations, and the rows that are products
+  -- marks the rows that are equations and the rows that are products
   problem.is_equal, problem.is_product = {}, {}
   for i, kind in ipairs(problem.kind) do
     for k = 1, kind.rows do
@@ -113,7 +115,8 @@ function mpcc.problem(given)
   return problem
 end
 
--- The sum of squares of the deviations of stage s from a goal, a list of { name, value }; for numbers and formulas.
+-- Returns the sum of the squared deviations of stage s from a goal, which is a list of { name, value }. Works for
+-- numbers and formulas.
 function mpcc.squares(s, goal)
   local sum = 0
   for _, pair in ipairs(goal) do sum = sum + (s[pair[1]] - pair[2]) * (s[pair[1]] - pair[2]) end
@@ -122,7 +125,7 @@ end
 
 -- ---- Evaluation at a point -----------------------------------------------------------------------------
 
--- The cost and all rows, with kappa - a b for products.
+-- Returns the cost, and computes all rows, with kappa - a b for products.
 local function evaluate(problem, z, kappa, rows)
   local cost, out, is_product = 0, {}, problem.is_product
   for i, kind in ipairs(problem.kind) do
@@ -136,9 +139,9 @@ local function evaluate(problem, z, kappa, rows)
   return cost
 end
 
--- The matrices of Newton's system with their pattern; values are filled in later. J has all rows, row k the entries
--- first[k] .. first[k + 1] - 1; `equations` are those of sim.kkt. W has the second derivatives, the diagonal, and after
--- J.own entries the terms of inequalities.
+-- Creates the matrices of Newton's system with their pattern. Values are filled in later. J contains all rows, and row
+-- k has the entries first[k] .. first[k + 1] - 1. `equations` contains the rows that are passed to sim.kkt. W contains
+-- the second derivatives, the diagonal, and after J.own entries the terms of the inequalities.
 local function system(problem)
   local W, J = { rows = problem.unknowns, columns = problem.unknowns, i = {}, j = {}, v = {} }, { j = {}, v = {}, first = {} }
   local equations, width = { rows = 0, columns = problem.unknowns, i = {}, j = {}, v = {} }, problem.width
@@ -147,7 +150,7 @@ local function system(problem)
   for i, kind in ipairs(problem.kind) do
     local base, row = (i - 1) * width, 0
     for _, entry in ipairs(kind.jacobian) do
-      while row < entry[1] do -- rows begin here, also those of constants
+      while row < entry[1] do -- a row begins here, even if it is constant
         row = row + 1
         J.first[problem.at[i] + row] = #J.j + 1
         if row <= kind.equal then equations.rows = equations.rows + 1 end
@@ -156,7 +159,7 @@ local function system(problem)
       if row <= kind.equal then add(equations, equations.rows, base + entry[2]) end
     end
     assert(row == kind.rows, "a row is a constant")
-    if problem.curvature then -- all entries, since projections fill the block
+    if problem.curvature then -- includes all entries, because projections fill the block
       for r = 1, width do for c = 1, width do add(W, base + r, base + c) end end
     else
       for _, entry in ipairs(kind.hessian) do add(W, base + entry[1], base + entry[2]) end
@@ -186,7 +189,7 @@ local function fill_jacobian(problem, z, J, gradient)
   end
 end
 
--- The positive semidefinite part of a symmetric matrix.
+-- Returns the positive semidefinite part of a symmetric matrix.
 local function projected(width, hessian, out)
   local H = sim.zeros(width, width)
   for k, entry in ipairs(hessian) do H[{ entry[1], entry[2] }] = out[k] end
@@ -211,7 +214,7 @@ local function fill_hessian(problem, z, y, W, delta)
   for k = 1, problem.unknowns do v[filled + k] = delta end
 end
 
--- The largest violations of a point: of equations, inequalities and products.
+-- Returns the largest violations of equations, inequalities and products at a point.
 function mpcc.violation(problem, z)
   local rows, equal, positive, product = {}, 0, 0, 0
   local cost = evaluate(problem, z, 0, rows)
@@ -225,8 +228,8 @@ end
 
 -- ---- The method ---------------------------------------------------------------------------------------
 
--- Cost plus barrier plus nu times violations. For equations `rows` is the violation, for inequalities the slack's
--- error.
+-- The merit is cost plus barrier plus nu times violations. The violation of an equation is its row. The violation of an
+-- inequality is the error of its slack.
 local function merit(problem, cost, rows, slack, mu, nu)
   local barrier, missed, is_equal, log, abs = 0, 0, problem.is_equal, math.log, math.abs
   for k = 1, problem.rows do
@@ -239,7 +242,7 @@ local function merit(problem, cost, rows, slack, mu, nu)
   return cost - mu * barrier + nu * missed, missed
 end
 
--- The longest step along d that keeps v positive.
+-- Returns the longest step along d that keeps v positive.
 local function reach(problem, v, d)
   local far = 1
   for k = 1, problem.rows do
@@ -248,7 +251,7 @@ local function reach(problem, v, d)
   return far
 end
 
--- Solves Newton's system for the violations b, softened by C: dz and the new multipliers, or nil.
+-- Solves Newton's system for the violations b, softened by C. Returns dz and the new multipliers, or nil.
 local function linear_step(problem, it)
   local W, J, C, b, c, equations = it.W, it.J, it.C, it.b, it.c, it.equations
   local Wv, v, columns, is_equal, n, e = W.v, J.v, J.j, problem.is_equal, J.own, 0
@@ -275,7 +278,7 @@ local function linear_step(problem, it)
   local dz, y = sim.kkt.solve { W = W, J = equations, C = Ck, c = c, b = bk, tolerance = 1e-8 }
   if not dz then return nil end
 
-  -- multipliers of the rows eliminated into W
+  -- multipliers of the rows that were eliminated into W
   local new, solved = {}, 0
   for k = 1, problem.rows do
     if is_equal[k] then
@@ -290,8 +293,8 @@ local function linear_step(problem, it)
   return dz, new
 end
 
--- Newton's step from the state `it` for the weight mu; nil if the linear system has no solution. `more` is added to the
--- violations of rows and slacks.
+-- Returns Newton's step from the state `it` for the weight mu, or nil if the linear system has no solution. `more` is
+-- added to the violations of rows and slacks.
 local function newton(problem, it, more)
   local C, b, rows, slack, y, mu = it.C, it.b, it.rows, it.slack, it.y, it.mu
   for k = 1, problem.rows do
@@ -302,7 +305,7 @@ local function newton(problem, it, more)
   local dz, new = linear_step(problem, it)
   if not dz then return nil end
 
-  -- slacks follow from the multipliers: slack new = mu to first order
+  -- the slacks follow from the multipliers, because slack times multiplier equals mu to first order
   local ds, dy, slope, bend = it.ds, it.dy, 0, 0
   for k = 1, problem.rows do
     dy[k], ds[k] = new[k] - y[k], 0
@@ -318,7 +321,7 @@ local function newton(problem, it, more)
   return dz, slope, bend / 2
 end
 
--- The point after the fraction `length` of dz and ds, its cost, rows and slacks.
+-- Returns the point after the fraction `length` of dz and ds, and its cost, rows and slacks.
 local function point(problem, it, dz, length)
   local z, rows, slack = {}, {}, {}
   for k = 1, problem.unknowns do z[k] = it.z[k] + length * dz[k] end
@@ -329,8 +332,8 @@ local function point(problem, it, dz, length)
   return z, cost, rows, slack
 end
 
--- The violation of a step of this length due to the curvature of the rows, as `more` for newton: second-order
--- correction.
+-- Returns the violation that the curvature of the rows causes in a step of this length. It is passed to newton as
+-- `more` for a second-order correction.
 local function curved(problem, it, length, rows, ds)
   local more = {}
   for k = 1, problem.rows do
@@ -340,7 +343,8 @@ local function curved(problem, it, length, rows, ds)
   return more
 end
 
--- Takes the step dz, corrected or shortened if the merit does not decrease. Returns the length and the step taken.
+-- Takes the step dz. If the merit does not decrease, the step is corrected or shortened. Returns the length and the
+-- step taken.
 local function search(problem, it, dz, slope)
   local here, missed = merit(problem, it.cost, it.rows, it.slack, it.mu, it.nu)
   local descent = slope - it.nu * missed
@@ -384,7 +388,7 @@ local function iterate(problem, it)
   if not length then return false end
 
   local far_y = reach(problem, it.y, it.dy)
-  -- keep multipliers near those that follow from the slacks
+  -- keeps multipliers near the values that follow from the slacks
   for k = 1, problem.rows do
     if problem.is_equal[k] then it.y[k] = it.y[k] + length * it.dy[k]
     else
@@ -401,8 +405,8 @@ local function iterate(problem, it)
   return true
 end
 
--- Searches from `z`, by default all zeros. Options: mu = 1 initially, iterations = 500, verbose. Returns { z, stage =
--- list of the unknowns by name, iterations, time, cost, violation, status }.
+-- Searches from `z`, by default all zeros. The options are mu (initially 1), iterations (500) and verbose. Returns { z,
+-- stage = list of the unknowns by name, iterations, time, cost, violation, status }.
 function mpcc.solve(problem, options)
   options = options or {}
   local began = os.clock()
@@ -456,7 +460,7 @@ function mpcc.solve(problem, options)
     status = status }
 end
 
--- Prints the result and adds expectations, with the tolerance of violations in CRISP's example.
+-- Prints the result and adds expectations, with the tolerance for violations from CRISP's example.
 function mpcc.report(exp, found, crisp_tolerance)
   print(("%s after %d iterations in %.2f s, cost %.5f"):format(found.status, found.iterations, found.time, found.cost))
   print(("CRISP's example of this problem asks for violations below %.0e"):format(crisp_tolerance))
@@ -466,8 +470,8 @@ function mpcc.report(exp, found, crisp_tolerance)
   exp:below("largest product of a complementary pair", 1e-6, found.violation.product)
 end
 
--- Shows a motion: `pose(stage)` places the bodies of the world, which are kinematic. The option --out writes a picture
--- of some moments, from the first stage to the last, with the paths of the bodies `trails`.
+-- Shows a motion. `pose(stage)` places the bodies of the world, which are kinematic. The option --out writes a picture
+-- of several moments, from the first stage to the last, with the paths of the bodies in `trails`.
 function mpcc.play(exp, world, found, moments, trails, pose)
   pose(found.stage[1])
   local out, recording = exp.options.out, nil

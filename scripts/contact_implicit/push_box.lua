@@ -1,20 +1,19 @@
--- A finger pushes a box over a table to a goal 3 m away and turned by 240 degrees. Problem "push box" of CRISP (arXiv
--- 2502.01055; repository ComputationalRobotics/CRISP, 9199a78), with its equations, numbers and cost. The initial guess
--- is all zeros. The box moves as slowly as friction allows (the motion is quasi-static, and an ellipsoid limits force
--- and torque). One of its sides is pushed at a time, at right angles. The solver finds the sides and the points of
--- contact.
+-- A finger pushes a box over a table to a goal that is 3 m away and turned by 240 degrees. This is the problem "push
+-- box" of CRISP, with its equations, numbers and cost (arXiv 2502.01055; repository ComputationalRobotics/CRISP,
+-- 9199a78). The initial guess is all zeros. The motion is quasi-static, and an ellipsoid limits the force and torque of
+-- friction. The finger pushes one side at a time, at right angles. The solver finds the sides and the contact points.
 local sim = require "sim2d"
 local mpcc, formula = require "mpcc", require "formula"
 
 local exp = sim.experiment "Contact-implicit: push box"
 local DT, STAGES = 0.02, 100 -- s
-local A, B, MASS, FRICTION, GRAVITY = 0.5, 0.25, 1, 0.5, 9.8 -- m, half of the sides
-local REACH = 0.4 * math.sqrt(A * A + B * B) -- m, lever arm of the torque that friction holds
+local A, B, MASS, FRICTION, GRAVITY = 0.5, 0.25, 1, 0.5, 9.8 -- half sides of the box, m
+local REACH = 0.4 * math.sqrt(A * A + B * B) -- lever arm of the friction torque, m
 local TURN = 12 * 2 * math.pi / 18
 local GOAL = { { "x", 3 * math.cos(TURN) }, { "y", 3 * math.sin(TURN) }, { "angle", TURN } }
 
 local problem = mpcc.problem {
-  -- (cx, cy) is the finger in the box's frame, the others are its pushes up, right, down, left
+  -- (cx, cy): finger in the frame of the box; the others: pushes up, right, down, left
   names = { "x", "y", "angle", "cx", "cy", "up", "right", "down", "left" }, stages = STAGES, start = { x = 0, y = 0, angle = 0 },
   curvature = true,
   stage = function(s, n)

@@ -1,14 +1,14 @@
--- A finger pushes a T to a goal position and angle. Problem "push T" of CRISP (arXiv 2502.01055; repository
--- ComputationalRobotics/CRISP, 9199a78), with its equations, numbers and cost. The initial guess is all zeros. As with
--- the box, the T moves slowly against friction (quasi-static), and one of its eight sides is pushed at a time, at right
+-- A finger pushes a T to a goal position and angle. This is the problem "push T" of CRISP, with its equations, numbers
+-- and cost (arXiv 2502.01055; repository ComputationalRobotics/CRISP, 9199a78). The initial guess is all zeros. The T
+-- moves slowly against friction (quasi-statically). The finger pushes one of its eight sides at a time, at right
 -- angles.
 local sim = require "sim2d"
 local mpcc, formula = require "mpcc", require "formula"
 
 local exp = sim.experiment "Contact-implicit: push T"
 local DT, STAGES = 0.05, 50 -- s
-local L, MASS, FRICTION, GRAVITY = 0.05, 1, 0.4, 9.8 -- m, a quarter of the bar
-local FOOT = 2.6429 * L -- m, from the foot of the stem up to the frame's origin
+local L, MASS, FRICTION, GRAVITY = 0.05, 1, 0.4, 9.8 -- a quarter of the length of the bar, m
+local FOOT = 2.6429 * L -- distance from the foot of the stem to the origin of the frame, m
 local REACH = 0.4 * 2.8 * L
 local START = { x = 0.24722, y = 0.0141359, cosine = math.cos(-2.95844), sine = math.sin(-2.95844) }
 local TURN = -2.637 -- rad

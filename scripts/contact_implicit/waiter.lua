@@ -1,7 +1,7 @@
 -- A waiter pulls a plate 14 m long over the edge of a table. A finger presses on the plate and drags it by friction.
--- The finger may not go beyond the edge, and it may not press in a way that tips the plate. It lets go, returns, brakes
--- and pulls again. Problem "waiter" of CRISP (arXiv 2502.01055; repository ComputationalRobotics/CRISP, 9199a78), with
--- its equations, numbers and cost. The initial guess is all zeros.
+-- The finger may not go beyond the edge, and it may not press in a way that tips the plate. The finger lets go,
+-- returns, brakes and pulls again. This is the problem "waiter" of CRISP, with its equations, numbers and cost (arXiv
+-- 2502.01055; repository ComputationalRobotics/CRISP, 9199a78). The initial guess is all zeros.
 local sim = require "sim2d"
 local mpcc = require "mpcc"
 
@@ -9,13 +9,13 @@ local exp = sim.experiment "Contact-implicit: waiter"
 local DT, STAGES = 0.05, 100 -- s
 local PLATE, FINGER, GRAVITY = 2, 1, 9.81 -- kg, kg, m/s^2
 local TABLE_FRICTION, FINGER_FRICTION = 0.1, 1
-local HALF, EDGE = 7, 0.1 -- m: half of the plate; stop of the finger
+local HALF, EDGE = 7, 0.1 -- half length of the plate and end stop of the finger, m
 local GOAL = { { "plate", EDGE }, { "finger", EDGE }, { "v_plate", 2 }, { "v_finger", 2 } }
 
 local problem = mpcc.problem {
-  -- velocities of the plate and of the finger relative to it have a positive part (ahead) and a negative part (back);
-  -- `press` is the normal force of the finger, `hold` that of the table; `grip` and `drag` are the friction of finger
-  -- and table
+  -- The velocity of the plate, and of the finger relative to the plate, has a positive part (ahead) and a negative part
+  -- (back). `press` and `hold` are the normal forces of the finger and the table. `grip` and `drag` are the friction
+  -- forces of the finger and the table.
   names = { "plate", "finger", "v_plate", "v_finger", "ahead", "back", "on_ahead", "on_back", "press", "u", "grip", "drag", "hold" },
   stages = STAGES, start = { plate = -6, finger = EDGE, v_plate = 0, v_finger = 0, ahead = 0, back = 0, on_ahead = 0, on_back = 0 },
   stage = function(s, n)
@@ -52,7 +52,7 @@ world:box { type = "static", position = { EDGE - 8, -0.5 }, size = { 16, 1 }, ma
 local plate = world:box { type = "kinematic", size = { 2 * HALF, 0.3 }, mask = 0 }
 local finger = world:circle { name = "finger", type = "kinematic", radius = 0.35, mask = 0 }
 mpcc.play(exp, world, found, 7, { finger }, function(stage)
-  -- drawn above the plate when it does not press
+  -- the finger is drawn above the plate when it does not press
   plate.position, finger.position = { stage.plate, 0.15 }, { stage.finger, stage.press > 0.1 and 0.65 or 1.1 }
 end)
 exp:finish()

@@ -1,10 +1,10 @@
--- A planar arm of three links, seen from above, pushes a disc over a table. The mass of the disc and the friction of
--- the table are unknown; one push identifies them, through the contact. The next push is planned so that the disc comes
--- to rest at a mark.
+-- A planar three-link arm, seen from above, pushes a disc over a table. The mass of the disc and the friction of the
+-- table are unknown, and one push identifies both through the contact. The next push is planned to bring the disc to
+-- rest at a mark.
 local sim = require "sim2d"
 
 local exp = sim.experiment("An arm pushes what it has learned")
-local TRUTH, GUESS, MARK = { mass = 0.8, rub = 1.6 }, { mass = 0.5, rub = 0.6 }, 0.7 -- kg, N; m to the mark
+local TRUTH, GUESS, MARK = { mass = 0.8, rub = 1.6 }, { mass = 0.5, rub = 0.6 }, 0.7 -- units: kg, N; mark in m
 
 local function scene(p)
   local world = sim.world { dt = 1 / 100, gravity = { 0, 0 }, stepping = "speculative" }
@@ -25,7 +25,7 @@ local function scene(p)
   return world, disc
 end
 
--- A sweep to the right: within `time` all joints turn to the arm's end position.
+-- A sweep to the right: all joints turn to the end position of the arm within `time`.
 local function command(strength, t, time)
   local s = math.min(1, t / time)
   return { -0.5 * strength * s, -0.6 * strength * s, -0.4 * strength * s }
@@ -45,22 +45,22 @@ local function push(p, strength, log)
   return disc
 end
 
--- The data of one push of the true disc.
+-- The data from one push of the true disc.
 local log = { t = {}, ["disc.x"] = {}, ["disc.y"] = {}, ["joint 1"] = {}, ["joint 2"] = {}, ["joint 3"] = {} }
 push(TRUTH, 1, log)
 local fit = sim.fit { world = scene, data = log, split = 1, parameters = { mass = { GUESS.mass, 0.1, 5, log = true },
   rub = { GUESS.rub, 0.1, 10, log = true } } }
 print(fit)
 
--- The distance of the disc after a push of this strength, and its remaining speed.
+-- Returns the distance that the disc moves after a push of this strength, and its remaining speed.
 local function way(p, strength)
   local _, start = scene(p)
   local disc = push(p, strength)
   return math.sqrt((disc.x - start.x) ^ 2 + (disc.y - start.y) ^ 2), math.sqrt(disc.vx ^ 2 + disc.vy ^ 2)
 end
 
--- The strength that brings a disc to the mark according to the model p: bisection, because the distance increases with
--- the strength.
+-- Returns the strength that brings a disc to the mark according to the model p. Bisection works because the distance
+-- increases with the strength.
 local function plan(p)
   local lo, hi = 0.3, 1.2
   for _ = 1, 30 do

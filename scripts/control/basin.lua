@@ -1,5 +1,5 @@
--- The tilts and speeds of a pole from which a regulator with a limited force recovers a cart-pole: a grid of starts
--- with one run each, coloured by the time until the cart-pole settles. --out FILE (.svg or .png) writes the picture.
+-- Maps the tilts and speeds of a pole from which a regulator with a limited force recovers a cart-pole. Each start of a
+-- grid is one run, coloured by the time until the cart-pole settles. --out FILE (.svg or .png) writes the picture.
 local sim = require "sim2d"
 
 local exp = sim.experiment("The basin of a regulator")
@@ -14,7 +14,7 @@ local function run(start, _, most)
   local hinge = world:hinge { pole, cart, anchor = { 0, 0 } }
   world:actuator { "push", joint = rail, kind = "force", range = { -most, most } }
   world:control(sim.control.lqr(world, { coordinates = { rail, hinge }, Q = 1, R = 0.01 }))
-  -- the pole turns about the hinge, the cart is at rest
+  -- the pole turns about the hinge, and the cart is at rest
   hinge.angle = start.tilt
   pole.omega = start.speed
   pole.velocity = { -start.speed * pole.y, start.speed * pole.x }
@@ -28,7 +28,7 @@ local basin = sim.control.basin { run = run, common = MOST, title = "A cart-pole
 exp:figure(basin.plot)
 print(("%d of %d starts settle"):format(basin.settled, basin.starts))
 
--- Left and right are equivalent: the run from (-tilt, -speed) is the mirror image of the run from (tilt, speed).
+-- Left and right are equivalent, so the run from (-tilt, -speed) is the mirror image of the run from (tilt, speed).
 local different = 0
 for j = 1, #basin.ys do
   for i = 1, #basin.xs do
@@ -41,7 +41,7 @@ exp:above("share of starts that settle", 0.2, basin.share)
 exp:below("share of starts that settle, not all of them", 0.9, basin.share)
 local middle = basin.after[11][11]
 exp:equal("upright it is at rest after, s", 0, middle)
--- from rest, a force of 8 N cannot hold a pole beyond the tilt at which gravity is stronger: tan(tilt) = F / (M g)
+-- a force of 8 N cannot hold a pole at rest beyond the tilt at which gravity is stronger: tan(tilt) = F / (M g)
 local limit = math.atan(MOST, 1.2 * 9.81)
 local widest = 0
 for i, x in ipairs(basin.xs) do

@@ -2,10 +2,10 @@
 -- eigenvalue l > 1, with l - 2 + 1 / l = (w h)^2 for a pole that falls at the rate w. Along its left eigenvector the
 -- state is one number
 --     z+ = l z + b u,    |u| <= U,
--- which grows whatever u is once |z| > |b| U / (l - 1). So, to first order, no law recovers states outside the strip
--- between two lines. An LQR that returns the cart quickly spends its force on that and recovers three quarters of the
--- strip; the less its force costs, the smaller its basin. An LQR that returns the cart slowly recovers nearly all of
--- the strip.
+-- which grows for any u once |z| > |b| U / (l - 1). To first order, no law can therefore recover states outside the
+-- strip between two lines. An LQR that returns the cart quickly spends its force on this and recovers three quarters of
+-- the strip. The lower the cost of force, the smaller the basin. An LQR that returns the cart slowly recovers nearly
+-- the whole strip.
 --     tools/run scripts/control/basin_lqr.lua --map map.html     each pixel opens its run in the player
 local sim = require "sim2d"
 
@@ -18,7 +18,7 @@ local function axis(n, half)
   return list
 end
 
--- One run: a cart-pole from an angle and a rate. Returns z relative to half of the strip's width.
+-- Makes one run of a cart-pole from an angle and a rate. Also returns z relative to half of the width of the strip.
 local function run(p, _, c)
   local world = sim.world { dt = 0.02 }
   local cart = world:box { size = { 0.4, 0.2 }, mass = 1, mask = 0 }
@@ -45,7 +45,7 @@ local function run(p, _, c)
   return { back = back, z = math.abs(a * p.angle + b * p.rate), l = l, a = a, b = b }
 end
 
--- All starts with |z| below `all` recover; no start with |z| above `none` recovers.
+-- All starts with |z| below `all` recover, and no start with |z| above `none` recovers.
 local function basin(R)
   local n = e.options.points
   local sweep = sim.sweep { grid = { angle = axis(n, 0.3), rate = axis(n, 1.4) }, run = run,
@@ -64,7 +64,7 @@ local eager, eager_none = basin(1e-3)
 local usual, usual_none = basin(0.1)
 local patient, none, sweep = basin(10)
 
--- the rate of a pole, a uniform rod, on a free cart
+-- the rate at which a pole (a uniform rod) falls on a free cart
 local M, m, d, I = 1, 0.2, 0.5, 0.2 * (1 + 0.05 ^ 2) / 12
 local w2 = (M + m) * m * 9.81 * d / ((M + m) * (I + m * d * d) - (m * d) ^ 2)
 local l = sweep.rows[1].l
@@ -78,7 +78,7 @@ if e.options.map ~= "" then
   assert(sweep:map { x = "angle", y = "rate", value = "back", path = e.options.map, title = "1 comes back, 0 falls" })
 end
 
--- the map of the slow regulator, and the strip: z is linear in angle and rate, and 1 at its edge
+-- plots the map of the slow regulator and the strip; z is linear in angle and rate, and 1 at the edge of the strip
 local plot = { title = "Which poles come back", x = "angle, rad", y = "rate, rad/s", legend = "right" }
 for _, fate in ipairs { { 1, "comes back" }, { 0, "falls" } } do
   local series = { {}, {}, kind = "scatter", label = fate[2] }

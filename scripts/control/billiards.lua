@@ -1,34 +1,34 @@
--- Shots that bring a ball to rest in a pocket, found by the gradient through the impacts and by CMA-ES. The unknowns
--- are speed and angle of the cue ball; the initial shot is a tenth too slow and aimed a degree off. Balls are sliding
--- discs, with closed forms:
+-- Finds shots that bring a ball to rest in a pocket, by the gradient through the impacts and by CMA-ES. The unknowns
+-- are the speed and angle of the cue ball. The initial shot is a tenth too slow, and its aim is off by one degree.
+-- Balls are sliding discs, with closed forms:
 --     a slide over s:        v'^2 = v^2 - 2 mu g s
 --     an impact at cut angle c: the struck ball leaves along the line of centres with (1 + e) / 2 v cos c
--- So the last ball needs v^2 = 2 mu g s, the ball that strikes it must arrive 2 R before it on the line to the pocket,
--- and so on back to the cue ball. The second shot goes via another ball, the third via two other balls. Each impact
--- amplifies errors of the aim, and if the aim is too far off, the cue ball has no effect on the last ball.
+-- The last ball therefore needs v^2 = 2 mu g s. The ball that strikes it must arrive 2 R before it on the line to the
+-- pocket, and so on back to the cue ball. The second shot goes via one other ball, the third shot via two. Each impact
+-- amplifies errors in the aim. If the aim is too far off, the cue ball has no effect on the last ball.
 local sim = require "sim2d"
 
 local exp = sim.experiment("Billiard shots by gradient and without")
 
 local G, MU, R, E, DT = 9.81, 0.05, 0.0286, 0.92, 1 / 240
 local POCKET, CUE = { 1.1, 0.55 }, { 0, 0 }
-local NEAR = 1e-4 -- m from the pocket: target of CMA-ES
-local SHOTS = { -- balls, of which the last is to be pocketed; initial error of the aim, degrees
+local NEAR = 1e-4 -- distance from the pocket at which CMA-ES stops, m
+local SHOTS = { -- balls (the last is to be pocketed); initial error of the aim in degrees
   { "one ball", { { 0.6, 0.2 } }, 1 },
   { "by way of another", { { 0.45, 0.05 }, { 0.75, 0.25 } }, 1 },
   { "by way of two", { { 0.35, 0.05 }, { 0.6, 0.1 }, { 0.85, 0.28 } }, 0.4 },
 }
 
--- The shot by the formulas, back from the pocket: velocity of the cue ball.
+-- Returns the velocity of the cue ball, computed from the formulas backwards from the pocket.
 local function by_hand(balls)
-  local goal, v = POCKET, 0 -- target position of the ball, and its speed there
+  local goal, v = POCKET, 0 -- target position of the ball, and its speed at this position
   for i = #balls, 0, -1 do
     local from = balls[i] or CUE
     local dx, dy = goal[1] - from[1], goal[2] - from[2]
     local s = math.sqrt(dx * dx + dy * dy)
     v = math.sqrt(v * v + 2 * MU * G * s)
     if i == 0 then return { v * dx / s, v * dy / s } end
-    -- the ball before it: its position at the impact, and its velocity
+    -- the previous ball: its position at the impact, and its velocity
     local ghost, before = { from[1] - 2 * R * dx / s, from[2] - 2 * R * dy / s }, balls[i - 1] or CUE
     local gx, gy = ghost[1] - before[1], ghost[2] - before[2]
     local cut = (gx * dx + gy * dy) / s / math.sqrt(gx * gx + gy * gy)
@@ -36,7 +36,8 @@ local function by_hand(balls)
   end
 end
 
--- The position of the last ball when all are at rest; p.v and p.a are speed and angle of the cue ball.
+-- Returns the position of the last ball when all balls are at rest. p.v and p.a are the speed and angle of the cue
+-- ball.
 local function shoot(balls, p)
   local world = sim.world { gravity = { 0, 0 }, dt = DT, stepping = "event" }
   local list = {}
@@ -78,7 +79,7 @@ for _, shot in ipairs(SHOTS) do
   exp:below("  by CMA-ES, off by, m", NEAR, missed)
   exp:equal("  its angle, degrees", math.deg(angle), math.deg(q.a), 0.01)
   exp:above("  its evaluations over those by gradient", 5, other.evaluations / info.evaluations)
-  -- with twice that error the third ball is missed: the result does not depend on the shot
+  -- with twice this error the shot misses the third ball, so the result does not depend on the shot
   if name == "by way of two" then
     start.a = angle + 2 * math.rad(off)
     local _, flat, none = tune(balls, start, "lbfgs")

@@ -1,18 +1,18 @@
--- A two-link arm along a minimum-jerk path, by computed torque: its own world gives the efforts for the acceleration a
--- = a_r + kp e + kd e', so each joint is a double integrator, v+ = v + h a, whatever the arm is. The efforts solve a
--- step of the model, whose final speeds are consistent with the joints, so this holds up to rounding. They are constant
--- over the step, and the error e is O(h). Then the arm holds a payload that is missing in the model: at rest M kp e
--- equals the torque of the payload's weight. It is compared with PD, a spring at each joint that carries the entire
--- weight.
+-- A two-link arm follows a minimum-jerk path by computed torque: a model world gives the efforts for the acceleration
+-- a = a_r + kp e + kd e'. Each joint is then a double integrator, v+ = v + h a, for any arm. This holds up to rounding
+-- errors, because the efforts solve a step of the model, whose final speeds are consistent with the joints. The efforts
+-- are constant over the step, and the error e is O(h). Then the arm holds a payload that is missing in the model. At
+-- rest, M kp e equals the torque of the payload's weight. Computed torque is compared with PD control, where a spring
+-- at each joint carries the entire weight.
 local sim = require "sim2d"
 
 local exp = sim.experiment("Computed torque with a right and a wrong model")
 
-local KP, KD, G, TIP = 100, 20, 9.81, { 1, 0.8 } -- 1/s^2, 1/s; lengths of the links, m
+local KP, KD, G, TIP = 100, 20, 9.81, { 1, 0.8 } -- units: 1/s^2, 1/s; lengths of the links in m
 local FROM, TO, TIME, REST = { 0, 0 }, { 2, -1.2 }, 1, 1.5
 local reference = sim.control.reference { points = { FROM, TO }, times = { 0, TIME }, kind = "minimum_jerk" }
 
--- The arm hangs; angles count from there. A payload is a point mass at its tip.
+-- Creates a hanging arm. Angles are measured from the hanging state. A payload is a point mass at the tip.
 local function arm(dt, payload)
   local world = sim.world { dt = dt, gravity = { 0, -G } }
   local upper = world:box { size = { 0.1, TIP[1] }, mass = 2, position = { 0, -TIP[1] / 2 }, mask = 0 }
@@ -25,7 +25,7 @@ local function arm(dt, payload)
   return world, joints
 end
 
--- The largest error on the way, the errors at the end, and the largest deviation of a speed from v + h a.
+-- Returns the largest error along the path, the errors at the end, and the largest deviation of a speed from v + h a.
 local function follow(dt, payload, law_of)
   local world, joints = arm(dt, payload)
   world:control(law_of(world, joints))
@@ -43,7 +43,7 @@ local function follow(dt, payload, law_of)
   return most, { TO[1] - joints[1].angle, TO[2] - joints[2].angle }, off
 end
 
--- Computed torque with the model of an arm with this payload, set to the state of the world.
+-- Computed torque with the model of an arm with this payload. The model is set to the state of the world.
 local function torque_with(payload)
   return function(world)
     local model, joints = arm(world.dt, payload)
@@ -55,7 +55,7 @@ local function torque_with(payload)
   end
 end
 
--- A spring and a damper at each joint; their strength is proportional to the inertia about the joint when the arm is
+-- A spring and a damper at each joint. Their strength is proportional to the inertia about the joint when the arm is
 -- straight.
 local STIFF = { 3 * KP, 0.3 * KP }
 local function springs(_, joints)
@@ -69,8 +69,8 @@ local function springs(_, joints)
   end
 end
 
--- Torques of the weights on the joints at these angles: the weights of the links at their centres, and the weight of
--- the payload.
+-- Returns the torques on the joints at these angles, due to the weights of the links (at their centres) and of the
+-- payload.
 local function weight(q, masses)
   local s1, s2 = math.sin(q[1]), math.sin(q[1] + q[2])
   local elbow = TIP[2] * s2 * (masses[2] / 2 + masses[3])
@@ -86,7 +86,7 @@ local spring, sag = follow(1 / 200, NONE, springs)
 print(("largest error: right model %.2e rad, at half the step %.2e; unknown payload %.2e, known %.2e; springs %.2e"):format(
   right, half, wrong, told, spring))
 
--- at rest with a payload: M kp e = its weight, at the angles of the arm
+-- at rest with a payload, M kp e equals the torque of its weight at the angles of the arm
 local q = { TO[1] - left[1], TO[2] - left[2] }
 local model, joints = arm(1 / 200, NONE)
 joints[1].angle, joints[2].angle = q[1], q[2]

@@ -1,14 +1,14 @@
--- A crane brings a load on a cable from 1 m away to the origin and stops it there. Its commands arrive late. A
--- regulator designed without delays becomes unstable beyond some delay: with the delayed commands as states,
+-- A crane moves a load on a cable by 1 m to the origin and stops it at the origin. Its commands arrive late. A
+-- regulator designed without delays becomes unstable beyond some delay. With the delayed commands as states,
 --     z = (x, u[k-d], ..., u[k-1]),   x+ = A x + B u[k-d],
--- its closed loop is a matrix whose largest eigenvalue gives the growth of the swing in a step, and so the delay at
--- which the swing begins to grow. A regulator designed for z stops the load with any delay.
+-- the closed loop is a matrix. Its largest eigenvalue gives the growth of the swing in a step, and therefore the delay
+-- at which the swing begins to grow. A regulator designed for z stops the load with any delay.
 local sim = require "sim2d"
 
 local exp = sim.experiment("A crane with a delay, known and not")
 
 local DT, CABLE, TROLLEY, LOAD = 0.02, 1, 2, 1
-local Q, R, MOST = { 10, 1, 1, 0.1 }, 0.02, 12 -- weights of position, angle, speeds; of the force; steps of delay
+local Q, R, MOST = { 10, 1, 1, 0.1 }, 0.02, 12 -- weights of position, angle, speeds; of the force; delay in steps
 
 local function crane(delay)
   local world = sim.world { dt = DT }
@@ -24,7 +24,8 @@ local world, rail, cable, push = crane(0)
 local A, B = world:linearize { inputs = { push }, coordinates = { rail, cable } }
 local naive = sim.control.lqr(A, B, Q, R)
 
--- z+ from z and the command, with d delayed commands; the oldest command comes first, and this command acts.
+-- Returns the matrices that give z+ from z and the command, with d delayed commands. The oldest command comes first,
+-- and it acts in this step.
 local function late(d)
   local n, F, H = 4 + d, {}, {}
   for i = 1, n do
@@ -38,7 +39,7 @@ local function late(d)
   return sim.array(F), sim.array(H)
 end
 
--- The largest modulus of eigenvalues.
+-- Returns the largest modulus of the eigenvalues.
 local function radius(M)
   local re, _, im = sim.linalg.eig(M)
   local most = 0
@@ -46,7 +47,7 @@ local function radius(M)
   return most
 end
 
--- u = -(gains of z): of the observed x, and of the delayed commands, which the law remembers.
+-- Returns the law u = -K z. z consists of the observed x and of the delayed commands, which the law remembers.
 local function regulator(K, d, rails, cables)
   local under_way = {}
   for i = 1, d do under_way[i] = 0 end
@@ -60,7 +61,7 @@ local function regulator(K, d, rails, cables)
   end
 end
 
--- The size of x after some seconds from a start, the growth factor per step, and the cost.
+-- Returns the size of x after this time, the growth factor per step, and the cost.
 local function run(K, d, start, seconds)
   local w, r, c, p = crane(d)
   w:control(regulator(K, d, r, c))
@@ -78,7 +79,7 @@ local function run(K, d, start, seconds)
   return swing, (swing / before) ^ (1 / (steps - steps // 2)), sum
 end
 
--- The delay at which the swing begins to grow: by eigenvalues, and in the world from a small start.
+-- Finds the delay at which the swing begins to grow, by eigenvalues and in the world from a small initial swing.
 local by_values, by_runs, most = MOST, MOST, 0
 for d = MOST, 0, -1 do
   local F, H = late(d)
@@ -94,7 +95,7 @@ end
 exp:equal("factors a step, of the matrix and of the world: difference", 0, most, 2e-3)
 exp:equal("steps of delay from which it swings up", by_values, by_runs)
 
--- The load from 1 m away, in 10 s.
+-- Moves the load by 1 m within 10 s.
 for _, d in ipairs { 4, by_values, MOST } do
   local F, H = late(d)
   local weights = {}

@@ -1,5 +1,5 @@
--- A cart-pole's masses, inertia, drag and the delay of its motor are identified from a log of its commands and of noisy
--- measurements: their values, their uncertainties, and the parameters that this log does not determine.
+-- Identifies the masses, inertia and drag of a cart-pole and the delay of its motor from a log of commands and noisy
+-- measurements. The results are the values, their uncertainties, and the parameters that this log does not determine.
 --
 --   sim2d scripts/control/fit_log.lua [--page fit.html]
 local sim = require "sim2d"
@@ -18,7 +18,7 @@ local function cart_pole(p)
   return world
 end
 
--- The measurement: two seconds, a row every 20 ms.
+-- The measurement takes two seconds, with a row every 20 ms.
 local truth = { cart = 1, pole = 0.3, inertia = 0.03, drag = 0.5, turning = 0.02, late = 0.02 }
 local world, log = cart_pole(truth), { t = {}, push = {}, x = {}, angle = {} }
 for k = 1, 101 do
@@ -29,7 +29,7 @@ for k = 1, 101 do
   world:step(2)
 end
 
--- The initial guess: masses wrong by half, no drag, no delay.
+-- The initial guess has a wrong inertia and wrong masses, no drag and no delay.
 local wanted = { cart = { 0.5, 0.1, 5 }, pole = { 0.5, 0.05, 2, log = true }, inertia = { 0.1, 0.001, 1, log = true },
   drag = { 0, 0, 5 }, turning = { 0, 0, 1 } }
 local result = sim.fit { world = cart_pole, data = log, parameters = wanted, delays = { push = 0.03 },
@@ -45,7 +45,7 @@ exp:equal("delay of the motor, s", truth.late, result.delays.push, 1e-9)
 exp:equal("residuals, in deviations of the noise", 1, result.train, 0.15)
 exp:below("the same beyond what was fitted", 1.5, result.test)
 
--- A cart that carries a load: the log determines only the sum of their masses.
+-- If the cart carries a load, the log determines only the sum of their masses.
 local blind = { t = log.t, push = log.push, x = log.x }
 local function loaded(p)
   local all = {}

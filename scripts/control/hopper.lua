@@ -1,16 +1,16 @@
--- A hopper: a body on one springy leg that a hip swings. A planner with a horizon of half a second, by cross-entropy
--- over splines, makes it go forwards; it has to recover from every landing. It does so for three seconds and falls some
--- time later, because splines from so few samples are not a feedback law.
+-- A hopper is a body on one springy leg, which a hip swings. A planner with a horizon of half a second, which uses the
+-- cross-entropy method over splines, makes it hop forwards. It has to recover from every landing. The hopper runs for
+-- three seconds and falls some time later, because splines from so few samples are not a feedback law.
 --
 --   sim2d scripts/control/hopper.lua [--seconds 3]
 local sim = require "sim2d"
 
 local exp = sim.experiment("Hopper by a planner", { seconds = { 1, "s to hop" } })
-local HIP, SOLE = 0.6, 0.05 -- m, above the ground
+local HIP, SOLE = 0.6, 0.05 -- heights above the ground, m
 
 local world = sim.world { dt = 1 / 60, stepping = "speculative", contact_margin = 0.3 }
 world:box { type = "static", position = { 0, -0.5 }, size = { 60, 1 }, friction = 1 }
--- its parts touch the ground, but not each other
+-- the parts of the hopper touch the ground, but not each other
 local body = world:box { name = "body", size = { 0.6, 0.15 }, mass = 3, inertia = 0.5, position = { 0, HIP }, category = 2, mask = 1 }
 local hip = world:circle { radius = 0.04, mass = 0.3, position = { 0, HIP }, mask = 0 }
 local foot = world:circle { name = "foot", radius = SOLE, mass = 0.15, position = { 0, SOLE }, friction = 1, category = 4, mask = 1 }

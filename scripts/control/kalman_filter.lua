@@ -1,5 +1,5 @@
--- A cart is held at the origin by LQR, although its position is measured with noise: the state is estimated by a Kalman
--- filter. The error of the estimate agrees with the covariance of the filter, and is smaller than the noise.
+-- LQR holds a cart at the origin although its position is measured with noise, because a Kalman filter estimates the
+-- state. The error of the estimate agrees with the covariance of the filter, and is smaller than the noise.
 local sim = require "sim2d"
 
 local exp = sim.experiment("Kalman filter and regulator")
@@ -10,14 +10,14 @@ local rail = world:slider { cart, axis = { 1, 0 }, anchor = { 0, 0 } }
 local push = world:actuator { "push", joint = rail, kind = "force" }
 local A, B = world:linearize { inputs = { push }, coordinates = { rail } }
 
-local SEEN, SHAKEN = 0.05, 0.5 -- m, measurement noise; N, random force on the cart in each step
+local SEEN, SHAKEN = 0.05, 0.5 -- measurement noise (m), random force on the cart in each step (N)
 local W = B:mm(B:t()) * SHAKEN ^ 2
 local law = sim.control.lqr(A, B, { 1, 0.1 }, 0.1)
 local filter = sim.control.kalman(A, { 1, 0 }, W + sim.eye(2) * 1e-12, SEEN ^ 2, B)
 
 local u, count, raw, known = 0, 20000, 0, 0
 for k = 1, count do
-  -- measure, update the estimate, command
+  -- measure, update the estimate, and send the command
   filter:predict { u }
   local y = rail.translation + SEEN * sim.random.normal()
   local x = filter:correct { y }

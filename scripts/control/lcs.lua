@@ -1,13 +1,13 @@
--- A finger pushes a puck to a mark: it has to approach it, throw it, and let dry friction stop it there. The planner
--- looks half a second ahead in the step's linear complementarity system (world:lcs), which is updated in every step.
--- Rollouts find the active rows, a quadratic program finds the commands for these rows, and the candidate that is best
--- in the system is used. The planner knows contact and friction only through these rows: without them the puck never
--- moves.
+-- A finger pushes a puck to a mark: it has to approach the puck, throw it, and let dry friction stop it at the mark.
+-- The planner looks half a second ahead in the linear complementarity system of the step (world:lcs), which is updated
+-- in every step. Rollouts find the active rows, and a quadratic program finds the commands for these rows. The
+-- candidate with the lowest cost in the system is used. The planner knows contact and friction only through these rows,
+-- and without them the puck never moves.
 local sim = require "sim2d"
 
 local exp = sim.experiment("Planning by complementarity")
 local DT, HORIZON, ROUNDS = 0.025, 20, 4
-local MOST, GOAL, ALL = 4, 0.5, 0xffffffff -- N, m; bits of a mask
+local MOST, GOAL, ALL = 4, 0.5, 0xffffffff -- largest force (N), position of the mark (m), bits of a mask
 
 local function scene()
   local world = sim.world { dt = DT, stepping = "speculative", gravity = { 0, 0 } }
@@ -19,7 +19,7 @@ local function scene()
   return world, arm, rail
 end
 
--- Costs of finger, puck and their speeds: in each step, and at the horizon.
+-- The cost weights of finger, puck and their speeds, in each step and at the horizon.
 local goal = sim.array { 0, GOAL, 0, 0 }
 local Q, END, R = sim.eye(4) * sim.array { 0, 2, 0.02, 0.02 }, sim.eye(4) * sim.array { 0, 400, 1, 20 }, 0.002
 
@@ -27,7 +27,7 @@ local function weight(k) return k < HORIZON and Q or END end
 
 local function constant(u) return (sim.zeros(HORIZON) + u):table() end
 
--- States, impulses and cost of commands in the system.
+-- Returns the cost of a command sequence in the system, with its states and impulses.
 local function rollout(lcs, u)
   local x, xs, presses, cost = lcs.x0, {}, {}, 0
   for k = 1, HORIZON do
@@ -38,7 +38,7 @@ local function rollout(lcs, u)
   return cost, xs, presses
 end
 
--- The best change of the commands with the same active rows: a quadratic program with bounds.
+-- Returns the best change of the commands for the same active rows, from a quadratic program with bounds.
 local function improve(lcs, u, xs, presses)
   local S, P, q, G, h = {}, {}, {}, {}, {} -- S[j]: dx/du_j
   for i = 1, HORIZON do
@@ -60,7 +60,7 @@ local function improve(lcs, u, xs, presses)
   return sim.qp.solve { P = P, q = q, G = G, h = h }
 end
 
--- The best commands from several starts, each improved as long as the cost in the system decreases.
+-- Returns the best commands from several starts. Each start is improved as long as the cost in the system decreases.
 local function plan(lcs, starts)
   local least, best = math.huge, starts[1]
   for _, u in ipairs(starts) do
@@ -78,16 +78,17 @@ local function plan(lcs, starts)
   return best
 end
 
--- The final position of the puck, and the largest deviation of a step of the system from a step of the world.
+-- Returns the final position of the puck, and the largest deviation between a step of the system and a step of the
+-- world.
 local function run(knows, steps)
   local world, arm, rail = scene()
   local u, off, pushed = constant(0), 0, 0
   for _ = 1, steps do
-    world.bodies.puck.mask = knows and ALL or 0 -- in the planner's system
+    world.bodies.puck.mask = knows and ALL or 0 -- applies to the planner's system
     u = plan(world:lcs { coordinates = { arm, rail }, margin = 1 }, { u, constant(MOST / 4), constant(MOST) })
     world.bodies.puck.mask = ALL
     world:act { u[1] }
-    local now = world:lcs { coordinates = { arm, rail } } -- around the current command
+    local now = world:lcs { coordinates = { arm, rail } } -- linearised at the current command
     local expected = now:step(now.x0)
     world:step()
     off = math.max(off, (expected - now:read(world)):norm())

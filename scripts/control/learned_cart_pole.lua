@@ -1,13 +1,13 @@
--- A cart-pole learns its own model from its first swings and then swings up. Its masses and the friction of its rail
--- are unknown. It pushes itself back and forth for two seconds. Least squares through the steps finds the three
--- parameters with which the engine reproduces the measured positions, despite noise of a millimetre. iLQR with this
--- model finds a swing-up, which the true world then follows with the plan's feedback. A plan with the initial guess of
--- the parameters is followed in the same way, and misses.
+-- A cart-pole learns its own model from its first swings and then swings up. The masses and the friction of its rail
+-- are unknown. The cart pushes itself back and forth for two seconds. Least squares through the steps finds the three
+-- parameters with which the engine reproduces the measured positions, despite noise of one millimetre. iLQR with this
+-- model finds a swing-up, and the true world follows it with the feedback of the plan. A plan for the initial guess of
+-- the parameters is followed in the same way, but it misses the goal.
 local sim = require "sim2d"
 
 local exp = sim.experiment("A cart-pole that learns itself, and swings up")
 
-local DT, NOISE = 1 / 80, 1e-3 -- s; m and rad
+local DT, NOISE = 1 / 80, 1e-3 -- step in s; noise in m and rad
 local TRUTH = { cart = 1, pole = 0.25, friction = 0.4 } -- kg, kg, N
 local GUESS = { cart = 0.6, pole = 0.5, friction = 0.1 }
 local NAMES = { "cart", "pole", "friction" }
@@ -22,7 +22,7 @@ local function cart_pole(p)
   return world, rail, hinge
 end
 
--- Positions at every eighth step while the cart pushes itself.
+-- Returns the positions at every eighth step while the cart pushes itself.
 local function swings(p)
   local world, rail, hinge = cart_pole(p)
   local seen = {}
@@ -45,8 +45,8 @@ for _, name in ipairs(NAMES) do
 end
 exp:below("runs of two seconds, Jacobians among them", 30, info.evaluations)
 
--- The true world follows the plan of a model with these parameters; returns the final distance from upright and from
--- the origin.
+-- The true world follows the plan of a model with these parameters. Returns the final distances from the upright and
+-- from the origin.
 local function swing_up(name, p)
   local world, rail, hinge = cart_pole(TRUTH)
   local model = cart_pole(p)

@@ -1,5 +1,6 @@
--- One, two and three poles on a cart, balanced by the regulator of the linearised world: its gains against Riccati's
--- equation iterated by hand, its poles, and the largest tilt from which it recovers.
+-- The regulator of the linearised world balances one, two and three poles on a cart. Its gains are compared with
+-- Riccati's equation iterated by hand. The script also finds its closed-loop poles, and the largest tilt from which it
+-- recovers.
 local sim = require "sim2d"
 
 local exp = sim.experiment("LQR on one, two and three poles")
@@ -18,7 +19,7 @@ local function poles_on_cart(count)
   return world, joints
 end
 
--- P by iterating the equation until it converges.
+-- Finds P by iterating Riccati's equation until it converges.
 local function riccati(A, B, Q, R)
   local P, K = Q, nil
   for _ = 1, 20000 do
@@ -32,7 +33,7 @@ local function riccati(A, B, Q, R)
   return K
 end
 
--- True if the regulator recovers the lowest pole from this tilt.
+-- Returns true if the regulator recovers the lowest pole from this tilt.
 local function recovers(count, law, tilt)
   local world, joints = poles_on_cart(count)
   joints[2].angle = tilt
@@ -66,7 +67,7 @@ for count = 1, 3 do
   exp:below(("%d pole%s: gains against Riccati by hand, relative"):format(count, count > 1 and "s" or ""), 1e-8,
     (law.K - by_hand):norm() / by_hand:norm())
   exp:below("  modulus of the slowest pole of the closed loop", 1, slowest)
-  -- the largest tilt, to a hundredth
+  -- finds the largest tilt to within a hundredth
   local lo, hi = 0, 1.5
   while hi - lo > 0.01 do
     local tilt = (lo + hi) / 2

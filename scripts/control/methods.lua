@@ -1,7 +1,8 @@
--- Five tasks, seven methods: what do derivatives of a trajectory gain, and where is sampling better? Each method starts
--- with almost no force and gets its default budget or 2000 trajectories. The table has the final cost, the number of
--- trajectories (for iLQR and the gradient each with its derivative), and seconds. One task has a closed form: the least
--- cost of the double integrator is x'P x from Riccati's equation.
+-- Five tasks, seven methods: what is the benefit of derivatives of a trajectory, and where is sampling better? Each
+-- method starts with almost no force and gets its default budget or 2000 trajectories. The table lists the final cost,
+-- the number of trajectories, and the time in seconds. For iLQR and the gradient, each trajectory includes its
+-- derivative. One task has a closed form: the least cost of the double integrator is x'P x, where P solves Riccati's
+-- equation.
 local sim = require "sim2d"
 local exp = sim.experiment("Planners with and without derivatives")
 local METHODS = { "ilqr", "mixed", "gradient", "cmaes", "cem", "mppi", "sampling" }
@@ -9,7 +10,7 @@ local METHODS = { "ilqr", "mixed", "gradient", "cmaes", "cem", "mppi", "sampling
 local FIELD = { hinge = "angle", slider = "translation" }
 local function box(world, w, h, x, y, mass) return world:box { size = { w, h }, position = { x, y }, mass = mass, mask = 0 } end
 
--- Each task: a world, coordinates with their goals, horizon and period, weights.
+-- Each task has a world, coordinates with their goals, a horizon, a period, and weights.
 local TASKS = {}local function task(name, build) TASKS[#TASKS + 1] = { name, build } end
 
 task("double integrator", function()
@@ -49,7 +50,8 @@ task("two-link reach", function()
   return world, { shoulder, elbow }, { 2, 1 }, { horizon = 1, period = 0.05 }, { 1, 0.01, 1e-4 }
 end)
 
--- Small running costs, and costs a hundred times as large at the end; w: weights of positions, speeds and controls.
+-- Returns small running costs, and costs a hundred times as large at the end. w contains the weights of positions,
+-- speeds and controls.
 local function cost_of(joints, goals, w)
   local cost = { controls = w[3], terminal = {} }
   for k, joint in ipairs(joints) do
@@ -60,8 +62,8 @@ local function cost_of(joints, goals, w)
   return cost
 end
 
--- The least cost of the double integrator, by Riccati's equation from the end; costs have the factor one half, at the
--- ends of periods.
+-- Returns the least cost of the double integrator, by Riccati's equation backwards from the end. Costs have the factor
+-- one half and count at the ends of periods.
 local function least_cost()
   local world, joints, _, def, w = TASKS[1][2]()
   local A, B = world:linearize { inputs = { { joint = joints[1], force = 1 } }, coordinates = joints }
@@ -75,7 +77,7 @@ local function least_cost()
   return P[1][1] / 2
 end
 
--- A plan, its computing time in s, and the final distance from the goals of the world that follows it.
+-- Returns a plan, its computing time in s, and the final distance from the goals in the world that follows the plan.
 local function solve(build, method)
   local world, joints, goals, def, weights = build()
   def.method, def.cost, def.coordinates, def.u0, def.seed = method, cost_of(joints, goals, weights), joints, 0.01, 1
@@ -110,8 +112,7 @@ end
 local least = least_cost()
 exp:equal("double integrator: cost by iLQR, and by Riccati", least, costs[1].ilqr, 1e-9)
 exp:above("  the least of the others over that", 1 - 1e-9, least_of(1, 2) / least)
--- at rest, friction absorbs a small push and also a slightly larger push, so the cost is 2 s of 1 / 2, and 100 times 1
--- / 2 at the end
+-- friction absorbs small pushes at rest, so the cost is 2 s times 1 / 2, plus 100 times 1 / 2 at the end
 exp:equal("slider: cost by iLQR from a push below friction, which stays", 51, costs[2].ilqr, 1e-3)
 for k, entry in ipairs(TASKS) do
   exp:below(entry[1] .. ": iLQR or mixed over the best without derivatives", 1,

@@ -1,5 +1,6 @@
--- A cart-pole is balanced by a planner that looks one second ahead and replans 25 times per second. It is pushed in the
--- middle of the run, and its force is limited. The run uses snapshots, so it can be repeated to the last bit.
+-- A planner that looks one second ahead and replans 25 times per second balances a cart-pole. The pole is pushed in the
+-- middle of the run, and the force on the cart is limited. The run uses snapshots, so it can be repeated to the last
+-- bit.
 local sim = require "sim2d"
 
 local exp = sim.experiment("Receding horizon against a push")

@@ -1,18 +1,18 @@
--- A paddle learns its dynamics from ten random actions, and then plays. On its rail it is
+-- A paddle learns its dynamics from ten random actions, and then plays. Its equation of motion on the rail is
 --     m a = g u - f sign(v) - d v,      -1 <= u <= 1
--- and positions determine only ratios: m = 1 kg is the unit of the gain g, the friction f and the drag d. To play, it
--- observes the ball, runs a clone of the court ahead to the place where the ball comes down (which has a closed form:
--- walls are mirrors), and plans by iLQR to be there in time. With a single look at each ball, only a paddle with the
--- right model hits most balls. If it replans five times per second, a paddle that assumes twice its strength hits as
--- well.
+-- and positions determine only ratios, so m = 1 kg sets the unit of the gain g, the friction f and the drag d. To play,
+-- the paddle observes the ball and simulates a clone of the court until the ball comes down. (The place has a closed
+-- form, because walls act as mirrors.) The paddle then plans by iLQR to be there in time. With a single look at each
+-- ball, only a paddle with the right model hits most balls. If it replans five times per second, even a paddle that
+-- assumes twice its true strength hits most balls.
 local sim = require "sim2d"
 
 local exp = sim.experiment("A paddle that learns and plays", { serves = { 20, "" } })
 
-local DT, NOISE, HALF, R, TOP, COURT = 1 / 100, 1e-3, 0.12, 0.03, 2, 1 -- s; m: noise, paddle, ball, court's height and half width
+local DT, NOISE, HALF, R, TOP, COURT = 1 / 100, 1e-3, 0.12, 0.03, 2, 1 -- s; m: noise, half paddle, ball, court height and half width
 local TRUTH, GUESS = { g = 8, f = 0.8, d = 0.6 }, { g = 16, f = 0.1, d = 0.1 }
 
--- A paddle on its rail; commands are in N.
+-- Creates a paddle on its rail. Commands are in N.
 local function paddle_in(world, p)
   local paddle = world:box { name = "paddle", size = { 2 * HALF, 0.04 }, position = { 0, -0.02 }, mass = 1, friction = 0,
     restitution = 1 }
@@ -21,7 +21,7 @@ local function paddle_in(world, p)
   return rail
 end
 
--- Positions twice in each of ten actions of 0.2 s.
+-- Returns two positions for each of ten actions of 0.2 s.
 local function act_randomly(p, actions)
   local world, seen = sim.world { dt = DT, gravity = { 0, 0 } }, {}
   local rail = paddle_in(world, { g = 1e9, f = p.f, d = p.d })
@@ -54,7 +54,7 @@ local function court(p)
   return world, ball, paddle_in(world, p)
 end
 
--- The place and time at which the ball is at the paddle's height, from a clone that runs ahead.
+-- Returns the place and time at which the ball reaches the height of the paddle, simulated in a clone.
 local function predict(world)
   local ahead = world:clone()
   local ball, begun = ahead.bodies.ball, world.time
@@ -64,7 +64,7 @@ local function predict(world)
   return ball.x - past * ball.vx, ahead.time - begun - past
 end
 
--- The same place and time by unfolding: mirrors at COURT - R.
+-- Returns the same place and time in closed form, with mirrors at COURT - R.
 local function unfold(ball)
   local t, w = (ball.y - R) / -ball.vy, COURT - R
   local x = (ball.x + t * ball.vx + w) % (4 * w)
@@ -76,7 +76,7 @@ for k = 1, exp.options.serves do
   serves[k] = { sim.random.uniform(-0.8, 0.8), sim.random.uniform(-2, 2), sim.random.uniform(-2.2, -1.4) }
 end
 
--- Commands that bring a paddle with these parameters to x in time t, one per 0.05 s.
+-- Returns commands that bring a paddle with these parameters to x in time t, with one command per 0.05 s.
 local function plan_to(x, t, rail, p)
   local model = sim.world { dt = DT, gravity = { 0, 0 } }
   local slide = paddle_in(model, p)
@@ -87,7 +87,7 @@ local function plan_to(x, t, rail, p)
       { "speed", of = slide, field = "speed", weight = 0.01 }, controls = 1e-3, terminal = { place = 1000, speed = 1 } } }).u
 end
 
--- The number of serves that are hit by a paddle that assumes these parameters and looks again after so many steps.
+-- Returns the number of hits by a paddle that assumes these parameters and looks at the ball every `again` steps.
 local function play(name, p, again)
   local world, ball, rail = court(TRUTH)
   local hits, beside = 0, 0

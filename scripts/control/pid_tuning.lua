@@ -1,10 +1,10 @@
--- A PID controller on a cart with dry friction, tuned twice: by the gradient of the run through the engine
--- (L-BFGS) and without (Nelder-Mead). The script compares their costs and their numbers of evaluations.
+-- A PID controller for a cart with dry friction is tuned twice: with the gradient of the run through the engine
+-- (L-BFGS), and without gradients (Nelder-Mead). The script compares the costs and the numbers of evaluations.
 local sim = require "sim2d"
 
 local exp = sim.experiment("PID gains by gradient and without")
 
--- The cost of a step of the setpoint: error and effort, over 2 s.
+-- The cost of a setpoint step is the error and the effort over 2 s.
 local function cost(gains)
   local world = sim.world { dt = 0.01, gravity = { 0, 0 } }
   local cart = world:box { size = { 0.4, 0.2 }, mass = 2 }

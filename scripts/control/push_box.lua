@@ -1,13 +1,13 @@
--- A finger pushes a box to a goal, starting from commands without effect, a hand's breadth away from the box. Without
+-- A finger pushes a box to a goal, starting from commands without effect, a few centimetres away from the box. Without
 -- contact, exact derivatives are zero, and iLQR does not change the commands. Smooth derivatives include the nearby
--- contact; the trajectories themselves remain exact. Sampling finds the box by chance.
+-- contact, while the trajectories themselves remain exact. Sampling finds the box by chance.
 local sim = require "sim2d"
 
 local exp = sim.experiment("Pushing a box by planning through contact")
 local GOAL = 0.3 -- m
 
 local function scene()
-  -- possible contacts count if they are closer than half a metre, in steps that are not split at impacts
+  -- possible contacts count if they are closer than half a metre, and steps are not split at impacts
   local world = sim.world { dt = 1 / 50, stepping = "speculative", contact_margin = 0.5 }
   world:box { type = "static", position = { 0, -0.5 }, size = { 10, 1 }, friction = 0.5 }
   local box = world:box { size = { 0.2, 0.2 }, mass = 0.5, position = { 0, 0.1 }, friction = 0.3 }
@@ -17,7 +17,7 @@ local function scene()
   return world, finger, box
 end
 
--- The cost: the box's distance to the goal, speed and force.
+-- The cost consists of the distance of the box from the goal, its speed, and the force.
 local function solve(options)
   local world, finger, box = scene()
   options.horizon, options.period, options.seed = 2, 0.1, options.method == "cem" and 1 or nil

@@ -1,5 +1,6 @@
--- Swing-ups by iLQR from random starts: a pendulum and a cart-pole whose motors are too weak to lift the pole at once,
--- and an acrobot, which is driven only at the elbow. Then the plan is executed.
+-- Plans swing-ups by iLQR from random starts, for a pendulum, a cart-pole and an acrobot, and executes the plans. The
+-- motors of the pendulum and the cart-pole are too weak to lift the pole directly. The acrobot is driven only at the
+-- elbow.
 --
 --   sim2d scripts/control/swing_up.lua [--starts 20]
 local sim = require "sim2d"
@@ -10,7 +11,7 @@ local function pendulum()
   local world = sim.world { dt = 1 / 100 }
   local bob = world:circle { radius = 0.05, mass = 1.25, inertia = 0.05, position = { 0, -0.4 }, mask = 0 }
   local hinge = world:hinge { bob, anchor = { 0, 0 } }
-  world:actuator { "motor", joint = hinge, kind = "torque", range = { -3, 3 } } -- 4.9 N m would lift it
+  world:actuator { "motor", joint = hinge, kind = "torque", range = { -3, 3 } } -- lifting the pole takes 4.9 N m
   return world, { hinge }, { math.pi }, 3
 end
 
@@ -36,7 +37,7 @@ end
 
 local FIELD = { hinge = "angle", slider = "translation" }
 
--- The same cost for all three: small on the way, large at the end.
+-- The same cost applies to all three systems, small along the path and large at the end.
 local function cost_of(joints, goals, effort)
   local cost = { controls = effort, terminal = {} }
   for k, joint in ipairs(joints) do

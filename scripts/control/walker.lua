@@ -1,13 +1,13 @@
--- A planar walker of seven links (trunk, thighs, shins, feet) walks by a planner that looks half a second ahead, by
--- cross-entropy over splines of target angles of its joints. The cost does not describe walking: it only rewards an
--- upright trunk and forward motion.
+-- A planner that looks half a second ahead makes a planar walker of seven links (trunk, thighs, shins, feet) walk. It
+-- uses the cross-entropy method over splines of target joint angles. The cost does not describe walking. It only
+-- rewards an upright trunk and forward motion.
 --
 --   sim2d scripts/control/walker.lua [--careful --seconds 5]   (a minute or two)
 local sim = require "sim2d"
 
 local exp = sim.experiment("Walker by a planner", { seconds = { 1.5, "s to walk" },
   careful = { false, "longer ahead, more samples" } })
-local UP = 1.15 -- m, height of the trunk when it stands
+local UP = 1.15 -- height of the trunk when the walker stands, m
 
 local world = sim.world { dt = 1 / 60, stepping = "speculative", contact_margin = 0.1 }
 world:box { type = "static", position = { 0, -0.5 }, size = { 60, 1 }, friction = 1 }
@@ -16,7 +16,7 @@ local function link(name, x, y, w, h, mass, mask)
   return world:box { name = name, size = { w, h }, mass = mass, position = { x, y }, mask = mask or 0, category = 2, friction = 1 }
 end
 
--- Feet touch the ground; other parts do not touch anything.
+-- The feet touch the ground. Other parts do not touch anything.
 local trunk = link("trunk", 0, UP, 0.2, 0.5, 12)
 local feet = {}
 for side = 1, 2 do
@@ -38,7 +38,7 @@ local law = sim.control.planner(world, { method = "cem", period = 0.05, seed = 2
     controls = 0.5, terminal = { speed = 2, height = 20, upright = 10 } } })
 world:control(law, { period = 0.05 })
 
--- A step counts when the other foot is in front.
+-- A step is counted when the other foot moves in front.
 local lowest, steps, front = UP, 0, nil
 for _ in world:steps(exp.options.seconds) do
   local now = feet[1].x > feet[2].x and 1 or 2

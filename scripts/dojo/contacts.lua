@@ -1,14 +1,14 @@
--- Random sets of frictional contacts are problems over cones, which are solved by Dojo's interior point and, for
--- comparison, by pivoting. A contact has the impulse (ln, lt) and the velocity (un, ut), u = W l + q, and
+-- Random sets of frictional contacts are posed as problems over cones. They are solved by Dojo's interior-point method
+-- and, for comparison, by pivoting. A contact has the impulse (ln, lt) and the velocity (un, ut), with u = W l + q and
 --
 --     ln un = kappa,      (mu ln, lt) o (psi, ut) = (kappa, 0),      a o b = (a'b, a0 b1 + b0 a1)
 --
--- with ln, un >= 0 and both pairs in the cone a0 >= |a1|. At kappa = 0 that is Coulomb's law: ut is 0 or lt = -mu ln
--- sign(ut), psi = |ut|. (One formula of the paper has a0 b1 + a0 a1, a misprint.) The contacts are impacts between n/2
--- bodies with velocities v, W = G G' and q = G v. The other scripts of this folder use these problems.
+-- with ln, un >= 0 and both pairs in the cone a0 >= |a1|. At kappa = 0 this is Coulomb's law: either ut is 0 or lt =
+-- -mu ln sign(ut), and psi = |ut|. (One formula in the paper has the misprint a0 b1 + a0 a1.) The contacts are impacts
+-- between n/2 bodies with velocities v, with W = G G' and q = G v. The other scripts in this folder use these problems.
 local sim = require "sim2d"
 
--- The rows of c(y, z) = A (y, z) + b, with y = (ln.., (mu ln, lt)..) and z = (un.., (psi, ut)..).
+-- Returns the rows of c(y, z) = A (y, z) + b, with y = (ln.., (mu ln, lt)..) and z = (un.., (psi, ut)..).
 local function equations(W, q, mu)
   local n = #q // 2
   local A, b = sim.zeros(3 * n, 6 * n), sim.zeros(3 * n)
@@ -25,8 +25,8 @@ local function equations(W, q, mu)
   return A, b
 end
 
--- n contacts of bodies with speeds about `speed`; `random` is a generator. Returns the argument of sim.ncp.solve, W and
--- q.
+-- Makes n contacts of bodies with speeds of about `speed`. `random` is a random generator. Returns the argument of
+-- sim.ncp.solve, W and q.
 local function contacts(random, n, mu, speed)
   local freedoms = 3 * math.ceil(n / 2)
   local G = sim.randn({ 2 * n, freedoms }, random) / math.sqrt(freedoms)

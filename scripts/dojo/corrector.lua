@@ -1,11 +1,12 @@
--- The benefit of Mehrotra's correction: iterations of Dojo's solver with and without this correction, on random
--- contacts. A Newton step aims at y o z + dy o z + y o dz = kappa e and neglects dy o dz. The affine direction, aimed
--- at kappa = 0, gives an estimate of that term. The same factors then solve, at the cost of one substitution,
+-- Shows the benefit of Mehrotra's correction by the iterations of Dojo's solver with and without this correction, on
+-- random contacts. A Newton step aims at y o z + dy o z + y o dz = kappa e and neglects dy o dz. The affine direction,
+-- which aims at kappa = 0, gives an estimate of the neglected term. At the cost of one back-substitution, the same
+-- factors then solve
 --
 --     y o z + dy o z + y o dz = kappa e - dy_affine o dz_affine
 --
--- The page of the solver says that about 10 iterations are typical and that the correction often halves their number.
--- Here fewer than 10 iterations are needed, and the correction saves a sixth to a third of them; it saves more with
+-- According to the page of the solver, about 10 iterations are typical, and the correction often halves this number.
+-- Here fewer than 10 iterations are needed, and the correction saves a sixth to a third of them. It saves more with
 -- more contacts.
 local sim = require "sim2d"
 local contacts = require "contacts"
@@ -19,8 +20,8 @@ local function median(list)
   return sorted[(#sorted + 1) // 2]
 end
 
--- The iterations of a solve and its final violation; nil if the solve fails. Few solves fail: with friction the problem
--- is not convex.
+-- Returns the iterations of a solve and its final violation, or nil if the solve fails. Few solves fail, because the
+-- problem with friction is not convex.
 local function iterations(problem, corrector)
   problem.options = { corrector = corrector }
   local x, _, _, info = sim.ncp.solve(problem)

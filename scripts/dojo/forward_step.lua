@@ -1,12 +1,13 @@
--- A comparison of two steps: Dojo evaluates gaps and lever arms at the end of a step, and the engine at its beginning.
+-- Compares two kinds of step: Dojo evaluates gaps and lever arms at the end of a step, and the engine at its beginning.
 --
 --     M (v+ - v) = h f + J(q+)' l,   q+ = q + h v+,   0 <= gap(q+) _|_ ln >= 0,   (mu ln, lt) o (psi, J_t(q+) v+) = 0
 --
--- with (mu ln, lt) and (psi, ut) in second-order cones. That is nonlinear in q+, whose rotation is (cos, sin) here:
--- sim.ncp solves it, starting from the end of the free flight. The engine has J(q) in place of J(q+) and gap + h J v+
--- in place of gap(q+), a linear complementarity problem, and projects the positions to correct the overlap of turning
--- bodies. Both are of first order in h: the impact is at the end of a step, whatever its time was. Expected from the
--- publications: no penetration at any h (the paper), about 10 iterations per step (the solver's page).
+-- with (mu ln, lt) and (psi, ut) in second-order cones. This problem is nonlinear in q+, whose rotation is stored as
+-- (cos, sin). sim.ncp solves it, starting from the end of the free flight. The engine uses J(q) instead of J(q+) and
+-- gap + h J v+ instead of gap(q+), which gives a linear complementarity problem. It then projects the positions to
+-- correct the overlap of turning bodies. Both steps are of first order in h, because the impact counts at the end of a
+-- step. According to the publications, there is no penetration at any h (the paper), and a step takes about 10
+-- iterations (the page of the solver).
 local sim = require "sim2d"
 local e = sim.experiment("A thrown box that lands on a corner and slides to rest",
   { duration = { 1.2, "s" }, fine = { 200, "steps a second, of the shortest steps" } })
@@ -17,7 +18,8 @@ local corners = { { -1, -1 }, { 1, -1 }, { 1, 1 }, { -1, 1 } }
 for _, c in ipairs(corners) do c[1], c[2] = c[1] * width / 2, c[2] * height / 2 end
 local start = { angle = 0.3, x = 0, y = 0.45, omega = 4, vx = 1.5, vy = 0 }
 
--- The residual of a step from s: x = (cos, sin, x, y), y = (ln .., (mu ln, lt) ..), z = (gap .., (psi, ut) ..).
+-- Returns the residual of a step from s, with x = (cos, sin, x, y), y = (ln .., (mu ln, lt) ..) and z = (gap .., (psi,
+-- ut) ..).
 local function equations(s, h)
   local c0, s0 = math.cos(s.angle), math.sin(s.angle)
   return function(x, y, z)
@@ -41,7 +43,7 @@ local function lowest(s)
   return y
 end
 
--- The run with Dojo's step: its end, the deepest corner, iterations per step.
+-- Runs with Dojo's step. Returns the final state, the depth of the deepest corner, and the iterations per step.
 local function dojo(h)
   local s, deepest, iterations = start, 0, 0
   local n = math.floor(e.options.duration / h + 0.5)
@@ -71,7 +73,7 @@ local function engine(h, settings)
   return box, deepest
 end
 
--- The reference: impacts at their times, and short steps.
+-- The reference has impacts at their exact times, and short steps.
 local truth = engine(1 / 6400, { "event" })
 local hs, errors, depths = {}, { {}, {}, {} }, { {}, {}, {} }
 local most, worst, rest = 0, 0, 0
@@ -85,7 +87,7 @@ while rate <= e.options.fine do
   note(i, 1, s, deepest)
   note(i, 2, engine(1 / rate, { "speculative" }))
   note(i, 3, engine(1 / rate, { "event" }))
-  depths[3][i] = -select(2, engine(1 / rate, { "speculative", "none" })) -- the linear rows without projection
+  depths[3][i] = -select(2, engine(1 / rate, { "speculative", "none" })) -- only the linear rows, without projection
   most, worst = math.max(most, iterations), math.max(worst, depths[1][i])
   rest = math.max(rest, math.abs(s.y - height / 2), math.abs(s.angle))
   print(("h = 1/%d s: %.1f iterations, off by %.1f mm; the engine %.1f mm, with impacts at their times %.1f mm"):format(

@@ -1,14 +1,14 @@
--- Two ways to choose kappa: by feedback from the affine direction, or as a fixed value. The solver starts at y = z = e,
--- where all products are 1, and has to end at products of 0, whatever the size of the solution. In each step it aims at
--- kappa = sigma nu, where nu is the mean product,
+-- Compares two choices of kappa: by feedback from the affine direction, or as a fixed value. The solver starts at y =
+-- z = e, where all products are 1, and has to end at products of 0 for a solution of any size. In each step it aims at
+-- kappa = sigma nu, where nu is the mean product, with one of two rules for sigma:
 --
 --     adaptive    sigma = (nu_affine / nu)^3, nu_affine: the mean product after the affine direction (Mehrotra)
 --     fixed       sigma = 1/2, 1/10, 1/100; or 0: aim at the end from the start
 --
--- Speeds from 1e-3 to 1e3 m/s vary the distance of the solution. Aiming at the end at once is as good as feedback if
--- the solution is near, and worse if it is far, most of all without the correction. No fixed choice is better in total.
--- The end itself is also a choice: with a final kappa above 0 the solution is on the central path, for a contact
--- without friction (z = y - v) at y = (v + sqrt(v^2 + 4 kappa)) / 2.
+-- Speeds from 1e-3 to 1e3 m/s vary the distance of the solution. Aiming at the end from the start is as good as
+-- feedback if the solution is near. It is worse if the solution is far, especially without the correction. No fixed
+-- choice is better overall. The final kappa is also a choice. If it is above 0, the solution is on the central path.
+-- For a contact without friction (z = y - v), this solution is y = (v + sqrt(v^2 + 4 kappa)) / 2.
 local sim = require "sim2d"
 local contacts = require "contacts"
 
@@ -38,13 +38,13 @@ for s, speed in ipairs(speeds) do
   end
 end
 for k, choice in ipairs(choices) do
-  e:above(("sigma %s: solved, of %d"):format(choice.name, count), 0.98 * count, solved[k]) -- some are not convex
+  e:above(("sigma %s: solved, of %d"):format(choice.name, count), 0.98 * count, solved[k]) -- some problems are not convex
   if k > 1 then
     e:above(("sigma %s: iterations, adaptive %d"):format(choice.name, choices[1].sum), choices[1].sum, choice.sum)
   end
 end
 
--- The solution at a final kappa, and its distance from the closed form.
+-- Compares the solution at a final kappa with the closed form.
 local worst, curves = 0, {}
 for k, kappa in ipairs { 1e-4, 0.1, 1 } do
   local vs, ys = {}, {}

@@ -1,14 +1,15 @@
--- The line search of Dojo's solver when Newton's method diverges, with its options ls_scale and max_ls. For c(x) =
--- atan(x) the step d = -atan(x) (1 + x^2) overshoots, by more each time beyond |x| = 1.39174520. The step starts at
--- alpha = 1 and is shortened, alpha <- s alpha with s = ls_scale, until
+-- Tests the line search of Dojo's solver where Newton's method diverges, with the options ls_scale and max_ls. For
+-- c(x) = atan(x), the step d = -atan(x) (1 + x^2) overshoots. Beyond |x| = 1.39174520 it overshoots more each time. The
+-- step starts at alpha = 1 and is shortened, alpha <- s alpha with s = ls_scale, until
 --
 --     r_vio(x + alpha d) < r_vio(x)    or    b_vio less than before        (here: |x + alpha d| < |x|)
 --
--- at most max_ls times. That is the published text. The published code ignores ls_scale and always halves, and after
--- max_ls refusals takes the last step nevertheless; here the solve ends and reports it. The "or" is weak: while one
--- violation decreases the other may increase, as b_vio does for contacts far from the solution, whose equations are
--- affine. A rule that requires both would refuse these steps. A mere decrease is also weak: with s = 0.8 the first step
--- that overshoots by less than it gains is accepted, and many such steps are needed.
+-- but at most max_ls times. This is the rule in the published text. The published code ignores ls_scale and always
+-- halves the step. After max_ls rejections it takes the last step nevertheless, whereas here the solve ends and reports
+-- the failure. The "or" is a weak condition: while one violation decreases, the other may increase, as b_vio does for
+-- contacts far from the solution, whose equations are affine. A rule that requires both to decrease would reject these
+-- steps. A mere decrease is also a weak condition: with s = 0.8, the first step that overshoots by less than it gains
+-- is accepted, and many such steps are needed.
 local sim = require "sim2d"
 local contacts = require "contacts"
 
@@ -22,7 +23,7 @@ local function solve(x0, options)
   return x[1], info
 end
 
--- The line search by hand: the number of iterations, and the first alpha.
+-- Does the line search by hand. Returns the number of iterations and the first alpha.
 local function by_hand(x, s)
   local steps, first = 0, nil
   while math.abs(math.atan(x)) > 1e-8 do
@@ -48,12 +49,12 @@ for p, plot in ipairs(plots) do
       xs[#xs + 1], ys[#ys + 1] = x0, p == 1 and info.iterations or info.history[1].step
     end
     plot[k] = { xs, ys, label = ("ls_scale = %g"):format(s) }
-    -- For some starts rounding may decide whether a step is refused.
+    -- For some starts, rounding errors may decide whether a step is rejected.
     if p == 1 then e:below(("ls_scale %g: other than by hand, of 61 starts"):format(s), 2, differ) end
   end
 end
 
--- Without a search: the range of starts from which Newton's method converges.
+-- Finds the range of starts from which Newton's method converges without a line search.
 local low, high = 1, 2
 while high - low > 1e-9 do
   local middle = (low + high) / 2
@@ -61,15 +62,15 @@ while high - low > 1e-9 do
 end
 e:equal("max_ls = 1: arrives from up to", 1.3917452002707, low, 1e-7)
 
--- From 1000, alpha |d| < 2 |x| requires more than log2(|d| / 2000) halvings.
+-- From x = 1000, the condition alpha |d| < 2 |x| requires more than log2(|d| / 2000) halvings.
 local halvings = math.ceil(math.log(math.atan(1000) * (1 + 1e6) / 2000, 2))
 local function status(options) return select(2, solve(1000, options)) end
 e:equal("from 1000: halvings", 10, halvings)
 e:equal("max_ls = 10", "max_iterations", status { max_ls = halvings })
 e:equal("max_ls = 11", "solved", status({ max_ls = halvings + 1 }).status)
 
--- Steps of contacts at 100 m/s that were accepted because one violation decreased; excluding steps of length 0 that
--- lift off the boundary.
+-- Counts the steps, for contacts at 100 m/s, that were accepted because only one violation decreased. Steps of length
+-- 0, which move the point away from the boundary, are excluded.
 local random, steps, rose, lifts = sim.random.split(), 0, { r_vio = 0, b_vio = 0 }, 0
 for _ = 1, 10 do
   local problem, before = contacts(random, 4, 0.3, 100), nil

@@ -1,12 +1,12 @@
--- How the two violations of Dojo's solver decrease, step by step, on eight contacts. They are r_vio = max |c(w)| of the
--- equations and b_vio = max |y o z| of the products. c is affine here, so a step of the fraction alpha of the direction
--- leaves exactly (1 - alpha) of r_vio, and a full step leaves only rounding. The iterations are needed for the
--- products. Both are measured by stopping the same solve after 1, 2, 3 .. iterations.
+-- Shows how the two violations of Dojo's solver decrease step by step, on eight contacts. The violations are r_vio =
+-- max |c(w)| for the equations and b_vio = max |y o z| for the products. c is affine, so a step of the fraction alpha
+-- of the direction leaves exactly (1 - alpha) of r_vio, and a full step leaves only rounding errors. The iterations are
+-- needed for the products. Both violations are measured by stopping the same solve after 1, 2, 3 .. iterations.
 --
--- The target of kappa is never below b_tol / undercut, so that matrices do not become worse conditioned than the
--- solution requires. The solve ends only when r_vio <= r_tol and b_vio <= b_tol. With a floor above b_tol (undercut
--- 1/2) products stay at 2 b_tol for ever, unless the rule that detects a lack of progress lowers the floor. In the
--- published code this happens with undercut = 1, because its corrector adds kappa to the kappa of the last iteration.
+-- The target of kappa is never below b_tol / undercut, which keeps matrices as well conditioned as the solution allows.
+-- The solve ends only when r_vio <= r_tol and b_vio <= b_tol. With a floor above b_tol (undercut 1/2), products stay at
+-- 2 b_tol indefinitely, unless the rule that detects a lack of progress lowers the floor. In the published code this
+-- happens with undercut = 1, because its corrector adds kappa to the kappa of the previous iteration.
 local sim = require "sim2d"
 local contacts = require "contacts"
 
@@ -20,7 +20,7 @@ local function solve(options)
   return x and info or z, x and info.status or status
 end
 
--- The violations after each iteration and the whole solve.
+-- Returns the violations after each iteration and after the whole solve.
 local function watch(options)
   local whole = solve(options)
   local r, b, at, kappas = {}, {}, {}, {}
@@ -61,7 +61,7 @@ for _, undercut in ipairs { 0.5, 1, 1.5, math.huge } do
   e:below(("undercut %g: iterations"):format(undercut), 20, info.iterations)
 end
 
-local function floored(list) -- values that are 0 up to rounding are drawn at 1e-17
+local function floored(list) -- values that are 0 up to rounding errors are drawn at 1e-17
   for i, value in ipairs(list) do list[i] = math.max(value, 1e-17) end
   return list
 end

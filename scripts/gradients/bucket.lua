@@ -2,7 +2,7 @@
 -- final position finds the launch velocity.
 local sim = require "sim2d"
 
-local bucket = { 5, 1 } -- m, target of the ball after a flight of 1.5 s
+local bucket = { 5, 1 } -- target of the ball after a flight of 1.5 s, in m
 
 local function fly(velocity)
   local world = sim.world { dt = 0.005 }
@@ -13,7 +13,7 @@ local function fly(velocity)
   return { ball.x - bucket[1], ball.y - bucket[2] }
 end
 
-local v = { 4, 5 } -- m/s, the first guess
+local v = { 4, 5 } -- the initial guess, in m/s
 for i = 1, 15 do
   local J, miss = sim.jacobian(fly, v)
   local size = math.sqrt(miss[1] ^ 2 + miss[2] ^ 2)

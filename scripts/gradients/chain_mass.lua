@@ -1,5 +1,5 @@
--- A ball hits a hanging chain, and the motion of the chain afterwards gives the mass of its fourth link: 7 kg, starting
--- from a guess of 0.97 kg.
+-- A ball hits a hanging chain, and the subsequent motion of the chain determines the mass of its fourth link: 7 kg,
+-- starting from a guess of 0.97 kg.
 local sim = require "sim2d"
 
 local function swing(mass)
@@ -33,7 +33,7 @@ local function misfit(m)
   return sum
 end
 for i = 1, 20 do
-  -- Gauss-Newton: the change that would remove the misfit of a linear model.
+  -- Gauss-Newton makes the change that would remove the misfit of a linear model.
   local J, seen = sim.jacobian(function(m) return swing(m) end, mass)
   local above, below = 0, 0
   for k = 1, #seen do

@@ -1,11 +1,11 @@
--- A box on a floor is pushed for a second. With a push below mu m g the box sticks: the loss is flat, and the exact
--- derivative, which uses the present contacts, is zero. The smooth derivative takes into account that a larger push
--- would move the box. --out FILE.svg writes a picture of the loss and its derivatives.
+-- A box on a floor is pushed for one second. With a push below mu m g the box sticks. The loss is then flat, and the
+-- exact derivative, which uses the active contacts, is zero. The smooth derivative takes into account that a larger
+-- push would move the box. --out FILE.svg writes a picture of the loss and its derivatives.
 local sim = require "sim2d"
 
 local options = sim.options { out = { "", "FILE.svg: where the picture goes" } }
 
-local mu, gravity, wanted = 0.5, 9.81, 0.5 -- -, m/s^2, m: it slides with more than 4.905 N
+local mu, gravity, wanted = 0.5, 9.81, 0.5 -- units: none, m/s^2, m; the box slides if pushed with more than 4.905 N
 
 local function loss(mode, smoothing)
   return function(push)
@@ -47,7 +47,7 @@ sim.table { columns = { { "push, N", format = "%.2f" }, { "loss, m^2", format = 
   { "exact", format = "%.4f" }, { "smooth 1e-3", format = "%.4f" }, { "smooth 1e-2", format = "%.4f" } },
   table.unpack(rows) }
 
--- At a push at which the box sticks, the exact derivative is zero, and the smooth derivative leads to the goal.
+-- For a push at which the box sticks, the exact derivative is zero, but the smooth derivative leads to the goal.
 for _, kind in ipairs { kinds[1], kinds[3] } do
   local best = sim.optimize.minimize(kind.of, 4, { method = "adam", learning_rate = 0.1, max_iterations = 100 })
   print(("descent with %s derivatives: from 4 N to %.3f N, loss %.2g"):format(kind.name, best, kind.of(best)))

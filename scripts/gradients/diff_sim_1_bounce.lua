@@ -1,13 +1,14 @@
--- A ball bounces once without loss: the derivatives of its end position with respect to start and control equal the
+-- A ball bounces once without loss: the derivatives of its final position with respect to start and control equal the
 -- closed form to the last digits, for any number of steps.
 --
--- The first of three tasks that Zhong, Han and Brikis (2022, arXiv 2207.05060, repository diff_sim_grads) posed for
--- differentiable simulators: no gravity, no friction, e = 1, a ball of radius r at (-1, 1) with v = (2, -2), 1 s in 480
--- steps. With the time T, the mass 1, and the control u of the first step, whose length is dt,
+-- This is the first of three tasks that Zhong, Han and Brikis (2022, arXiv 2207.05060, repository diff_sim_grads) posed
+-- for differentiable simulators. There is no gravity and no friction, and e = 1. A ball of radius r starts at (-1, 1)
+-- with v = (2, -2) and flies for 1 s in 480 steps. With the time T, the mass 1, and the control u of the first step,
+-- whose length is dt,
 --
 --   y(T) = 2 r - (y0 + vy T + u dt (T - dt/2)):  dy/dy0 = -1,  dy/dvy = -T,  dy/du = -dt (T - dt/2).
 --
--- With 480 steps the ball meets the ground as step 216 ends, up to rounding.
+-- With 480 steps, the ball meets the ground at the end of step 216, up to rounding errors.
 local sim = require "sim2d"
 
 local e = sim.experiment "One bounce (task 1 of arXiv 2207.05060)"
@@ -15,7 +16,7 @@ local e = sim.experiment "One bounce (task 1 of arXiv 2207.05060)"
 local T, STEPS, R = 1, 480, 0.1
 local START = { -1, 1, 2, -2, 0, 0 } -- x, y, vx, vy, and the control of the first step
 
--- The end: x, y, vx, vy.
+-- Returns the final x, y, vx and vy.
 local function bounce(p, steps, stepping)
   local world = sim.world { gravity = { 0, 0 }, dt = T / steps, stepping = stepping or "event" }
   world:segment { from = { 10, 0 }, to = { -10, 0 }, friction = 0, restitution = 1 }
@@ -40,9 +41,9 @@ local function largest_error(A, B)
   return worst
 end
 
--- The final height by the rule of the repository's DiffTaichi script, without or with its time of impact: a ball that
--- would be below the ground gets -(1 + e) v_y, and with the time of impact it is put back by the distance that it went
--- too far.
+-- Returns the final height by the rule of the repository's DiffTaichi script, without or with its time of impact. If a
+-- ball would be below the ground, its velocity changes by -(1 + e) v_y. With the time of impact, the ball is also moved
+-- back by the distance that it went too far.
 local function by_rule(p, with_time)
   local dt, y, v = T / STEPS, p[1], p[2]
   for k = 1, STEPS do

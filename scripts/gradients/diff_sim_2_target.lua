@@ -1,9 +1,10 @@
--- A ball is thrown at the ground and a wall so that it ends at a target: gradients equal the closed form with and
--- without friction, and Gauss-Newton steps with these gradients hit the target.
+-- A ball is thrown via the ground and a wall to a target: gradients equal the closed form with and without friction,
+-- and Gauss-Newton steps with these gradients hit the target.
 --
--- The second task of Zhong, Han and Brikis (2022, arXiv 2207.05060, repository diff_sim_grads): a ball of radius 0.1
--- that does not turn, from (-0.5, 1) with v = (5, -5), g = 9.8, e = 0.92, a wall at x = 1.75, mu = 0 or 0.1, 0.6 s in
--- 288 steps; the loss is the squared distance from (-2, 1.5), and v is changed by -0.01 times its gradient 1000 times.
+-- This is the second task of Zhong, Han and Brikis (2022, arXiv 2207.05060, repository diff_sim_grads). A ball of
+-- radius 0.1 that does not turn starts at (-0.5, 1) with v = (5, -5). The wall is at x = 1.75, with g = 9.8, e = 0.92
+-- and mu = 0 or 0.1, for 0.6 s in 288 steps. The loss is the squared distance from (-2, 1.5), and v is changed by -0.01
+-- times its gradient 1000 times.
 --
 -- Between impacts the ball flies on parabolas. If it meets a surface with the normal speed n and the tangential speed
 -- t, it leaves with -e n and, as it slides, with t - sign(t) mu (1 + e) n.
@@ -14,14 +15,14 @@ local e = sim.experiment("A throw at a target (task 2 of arXiv 2207.05060)", { i
 local T, STEPS, R, WALL, G, E = 0.6, 288, 0.1, 1.75, 9.8, 0.92
 local FROM, TARGET, START, RATE = { -0.5, 1 }, { -2, 1.5 }, { 5, -5 }, 0.01
 
--- The end of the ball relative to the target; its path is stored in `way`.
+-- Returns the final position of the ball relative to the target. Its path is stored in `way`.
 local function throw(v, mu, way, steps)
   local world = sim.world { gravity = { 0, -G }, dt = T / (steps or STEPS), stepping = "event" }
   world:segment { from = { 10, 0 }, to = { -10, 0 }, friction = mu, restitution = E }
   world:segment { from = { WALL, -1 }, to = { WALL, 10 }, friction = mu, restitution = E }
   local ball = world:circle { radius = R, mass = 1, inertia = 1e12, position = FROM, velocity = { v[1], v[2] },
     friction = mu, restitution = E }
-  if way then -- x and y, after every step
+  if way then -- stores x and y after every step
     for i = 1, STEPS do
       world:step()
       way[1][i], way[2][i] = ball.x, ball.y
@@ -37,7 +38,7 @@ local function loss(v, mu, steps)
   return off[1] ^ 2 + off[2] ^ 2
 end
 
--- The same end in closed form: down to the ground, on to the wall, and away.
+-- Returns the same loss in closed form: down to the ground, up to the wall, and away from it.
 local function closed_form(v, mu)
   local vx, vy = v[1], v[2]
   local fall = (vy + sim.sqrt(vy ^ 2 + 2 * G * (FROM[2] - R))) / G
@@ -50,8 +51,8 @@ local function closed_form(v, mu)
   return (WALL - R - E * vx * rest - TARGET[1]) ^ 2 + (y + up * rest - G * rest ^ 2 / 2 - TARGET[2]) ^ 2
 end
 
--- From the repository's task2_bounce_ground_wall/analyze_bounce_ground.ipynb, as printed: the velocity after 1000 steps
--- of descent, with friction also the first and the last loss.
+-- Values as printed in the repository's task2_bounce_ground_wall/analyze_bounce_ground.ipynb: the velocity after 1000
+-- steps of descent, and with friction also the first and the last loss.
 local THEIRS = {
   [0] = {
     { "PBD (Warp)", 9.729905, -4.0706034 }, { "PBD (Brax)", 10.48652363, -4.75180626 },
@@ -76,7 +77,7 @@ local function short(number) return number and ("%.4g"):format(number) or "" end
 
 local plots = { width = 900, height = 640, columns = 2 }
 for _, mu in ipairs { 0, 0.1 } do
-  -- The gradient at the start.
+  -- Checks the gradient at the start.
   local value, g = sim.value_and_grad(loss, START, mu)
   local flags = #sim.tape_stats().flags
   local right, right_g = sim.value_and_grad(closed_form, START, mu)
@@ -88,7 +89,7 @@ for _, mu in ipairs { 0, 0.1 } do
   local _, coarse = sim.value_and_grad(loss, START, mu, 10)
   e:equal("  in 10 steps, by vx", right_g[1], coarse[1], 1e-9)
 
-  -- Descent, as in the paper.
+  -- Descends along the gradient, as in the paper.
   local v, losses = { START[1], START[2] }, {}
   for i = 1, e.options.iterations do
     losses[i], g = sim.value_and_grad(loss, v, mu)
@@ -97,7 +98,7 @@ for _, mu in ipairs { 0, 0.1 } do
   local reached = loss(v, mu)
   e:below(("  loss after %d steps of descent"):format(e.options.iterations), 0.02, reached)
 
-  -- The same gradients in a better method: almost no error remains.
+  -- With the same gradients, a better method leaves almost no error.
   local hit, _, info = sim.optimize.least_squares(function(p) return throw(p, mu) end, START)
   e:below("  loss after Gauss-Newton steps", 1e-20, loss(hit, mu))
   e:equal("  in closed form, there", 0, closed_form(hit, mu), 1e-18)

@@ -1,18 +1,18 @@
--- One ball is pushed into another, which is to reach a target with little effort: gradients with respect to starts and
--- 960 controls equal the closed form, and descent with these gradients ends close to the optimum.
+-- One ball is pushed into a second ball, which has to reach a target with little effort: gradients with respect to
+-- starts and 960 controls equal the closed form, and descent with these gradients ends close to the optimum.
 --
--- The third task of Zhong, Han and Brikis (2022, arXiv 2207.05060, repository diff_sim_grads): balls of radius 0.2 and
--- mass 1 at rest at (-2, -2) and (-1, -1), no gravity, e = 1, 1 s in 480 steps, a force u on the first one, initially
--- (3, 3); the loss is |x2(T)|^2 + eps * integral of |u|^2, eps = 0.1; u is changed by -10 times its gradient 1000
--- times.
+-- This is the third task of Zhong, Han and Brikis (2022, arXiv 2207.05060, repository diff_sim_grads). Balls of radius
+-- 0.2 and mass 1 are at rest at (-2, -2) and (-1, -1), without gravity and with e = 1, for 1 s in 480 steps. The force
+-- u on the first ball is initially (3, 3). The loss is |x2(T)|^2 + eps * integral of |u|^2, with eps = 0.1. u is
+-- changed by -10 times its gradient 1000 times.
 --
--- On the diagonal the first ball moves by d = 1 - 0.4/sqrt(2) in each coordinate, arrives at the time s with the speed
--- c, and the second one takes over that speed (Hu et al. 2022, arXiv 2205.08622):
+-- On the diagonal, the first ball moves by d = 1 - 0.4/sqrt(2) in each coordinate and arrives at the time s with the
+-- speed c. The second ball takes over this speed (Hu et al. 2022, arXiv 2205.08622):
 --
 --   loss(s, c) = 2 (1 - c (1 - s))^2 + 2 eps (12 d^2/s^3 - 12 d c/s^2 + 4 c^2/s)
 --
 -- With forces that are constant in each step, u = (p a_k + q b_k)/dt, where a_k and b_k are the contributions of step k
--- to speed and distance at s. So the optimum of the simulation is known, too: it is higher by O(dt^2).
+-- to speed and distance at s. Hence the optimum of the simulation is also known. It is higher by O(dt^2).
 local sim = require "sim2d"
 
 local e = sim.experiment("Two balls (task 3 of arXiv 2207.05060)", { iterations = { 1000, "of descent" } })
@@ -35,7 +35,7 @@ end
 
 -- ---- In closed form -------------------------------------------------------------------------------
 
--- The minimum of f between lo and hi, by golden section.
+-- Returns the minimum of f between lo and hi, by golden-section search.
 local function least(f, lo, hi)
   local golden = (math.sqrt(5) - 1) / 2
   for _ = 1, 80 do
@@ -45,7 +45,7 @@ local function least(f, lo, hi)
   return (lo + hi) / 2
 end
 
--- For an effort p c^2 - 2 q c + r in each coordinate: the best speed c and the loss.
+-- Returns the loss and the best speed c for an effort p c^2 - 2 q c + r in each coordinate.
 local function best_speed(s, p, q, r)
   local c = ((1 - s) + EPS * q) / ((1 - s) ^ 2 + EPS * p)
   return 2 * (1 - c * (1 - s)) ^ 2 + 2 * EPS * (p * c ^ 2 - 2 * q * c + r), c
@@ -53,7 +53,7 @@ end
 
 local function smooth_loss(s) return best_speed(s, 4 / s, 6 * D / s ^ 2, 12 * D ^ 2 / s ^ 3) end
 
--- The contributions of the steps to speed and distance at s, and the sums of the least effort that gives both.
+-- Returns the contributions of the steps to speed and distance at s, and the sums for the least effort that gives both.
 local function steps_until(s)
   local a, b, aa, ab, bb = {}, {}, 0, 0, 0
   for k = 1, STEPS do
@@ -70,7 +70,7 @@ local function stepped_loss(s)
   return best_speed(s, bb / det, D * ab / det, D ^ 2 * aa / det)
 end
 
-local function stepped_controls(s) -- of each step, equal in x and y
+local function stepped_controls(s) -- the control of each step, equal in x and y
   local a, b, aa, ab, bb = steps_until(s)
   local _, c = stepped_loss(s)
   local det, u = aa * bb - ab ^ 2, {}
@@ -79,11 +79,11 @@ local function stepped_controls(s) -- of each step, equal in x and y
   return u
 end
 
--- Along the diagonal, with u = 3 sqrt(2) except in the first step, where it is 3 sqrt(2) + p[5]; p[1..4] are positions
--- and speeds of both balls.
+-- Returns the loss along the diagonal, with u = 3 sqrt(2) in all steps except the first, where u = 3 sqrt(2) + p[5].
+-- p[1..4] are the positions and speeds of both balls.
 local function along_diagonal(p)
   local u, w = 3 * math.sqrt(2), 3 * math.sqrt(2) + p[5]
-  local x, v = p[1] + p[3] * DT + w * DT ^ 2 / 2, p[3] + w * DT -- after the first step
+  local x, v = p[1] + p[3] * DT + w * DT ^ 2 / 2, p[3] + w * DT -- state after the first step
   local speed, gap = v - p[4], p[2] + p[4] * DT - x - 2 * R
   local more = (sim.sqrt(speed ^ 2 + 2 * u * gap) - speed) / u
   local last = p[2] + p[4] * (DT + more) + (v + u * more) * (T - DT - more)
@@ -94,7 +94,7 @@ end
 
 local START, REST = { -2, -2, -1, -1 }, { 0, 0, 0, 0 }
 
-local function loss_of(p) -- with respect to positions, velocities, and the change of the first control
+local function loss_of(p) -- a function of positions, velocities, and the change of the first control
   local world, first, second = balls(p.q, p.v)
   local effort = (3 + p.u[1]) ^ 2 + (3 + p.u[2]) ^ 2 + (STEPS - 1) * 18
   for k = 1, STEPS do
@@ -136,9 +136,9 @@ for i = 1, e.options.iterations do
 end
 local reached = loss(u)
 
--- If the balls meet as a step ends, a smaller force in the next step changes the time of everything after it, and a
--- larger force is wasted, so the loss has an edge there. With 480 steps such edges stop plain descent. The mean
--- gradient of forces that are all slightly too large or too small, by decreasing amounts, crosses them.
+-- If the balls meet at the end of a step, a smaller force in the next step changes the time of all subsequent events,
+-- while a larger force is wasted. The loss therefore has a kink at this point. With 480 steps, such kinks stop plain
+-- descent. The gradient at forces that are all scaled by a random factor, which tends to 1, crosses the kinks.
 local found = sim.zeros(1, 2 * STEPS) + 3
 for i = 1, SMOOTH do
   local noise = 0.05 * math.exp(-i / 135)
@@ -147,7 +147,8 @@ for i = 1, SMOOTH do
 end
 local found_loss = loss(found)
 
--- The optimum itself is at such an edge: zero is between the gradients for meeting a little earlier and later.
+-- The optimum itself is at such a kink. Zero lies between the gradients for meeting slightly earlier and slightly
+-- later.
 local both = {}
 for k = 1, STEPS do both[2 * k - 1], both[2 * k] = best_controls[k], best_controls[k] end
 both = sim.array(both):reshape(1, 2 * STEPS)

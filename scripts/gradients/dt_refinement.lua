@@ -1,7 +1,7 @@
--- The accuracy of derivatives through impacts as steps get shorter. A ball that bounces twice and a box that lands flat
--- and slides on have trajectories in closed form. For each stepping, the value and its derivatives (from the tape and
--- by finite differences) are compared with the closed forms. With fixed steps the time of an impact is a multiple of dt
--- whatever the inputs are: the value converges, but its derivative need not.
+-- Measures the accuracy of derivatives through impacts as steps get shorter. A ball that bounces twice and a box that
+-- lands flat and slides have trajectories in closed form. For each stepping method, the value and its derivatives (from
+-- the tape and by finite differences) are compared with the closed forms. With fixed steps, the time of an impact is a
+-- multiple of dt for any inputs, so the value converges, but its derivative need not converge.
 local sim = require "sim2d"
 
 local gravity, radius, half, mu = 9.81, 0.25, 0.1, 0.3
@@ -28,7 +28,7 @@ local box = { name = "box, x", time = 0.7, p = { y0 = 0.6, mu = mu }, of = { "y0
 
 function box.exact(p)
   local fall = sim.sqrt(2 * (p.y0 - half) / gravity)
-  local after, left = 3 - p.mu * gravity * fall, box.time - fall -- it still slides at the end
+  local after, left = 3 - p.mu * gravity * fall, box.time - fall -- the box still slides at the end
   return 3 * fall + after * left - p.mu * gravity * left ^ 2 / 2
 end
 
@@ -48,7 +48,7 @@ local function rollout(scene, stepping, steps)
   end
 end
 
--- Central differences, small enough to stay between the jumps of fixed steps.
+-- Central differences with steps small enough to stay between the jumps of fixed steps.
 local function difference(f, p, name)
   local at, h = p[name], 1e-6
   p[name] = at + h
@@ -59,7 +59,7 @@ local function difference(f, p, name)
   return (up - down) / (2 * h)
 end
 
--- The number with its significant digits.
+-- Formats the number with its significant digits.
 local function text(derivative)
   return ("%9.4f"):format(math.abs(derivative) < 1e-8 and 0 or derivative)
 end

@@ -1,8 +1,8 @@
--- The friction of a floor is found from the distance that a box slid on it: Gauss-Newton steps find two unknowns (the
--- friction and the initial speed of the box) from two measurements.
+-- Finds the friction of a floor from the sliding distance of a box: Gauss-Newton steps find two unknowns (the friction
+-- and the initial speed of the box) from two measurements.
 local sim = require "sim2d"
 
--- Positions after 0.1 s and at rest.
+-- Returns the positions after 0.1 s and at rest.
 local function slide(p)
   local world = sim.world { dt = 0.002 }
   world:segment { from = { -1, 0 }, to = { 20, 0 }, friction = p[1] }

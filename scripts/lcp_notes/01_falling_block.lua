@@ -1,11 +1,12 @@
 -- A block that falls on the floor is the smallest possible complementarity problem, with one number per step. Implicit
 -- Euler, x+ = x + h v+, v+ = v + h (l - g), with 0 <= x+ _|_ l >= 0, is the LCP in z = x+, w = l
 --   l = x+ / h^2 - (x + h v - g h^2) / h^2,   so   x+ = max(0, x + h v - g h^2).
--- The LCP stops the block in two steps: the first step brings it to the floor, v+ = -x / h, and the second step brings
--- it to rest. The engine takes the same first step, and finds the velocity after the impact at once, by a second solve.
+-- The LCP stops the block in two steps. The first step brings it to the floor, with v+ = -x / h, and the second step
+-- brings it to rest. The engine takes the same first step, and finds the velocity after the impact immediately, by a
+-- second solve.
 local sim = require "sim2d"
 
-local X0, V0, G = 20, 4, 1 -- m, m/s, m/s^2: thrown up; it lands after 4 + sqrt(56) s with sqrt(56) m/s
+local X0, V0, G = 20, 4, 1 -- m, m/s, m/s^2; thrown upwards, lands after 4 + sqrt(56) s at sqrt(56) m/s
 local ARRIVAL = V0 / G + math.sqrt((V0 / G) ^ 2 + 2 * X0 / G)
 
 local function lcp_step(x, v, h)
@@ -13,7 +14,7 @@ local function lcp_step(x, v, h)
   return z[1], v + h * (w[1] - G), w[1]
 end
 
--- Lists of x, v, l after each step, the first step at the floor, the largest error.
+-- Returns lists of x, v, l after each step, the first step at the floor, and the largest error.
 local function fall(h, steps)
   local x, v, run = X0, V0, { x = {}, v = {}, l = {}, error = 0, product = 0 }
   for i = 1, steps do
@@ -27,11 +28,11 @@ local function fall(h, steps)
   return run
 end
 
--- The same in the engine: a unit box over a floor. Without friction the step problem of the engine is also an LCP, with
--- a row for each corner that may meet the floor,
+-- The same motion in the engine: a unit box above a floor. Without friction, the step problem of the engine is also an
+-- LCP, with a row for each corner that may meet the floor,
 --   0 <= r _|_ W r + q >= 0,   W r + q = v+ + gap / h = x+ / h
--- the LCP above with z and w exchanged: the sum of the impulses r is h l. With `carried` the box keeps the velocity of
--- its displacement, (x+ - x) / h, as in the LCP, instead of the velocity after the impact.
+-- which is the LCP of the note with z and w exchanged. The sum of the impulses r is h l. With `carried`, the box keeps
+-- the velocity of its displacement, (x+ - x) / h, as in the LCP, instead of the velocity after the impact.
 local function engine(h, steps, carried)
   local world = sim.world { stepping = "speculative", dt = h, gravity = { 0, -G } }
   world:segment { from = { -5, 0 }, to = { 5, 0 } }
@@ -70,7 +71,7 @@ for i, row in ipairs { { 0, -5, 2 }, { 0, 0, 6 }, { 0, 0, 1 } } do
   end
 end
 
--- The force grows as 1/h, but its impulse does not: h (l1 + l2) = -v + 2 g h, whatever x remains.
+-- The force grows as 1/h, but its impulse does not: h (l1 + l2) = -v + 2 g h for any remaining height x.
 local fine = fall(1e-3, 11600)
 local c = fine.contact
 e:equal("h = 1/1000: impulse of the two steps, N s", math.sqrt(56), 1e-3 * (fine.l[c] + fine.l[c + 1]), 2e-3)

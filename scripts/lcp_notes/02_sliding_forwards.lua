@@ -1,8 +1,8 @@
 -- A block that slides forwards against friction is a problem of one complementarity pair per step. With m (v+ - v) = h
--- (u - l) and v+ >= 0 the friction l has its maximum, mu m g, while the block moves, and is smaller when it is at rest:
--- 0 <= v+ _|_ l' = mu m g - l >= 0. That is the LCP in z = v+, w = l'
+-- (u - l) and v+ >= 0, the friction l has its maximum mu m g while the block moves, and is smaller when the block is at
+-- rest: 0 <= v+ _|_ l' = mu m g - l >= 0. This is the LCP in z = v+, w = l'
 --   l' = (m / h) v+ - m v / h - u + mu m g,   so   v+ = max(0, v + h (u / m - mu g)).
--- The note takes m = 1. Its remark is right: for v, u >= 0 the condition l >= 0 is not needed.
+-- The note uses m = 1. Its remark is correct: for v, u >= 0 the condition l >= 0 is not needed.
 local sim = require "sim2d"
 
 local function lcp_step(v, u, c)
@@ -12,8 +12,8 @@ end
 
 local function closed(v, u, c) return math.max(0, v + c.h * (u / c.m - c.mu * c.g)) end
 
--- The same in the engine: a flat box on a floor, pushed at its centre. The tangential impulse of a contact (tangent:
--- the normal turned left) acts on the box to the left.
+-- The same motion in the engine: a flat box on a floor, pushed at its centre. The tangential impulse of a contact (the
+-- tangent is the normal turned left) acts on the box to the left.
 local world = sim.world { stepping = "speculative", combine_friction = "min" }
 world:segment { from = { -1e4, 0 }, to = { 1e4, 0 }, friction = 100 }
 local box = world:box { size = { 4, 0.2 }, position = { 0, 0.1 } }
@@ -55,8 +55,8 @@ e:below("largest friction less mu m g, N", 1e-9, excess)
 e:equal("engine, a twentieth of the cases: speed, m/s", 0, engine_v, 1e-9)
 e:equal("engine: friction, N", 0, engine_l, 1e-9)
 
--- A push that grows and fades: friction follows it up to mu m g, then the block slides until friction has used up the
--- momentum that the block gained. At rest friction equals the push.
+-- A push grows and fades. Friction balances the push up to mu m g. Then the block slides until friction has removed its
+-- momentum. At rest friction equals the push.
 local c = { h = 0.02, m = 1, mu = 0.5, g = 9.81 }
 set(c)
 local time, pushes, speeds, frictions = {}, {}, {}, {}
@@ -71,10 +71,11 @@ for i = 1, 200 do
   if v == 0 and before == 0 then stuck = math.max(stuck, math.abs(l - u)) end
   time[i], pushes[i], speeds[i], frictions[i] = t, u, v, l
 end
-local starts = 3 / math.pi * math.asin(c.mu * c.g / 8) -- where 8 sin(pi t / 3) = mu g
+local starts = 3 / math.pi * math.asin(c.mu * c.g / 8) -- time at which 8 sin(pi t / 3) = mu g
 e:equal("a pushed block: it starts to slide at, s", starts, first, c.h)
 e:equal("at rest: friction less push, N", 0, stuck, 1e-12)
--- From then until t = 3 s the push has given 24 / pi (cos(pi starts / 3) + 1); friction takes it back.
+-- From the start of the slide until t = 3 s, the push adds the momentum 24 / pi (cos(pi starts / 3) + 1), which
+-- friction removes.
 local given = 24 / math.pi * (math.cos(math.pi * starts / 3) + 1)
 e:equal("it stands again at, s", starts + given / (c.mu * c.g), last, 2 * c.h)
 e:equal("engine: 200 steps, speed and friction", 0, worst, 1e-9)

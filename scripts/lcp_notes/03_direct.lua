@@ -1,24 +1,25 @@
--- A block that slides both ways, with its velocity split in two: the result contains friction, and forces that are not
--- real. The velocity is v = a - b with a, b >= 0; friction l- acts against a, l+ against b, each up to mu g, and
+-- A block slides in both directions, with its velocity split into two parts: the result contains friction, and forces
+-- that are not real. The velocity is v = a - b with a, b >= 0. The friction l- acts against a, and l+ acts against b,
+-- each up to mu g. The problem
 --   a+ = h p - h l-,   b+ = -h p - h l+,   p = v / h + u,   0 <= a+ _|_ mu g - l- >= 0,  0 <= b+ _|_ mu g - l+ >= 0
--- is the LCP M = I / h, q = (mu g - p, mu g + p): definite, so it has one solution, v+ = S(h p) with the soft threshold
--- S(x) = sign(x) max(0, |x| - mu g h). The difference of the two rows has factors of two,
+-- is the LCP M = I / h, q = (mu g - p, mu g + p). M is definite, so there is one solution, v+ = S(h p), with the soft
+-- threshold S(x) = sign(x) max(0, |x| - mu g h). The difference of the two rows has factors of two,
 --   v+ = 2 (v + h u) + h (l+ - l-),
--- because each row carries the whole of v + h u. The inactive row, b+ = 0, compensates it by l+ = -p, which is not a
--- force but a bookkeeping entry: only the positive parts, max(l+, 0) - max(l-, 0), push the block.
+-- because each row contains all of v + h u. The inactive row, b+ = 0, compensates this by l+ = -p, which is a
+-- bookkeeping entry and not a force. Only the positive parts, max(l+, 0) - max(l-, 0), push the block.
 local sim = require "sim2d"
 
 local function lcp_step(a, b, u, c)
   local p, limit = (a - b) / c.h + u, c.mu * c.g
   local z, w = sim.lcp.solve({ { 1 / c.h, 0 }, { 0, 1 / c.h } }, { limit - p, limit + p })
-  return z[1], z[2], limit - w[1], limit - w[2] -- a+, b+, l-, l+
+  return z[1], z[2], limit - w[1], limit - w[2] -- returns a+, b+, l-, l+
 end
 
 local function threshold(x, limit)
   return x > limit and x - limit or x < -limit and x + limit or 0
 end
 
--- A flat box on a floor is the same problem in the engine, which only has v.
+-- In the engine, which has only v, the same problem is a flat box on a floor.
 local function block(c)
   local world = sim.world { stepping = "speculative", dt = c.h, gravity = { 0, -c.g }, combine_friction = "min" }
   world:segment { from = { -1e4, 0 }, to = { 1e4, 0 }, friction = 100 }
@@ -43,7 +44,7 @@ for k, c in ipairs { { mu = 1, g = 1, h = 1, push = 3 }, { mu = 0.5, g = 9.81, h
     note("two", a - b - (2 * (v + c.h * u) + c.h * (plus - minus)))
     note("force", a - b - (v + c.h * (u + force)))
     if a == 0 and b == 0 then sticking = sticking + 1 end
-    if i <= 2000 then -- one trajectory, never reset to that of the LCP
+    if i <= 2000 then -- one trajectory, which is never reset to the trajectory of the LCP
       box:apply_force { u, 0 }
       world:step()
       note("engine", box.vx - (a - b))
@@ -61,7 +62,7 @@ for k, c in ipairs { { mu = 1, g = 1, h = 1, push = 3 }, { mu = 0.5, g = 9.81, h
   e:above(name .. "steps that stick", e.options.steps // 20, sticking)
 end
 
--- The note's example: the block slides on at 1 with neither friction nor push. Its l+ = -1 is of the second kind.
+-- In the note's example, the block slides at 1 without friction or push. Its l+ = -1 is a bookkeeping entry.
 local a, b, minus, plus = lcp_step(1, 0, 0, { h = 1, mu = 0, g = 1 })
 e:equal("the note's example: a+", 1, a)
 e:equal("b+", 0, b)

@@ -1,15 +1,15 @@
 -- An LCP for sliding that has no solution as soon as anything moves, and a solver that reports it. The note's second
--- direct formulation uses the friction itself as w, instead of the remaining friction: with z = (a, b), v+ = a - b, and
--- p = v / h + u,
+-- direct formulation uses the friction itself as w instead of the remaining friction. With z = (a, b), v+ = a - b and
+-- p = v / h + u, the problem is
 --   M = [0 -1/h; -1/h 0],  q = (-p, p):   w1 = -b / h - p,   w2 = -a / h + p.
--- One of -p and p is negative, and a, b >= 0 make it smaller, so the problem is infeasible unless p = 0. ("It just
--- doesn't work. Yikes.", says the note.) With mu the problem is 3x3, z = (l+, l-, gamma), and the same two rows make it
--- infeasible. The code of the notes had another q, (v + max(h u, 0), -v - min(h u, 0)). With this q the problem is
--- feasible if the push acts against the motion and h |u| >= |v|. Then z = 0 is a solution, with v+ = 2 v + h u,
--- whatever mu is.
+-- One of -p and p is negative, and a, b >= 0 make it smaller, so the problem is infeasible unless p = 0. (The note
+-- comments: "It just doesn't work. Yikes.") With mu, the problem is 3 x 3 in z = (l+, l-, gamma), and the same two rows
+-- make it infeasible. The code of the notes used a different q, (v + max(h u, 0), -v - min(h u, 0)). With this q, the
+-- problem is feasible if the push opposes the motion and h |u| >= |v|. In this case z = 0 is a solution, with v+ = 2
+-- v + h u for any mu.
 local sim = require "sim2d"
 
-local H, MU = 1, 1 -- s, mu m g = 1 N
+local H, MU = 1, 1 -- step in s; mu m g = 1 N
 
 local function two(p) return { { 0, -1 / H }, { -1 / H, 0 } }, { -p, p } end
 local function three(p) return { { 0, -H, 0 }, { -H, 0, 0 }, { -1, -1, 0 } }, { H * p, -H * p, MU } end
@@ -22,7 +22,7 @@ local function status(M, q)
   return z and "solved" or w, w
 end
 
--- The proof: a row with q_i < 0 and no positive entry; no z >= 0 makes w_i >= 0.
+-- The proof is a row with q_i < 0 and no positive entry, so no z >= 0 makes w_i >= 0.
 local function hopeless(M, q)
   for i, row in ipairs(M) do
     if q[i] < 0 and math.max(table.unpack(row)) <= 0 then return true end

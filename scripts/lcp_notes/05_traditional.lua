@@ -1,10 +1,11 @@
--- The usual LCP of sliding friction determines one velocity, but allows many ways to split the friction. With z = (l+,
--- l-, gamma), gamma a bound on the speed, b = v + h u / m and v+ = b + (h / m)(l+ - l-):
+-- The usual LCP of sliding friction determines one velocity, but allows many ways to split the friction. Let z = (l+,
+-- l-, gamma), where gamma bounds the speed, b = v + h u / m and v+ = b + (h / m)(l+ - l-). The problem
 --   [h/m -h/m 1; -h/m h/m 1; -1 -1 0] z + (b, -b, mu m g) = (gamma + v+, gamma - v+, mu m g - l+ - l-)
--- gives v+ = S(b), threshold mu g h, and gamma = |v+|. The note calls its M a P-matrix, with one solution. But not all
--- principal minors are positive (M is P0, not P), and z'M z = (h / m)(l+ - l-)^2 >= 0, so M is semidefinite. If the
--- block sticks, l+ + t and l- + t are also a solution, as long as they add up to at most mu m g. The two additional
--- forces t cancel each other. With M12 = M21 = 0 they cannot. The engine has one row, l between -mu m g and mu m g.
+-- gives v+ = S(b), with the threshold mu g h, and gamma = |v+|. The note calls M a P-matrix, which would imply a unique
+-- solution. However, not all principal minors are positive (M is P0, not P), and z'M z = (h / m)(l+ - l-)^2 >= 0, so M
+-- is semidefinite. If the block sticks, l+ + t and l- + t are also a solution, as long as their sum is at most mu m g.
+-- The two additional forces t cancel each other. With M12 = M21 = 0 they could not. The engine has one row, with l
+-- between -mu m g and mu m g.
 local sim = require "sim2d"
 
 local function matrix(c, off)
@@ -15,7 +16,7 @@ end
 local function vector(b, c) return { b, -b, c.mu * c.m * c.g } end
 local function threshold(x, limit) return x > limit and x - limit or x < -limit and x + limit or 0 end
 
--- The number of solutions over all choices of positive entries of z, and the spread of their v+ and gamma.
+-- Returns the number of solutions over all choices of positive entries of z, and the spread of their v+ and gamma.
 local function solutions(M, b, c)
   local q, found = vector(b, c), {}
   local spread = { v = 0, gamma = 0 }
@@ -103,7 +104,8 @@ e:equal("exceptions to that", 0, odd)
 e:equal("spread of v+ over all solutions", 0, spread.v, 1e-12)
 e:equal("spread of gamma", 0, spread.gamma, 1e-12)
 e:equal("M12 = M21 = 0: one solution, the same v+", e.options.cases // 20, unique)
--- One of them: q = (1/2, -1/2, 1). Lemke's method ends at a corner, an interior point method in the middle.
+-- One example is q = (1/2, -1/2, 1). Lemke's method ends at a corner of the solution set, and the interior-point method
+-- in the middle.
 local ends = {}
 for _, solver in ipairs { "lemke", "pdipm" } do
   local z = sim.lcp.solve(M, { 0.5, -0.5, 1 }, { solver = solver, tolerance = 1e-12 })

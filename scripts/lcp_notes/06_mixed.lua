@@ -1,11 +1,12 @@
--- Friction as a mixed problem that keeps the velocity, and the effect of one wrong sign in it. The unknowns are a free
--- v+, and z = (l+, l-, gamma) >= 0 with w = (gamma + v+, gamma - v+, mu m g - l+ - l-) >= 0, z'w = 0:
+-- Friction is posed as a mixed problem that keeps the velocity as an unknown, and one wrong sign changes its solutions.
+-- The unknowns are a free v+, and z = (l+, l-, gamma) >= 0 with w = (gamma + v+, gamma - v+, mu m g - l+ - l-) >= 0,
+-- z'w = 0:
 --   m v+ - h l+ + h l- - (m v + h u) = 0      row [1 -1 1 0] and -(v + u) for h = m = 1.
--- The note prints [1 1 -1 0] and +(v + u), which is v+ = -(v + u) - l+ + l-: the block is thrown back, and friction
--- drives it. With b = v + u this problem has the solution v+ = -(b + mu g) for b > -mu g, and the solution v+ = mu g -
--- b for b < mu g. For |b| <= mu g both are solutions, and so is 0. Lemke's method ends on a ray in all four of the
--- trials below. That does not prove that the problems are infeasible, because the matrix is not copositive-plus. Trying
--- all choices of positive entries of z finds the solutions.
+-- The note prints [1 1 -1 0] and +(v + u), which means v+ = -(v + u) - l+ + l-. With this sign the block is thrown
+-- back, and friction accelerates it. With b = v + u, this problem has the solution v+ = -(b + mu g) for b > -mu g, and
+-- the solution v+ = mu g - b for b < mu g. For |b| <= mu g, both are solutions, and 0 is a third solution. Lemke's
+-- method ends on a ray in all four trials of this script. A ray does not prove that a problem is infeasible, because
+-- the matrix is not copositive-plus. Trying all choices of positive entries of z finds the solutions.
 local sim = require "sim2d"
 
 local D, B = { { 1 }, { -1 }, { 0 } }, { { 0, 0, 1 }, { 0, 0, 1 }, { -1, -1, 0 } }
@@ -17,7 +18,7 @@ local function mixed(c)
   return u[1], z, info.status
 end
 
--- The printed problem without v+: w1 = gamma - b - l+ + l- and so on; h = m = g = 1.
+-- The printed problem after elimination of v+: w1 = gamma - b - l+ + l- and so on, with h = m = g = 1.
 local PRINTED = { { -1, 1, 1 }, { 1, -1, 1 }, { -1, -1, 0 } }
 local function printed(b, mu, solver)
   local z, w = sim.lcp.solve(PRINTED, { -b, b, mu }, { solver = solver })
@@ -25,7 +26,7 @@ local function printed(b, mu, solver)
   return -b - z[1] + z[2], "solved"
 end
 
--- The distance of z from a solution of the printed problem: largest abs(min(z_i, w_i)).
+-- Returns the distance of z from a solution of the printed problem, which is the largest abs(min(z_i, w_i)).
 local function misses(b, mu, z)
   local q, worst = { -b, b, mu }, 0
   for i, row in ipairs(PRINTED) do
@@ -58,7 +59,7 @@ for i, t in ipairs { { 1, 0, 0.3 }, { 1, 2, 1 }, { 0.2, 0.1, 1 }, { -2, 0.5, 0.7
   e:equal(name .. "as printed, Lemke", "ray", select(2, printed(c.v + c.u, c.mu, "lemke")))
   if wrong[i] then e:equal(name .. "as printed", wrong[i], printed(c.v + c.u, c.mu, "enumerate"), 1e-9) end
 end
--- Where the block should stick, the printed problem has three solutions, with z = (mu, 0, b + mu), (0, mu, mu - b), (0,
+-- Where the block should stick, the printed problem has three solutions: z = (mu, 0, b + mu), (0, mu, mu - b) and (0,
 -- b, 0).
 local b, mu = 0.3, 1
 for _, z in ipairs { { mu, 0, b + mu }, { 0, mu, mu - b }, { 0, b, 0 } } do

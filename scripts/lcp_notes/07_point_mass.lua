@@ -1,13 +1,13 @@
--- A point mass that lands and slides: six unknowns, a closed form, and the errors of the printed matrices. With
--- impulses lc, lf = (l+, l-), n = (0, 1), D = [d1 d2] = [1 -1; 0 0], e = (1, 1) and b = v + h f / m,
+-- A point mass lands and slides: the problem has six unknowns and a closed form, and the printed matrices contain
+-- errors. With impulses lc, lf = (l+, l-), n = (0, 1), D = [d1 d2] = [1 -1; 0 0], e = (1, 1) and b = v + h f / m, the
+-- problem
 --   M v+ - n lc - D lf = m b,    0 <= lc _|_ n'v+ + k min(0, n'v) >= 0,   0 <= lf _|_ gamma e + D'v+ >= 0,
 --   0 <= gamma _|_ mu lc - e'lf >= 0
--- has for k = 0 the solution lc = m max(0, -b_y), v+ = (S(b_x), b_y + lc / m), with the threshold mu lc / m of the
--- landing mass. The note prints + m b on the side of the matrix, D v in place of D'v, and k n'v whatever its sign (a
--- mass that leaves may then come back). It also has forces in place of impulses, which is right only for h = 1. In the
--- form of Belbute-Peres,
+-- has, for k = 0, the solution lc = m max(0, -b_y), v+ = (S(b_x), b_y + lc / m), with the threshold mu lc / m. The note
+-- prints + m b on the side of the matrix, D v instead of D'v, and k n'v for any sign of n'v, so a mass that leaves may
+-- come back. It also uses forces instead of impulses, which is correct only for h = 1. In the form of Belbute-Peres,
 --   M x + G'z + q = 0,   G x + F z + s = 0,   x = -v+,   0 <= s _|_ z >= 0,
--- q and F have the wrong sign; the right values are q = m b, F = [0 0 0; 0 0 -e; -mu e' 0].
+-- q and F have the wrong sign. The correct values are q = m b and F = [0 0 0; 0 0 -e; -mu e' 0].
 local sim = require "sim2d"
 
 -- z = (lc, l+, l-, gamma). `sign` is the sign of the constant: -1, or +1 as printed.
@@ -27,7 +27,7 @@ local function closed(c)
   return x > limit and x - limit or x < -limit and x + limit or 0, y + lc / c.m, lc
 end
 
--- A box that cannot turn, touching the floor, under the force f. Here f includes gravity.
+-- A box that touches the floor and cannot turn, under the force f, which includes gravity.
 local world = sim.world { stepping = "speculative", combine_friction = "min",
   combine_restitution = "min", gravity = { 0, 0 } }
 world:segment { from = { -1e4, 0 }, to = { 1e4, 0 }, friction = 100, restitution = 1 }
@@ -72,14 +72,14 @@ e:equal("engine: velocity and impulse", 0, engine, 1e-9)
 e:above("of them land and stick", e.options.cases // 20, stuck)
 e:above("the printed sign: largest error, m/s", 10, sign)
 
--- At rest with a push of 1/2, m = g = mu = h = 1: the mass stays. With the printed sign it jumps.
+-- At rest with a push of 1/2 and m = g = mu = h = 1, the mass stays at rest. With the printed sign it jumps.
 local rest = { h = 1, m = 1, mu = 1, v = { 0, 0 }, f = { 0.5, -1 } }
 for i, want in ipairs { { 0, 0 }, { -0.5, 1 } } do
   local v, name = mixed(rest, i == 1 and -1 or 1), ({ "at rest, pushed", "the same as printed" })[i]
   e:equal(name .. ": vx", want[1], v[1], 1e-9)
   e:equal(name .. ": vy", want[2], v[2], 1e-9)
 end
--- A bounce, k = 1/2, mu = 0.3, v = (1, -2): up with 1, so lc = 3 and friction 0.9.
+-- A bounce with k = 1/2, mu = 0.3 and v = (1, -2): the mass leaves upwards at 1, so lc = 3 and the friction is 0.9.
 local bounce = { h = 1, m = 1, mu = 0.3, k = 0.5, v = { 1, -2 }, f = { 0, 0 } }
 local v, z = mixed(bounce, -1)
 for i, got in ipairs { { v[1], v[2], z[1], z[2] - z[3] }, { engine_step(bounce) } } do
@@ -87,13 +87,15 @@ for i, got in ipairs { { v[1], v[2], z[1], z[2] - z[3] }, { engine_step(bounce) 
     e:equal(("bounce, %s: %s"):format(i == 1 and "LCP" or "engine", name), ({ 0.1, 1, 3, -0.9 })[j], got[j], 1e-9)
   end
 end
--- The mass leaves with 2 and is pressed with -5, so it is held. With k n'v of any sign it would come in at -k 2.
+-- The mass leaves at 2 and is pressed with -5, so it is held. If k n'v could have any sign, the mass would move down at
+-- -k 2.
 local leaves = { h = 1, m = 1, mu = 0.3, k = 0.5, v = { 0, 2 }, f = { 0, -5 } }
 e:equal("leaves, is pressed: vy", 0, mixed(leaves, -1)[2], 1e-9)
 e:equal("the same in the engine", 0, select(2, engine_step(leaves)), 1e-9)
 leaves.any = true
 e:equal("the same as printed", -1, mixed(leaves, -1)[2], 1e-9)
--- Belbute-Peres' form, v = (1, -1), mu = 0.3, m = g = h = 1, so b = (1, -2): exact (0.4, 0), z = (2, 0, 0.6, 0.4).
+-- Belbute-Peres' form with v = (1, -1), mu = 0.3 and m = g = h = 1, so b = (1, -2). The exact solution is (0.4, 0), z =
+-- (2, 0, 0.6, 0.4).
 local G = sim.array { { 0, 1 }, { 1, 0 }, { -1, 0 }, { 0, 0 } }
 for _, t in ipairs { { "printed", -1, 1, 0, 2 }, { "q corrected", 1, 1, 0, 0 }, { "q, F corrected", 1, -1, 0.4, 0 } } do
   local s, k = t[2], -t[3] -- the slacks are -G x - F z

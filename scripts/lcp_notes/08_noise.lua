@@ -1,12 +1,12 @@
--- Noise on the entries of a friction LCP destroys sticking; the same noise on mass, friction and push does not destroy
--- it. The LCP M = [1 -1 1; -1 1 1; -1 -1 0], q = (b, -b, mu) with b = v + u, mu = 2 and h = m = g = 1 is solved with
--- noise N(0, sd) on its entries. The velocity is v+ = b + l+ - l-. At b = 0 the block sticks if z = 0. That requires
--- q1, q2 >= 0, which is true one time in four whatever sd is, and always if only M is noisy. At b = 1 the solution is
+-- Noise on the entries of a friction LCP destroys sticking, but the same noise on mass, friction and push does not. The
+-- LCP M = [1 -1 1; -1 1 1; -1 -1 0], q = (b, -b, mu), with b = v + u, mu = 2 and h = m = g = 1, is solved with noise
+-- N(0, sd) on its entries. The velocity is v+ = b + l+ - l-. At b = 0 the block sticks if z = 0, which requires q1, q2
+-- >= 0. This is true in one of four cases for any sd, and always if only M is noisy. At b = 1 the solution is
 --   l- = -q2 / M22,   l+ = gamma = 0,   as long as w1 = q1 + M12 l- >= 0,
--- so only errors in q1, q2, M12 and M22 matter. v+ = 0 needs l- = 1 exactly. With noise on q, (n1, n2, ..), v+ = n2 if
--- n1 + n2 >= 0, else gamma > 0 and v+ = (n2 - n1) / 2. So v+ is within r of 0 with probability (1 + sqrt 2) r / (sd
--- sqrt(2 pi)): the notes' 0.1 %, "regardless of the amount of noise", holds for r = 1e-6 and sd = 1e-3, but the
--- probability depends on sd. The exact probability is 0: no output of a slightly wrong LCP is exactly -u.
+-- so only errors in q1, q2, M12 and M22 matter. v+ = 0 requires l- = 1 exactly. With noise (n1, n2, ..) on q, v+ = n2
+-- if n1 + n2 >= 0. Otherwise gamma > 0 and v+ = (n2 - n1) / 2. Hence v+ is within r of 0 with probability (1 + sqrt 2)
+-- r / (sd sqrt(2 pi)). The notes' 0.1 %, "regardless of the amount of noise", holds for r = 1e-6 and sd = 1e-3, but the
+-- probability depends on sd. The exact probability is 0, because no output of a slightly wrong LCP is exactly -u.
 local sim = require "sim2d"
 
 local MU, random = 2, sim.random
@@ -28,7 +28,7 @@ local e = sim.experiment("Noise on M and q, and where it counts",
 random.seed(e.options.seed)
 local n = e.options.samples
 
--- At rest without a push, and pushed. At sd = 1 noise on q leaves some problems without a solution, or q3 < 0.
+-- A block at rest, without a push and with a push. At sd = 1, noise on q makes some problems unsolvable, or q3 < 0.
 for _, t in ipairs { { "M", 1, 0 }, { "q", 0, 1 }, { "M and q", 1, 1 } } do
   for _, sd in ipairs { 0.001, 0.1, t[3] == 0 and 1 or nil } do
     local stuck, odd, pushed = 0, 0, 0
@@ -46,7 +46,8 @@ for _, t in ipairs { { "M", 1, 0 }, { "q", 0, 1 }, { "M and q", 1, 1 } } do
   end
 end
 
--- Pushed with half of the friction limit. gamma = 0, which the notes' code takes as sticking, indicates n1 + n2 >= 0.
+-- The block is pushed with half of the friction limit. gamma = 0, which the code of the notes interprets as sticking,
+-- indicates n1 + n2 >= 0.
 local speeds = {}
 for _, t in ipairs { { 0.001, 1e-6, 5 * n }, { 0.1, 1e-3, n } } do
   local sd, r, count, stuck, flag, odd = t[1], t[2], t[3], 0, 0, 0
@@ -64,7 +65,7 @@ for _, t in ipairs { { 0.001, 1e-6, 5 * n }, { 0.1, 1e-3, n } } do
   e:equal("exceptions to: where q1 + q2 >= 0", 0, odd)
 end
 
--- One entry at a time, by -1 to 1: the number of 20 errors that change the solution.
+-- One entry at a time is changed by -1 to 1. The script counts how many of 20 errors change the solution.
 local offsets, curves = {}, {}
 for k = 0, 20 do offsets[k + 1] = (k - 10) / 10 end
 local function sweep(name, put)
@@ -85,8 +86,8 @@ for i = 1, 3 do
   for j = 1, 3 do sweep(("M%d%d"):format(i, j), function(M, _, offset) M[i][j] = M[i][j] + offset end) end
 end
 
--- Noise on mass, friction and push instead gives another block, which sticks as well, in the engine and in the LCP,
--- because the errors of the entries are consistent.
+-- Noise on mass, friction and push gives a different block. It also sticks, in the engine and in the LCP, because the
+-- errors of the entries are consistent.
 local world = sim.world { stepping = "speculative", dt = 1, gravity = { 0, -1 }, combine_friction = "min" }
 local slid, crept = 0, 0
 world:segment { from = { -1e3, 0 }, to = { 1e3, 0 }, friction = 100 }

@@ -1,10 +1,11 @@
 -- A small error -eps in one element of q makes a resting block creep at eps / 2: this is the LCP of a conveyor belt.
--- The block rests, v = u = 0, and 0 <= (l+, l-, gamma) _|_ (gamma + v+ - eps, gamma - v+, mu m g - l+ - l-) >= 0 with
--- v+ = (h / m)(l+ - l-). With gamma' = gamma - eps / 2, the first two expressions are gamma' + (v+ - eps / 2) and
--- gamma' - (v+ - eps / 2). This is friction that holds the block on a belt of speed eps / 2. So
+-- The block rests, with v = u = 0. The problem is 0 <= (l+, l-, gamma) _|_ (gamma + v+ - eps, gamma - v+, mu m g - l+ -
+-- l-) >= 0 with v+ = (h / m)(l+ - l-). With gamma' = gamma - eps / 2, the first two expressions are gamma' + (v+ - eps
+-- / 2) and gamma' - (v+ - eps / 2). This is the friction law of a block on a belt with the speed eps / 2. The solution
+-- is
 --   v+ = gamma = eps / 2,  l+- = (mu m g +- m eps / (2 h)) / 2   while eps <= 2 mu g h,
--- and beyond that the belt slips: v+ = mu g h, gamma = eps - mu g h. The note has the right v+, but the forces (mu m g,
--- 0), with which w2 = gamma - v+ is negative. With +eps all unknowns are 0, and the block sticks.
+-- and for larger eps the belt slips: v+ = mu g h, gamma = eps - mu g h. The v+ in the note is correct, but its forces
+-- (mu m g, 0) make w2 = gamma - v+ negative. With +eps all unknowns are 0, and the block sticks.
 local sim = require "sim2d"
 
 local function matrix(a) return { { a, -a, 1 }, { -a, a, 1 }, { -1, -1, 0 } } end
@@ -15,7 +16,8 @@ local function solve(q1, q2, c)
   return a * (z[1] - z[2]), z
 end
 
--- One step of a box at rest on a belt with the given speed to the right. Surface speeds count counter-clockwise.
+-- Makes one step of a box at rest on a belt with the given speed to the right. Surface speeds are positive
+-- counter-clockwise.
 local world = sim.world { stepping = "speculative", combine_friction = "min" }
 local belt = world:box { type = "static", size = { 100, 1 }, position = { 0, -0.5 }, friction = 100 }
 local box = world:box { size = { 4, 0.2 } }
@@ -40,7 +42,7 @@ end
 local v, z = solve(-3, 0, unit)
 e:equal("eps = 3, it slips: v+ (eps / 2 would be 1.5)", 1, v, 1e-12)
 e:equal("gamma", 2, z[3], 1e-12)
-local w = sim.array(matrix(1)):mm { 1, 0, 0.05 } + { -0.1, 0, 1 } -- the note's z at eps = 0.1
+local w = sim.array(matrix(1)):mm { 1, 0, 0.05 } + { -0.1, 0, 1 } -- for the z of the note at eps = 0.1
 e:equal("the note's z = (1, 0, eps / 2): w1, not 0", 0.95, w[1], 1e-12)
 e:equal("w2, not >= 0", -0.95, w[2], 1e-12)
 for _, q in ipairs { { 0.1, 0 }, { 0, 0.1 }, { 0.1, 0.1 } } do
@@ -48,7 +50,7 @@ for _, q in ipairs { { 0.1, 0 }, { 0, 0.1 }, { 0.1, 0.1 } } do
   e:equal(("q1, q2 = %g, %g: v+, sticks"):format(q[1], q[2]), 0, v)
 end
 e:equal("q1, q2 = 0, -0.1: v+", -0.05, solve(0, -0.1, unit), 1e-12)
--- The same error in both elements is a belt at rest: gamma' = 0, and the block sticks.
+-- The same error in both elements corresponds to a belt at rest: gamma' = 0, and the block sticks.
 v, z = solve(-0.1, -0.1, unit)
 e:equal("q1, q2 = -0.1, -0.1: v+", 0, v, 1e-12)
 e:equal("gamma", 0.1, z[3], 1e-12)
@@ -74,7 +76,7 @@ e:above("of these slip", e.options.cases // 4, slip)
 
 local x, speeds, gammas, plus, minus, belts = {}, {}, {}, {}, {}, {}
 for i = 0, 30 do
-  x[i + 1] = math.max(i / 10, 1e-3) -- at 0 friction is 0, too
+  x[i + 1] = math.max(i / 10, 1e-3) -- at 0 the friction is 0, too
   speeds[i + 1], z = solve(-x[i + 1], 0, unit)
   plus[i + 1], minus[i + 1], gammas[i + 1] = table.unpack(z)
   belts[i + 1] = engine_step(x[i + 1] / 2, unit)

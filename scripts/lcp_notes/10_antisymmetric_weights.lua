@@ -1,18 +1,18 @@
 -- With unequal weights of the push in a learned friction law, gamma can indicate slip when the block rests, and rest
--- when it slips.
+-- when the block slips.
 --
--- A block at rest is pushed by u. The problem is the traditional 3 x 3 problem, but with weights a1 and a2 of the push:
+-- A block at rest is pushed by u. The problem is the traditional 3 x 3 problem, but the push has the weights a1 and a2:
 --   0 <= l+    _|_  gamma + l+ - l- + a1 u >= 0
 --   0 <= l-    _|_  gamma - l+ + l- - a2 u >= 0
 --   0 <= gamma _|_  mu m g - l+ - l-       >= 0        and its velocity v = u + l+ - l-
--- The solution, for 0 < u small enough to hold:
+-- For u > 0 that is small enough for friction to hold the block, the solution is
 --   gamma = max(0, (a2 - a1) u / 2),   v = u (1 - (a1 + a2) / 2) if a2 > a1,   v = u (1 - a2) otherwise;
--- for u < 0 the weights change places. The note concludes from gamma that the block sticks unless a2 > a1.
+-- and for u < 0 the weights are exchanged. The note concludes from gamma that the block sticks unless a2 > a1.
 local sim = require "sim2d"
 local e = sim.experiment "Unequal weights of the push: gamma and v are two questions"
 
 local M = { { 1, -1, 1 }, { -1, 1, 1 }, { -1, -1, 0 } }
-local mu = 1 -- m = g = h = 1
+local mu = 1 -- with m = g = h = 1
 
 local function model(a1, a2, u)
   local z = assert(sim.lcp.solve(M, { a1 * u, -a2 * u, mu }))
@@ -37,7 +37,7 @@ end
 e:equal("2000 random weights: largest error of gamma", 0, worst_gamma, 1e-12)
 e:equal("largest error of v", 0, worst_v, 1e-12)
 
--- The note's criterion for sticking, and the actual sticking.
+-- Compares the note's criterion for sticking with the actual sticking.
 local u = 0.2
 for _, case in ipairs {
   { 1, 1.2, 0.02, -0.02, "slips: the note agrees" },
@@ -51,9 +51,9 @@ for _, case in ipairs {
   e:equal(("   v (%s)"):format(what), v0, v, 1e-14)
 end
 
--- The same friction in the full engine. With a = (a1 + a2) / 2, V = v + (a - 1) u and d = (a1 - a2) u / 2 the first two
--- lines say gamma + d >= |V|: the block is pushed by a u instead of u. With d <= 0 it rests, V = 0; with d > 0 (gamma =
--- 0) it moves with V = d, as on a belt of that speed.
+-- The same friction in the full engine. With a = (a1 + a2) / 2, V = v + (a - 1) u and d = (a1 - a2) u / 2, the first
+-- two rows are gamma + d >= |V|. The block is pushed by a u instead of u. With d <= 0 it rests, with V = 0. With d > 0
+-- (gamma = 0) it moves with V = d, as on a belt with this speed.
 local function engine(a1, a2)
   local world = sim.world { stepping = "speculative", dt = 1, gravity = { 0, -1 } }
   local d = math.max(0, (a1 - a2) * u / 2)

@@ -1,18 +1,18 @@
--- A learned friction law predicts rest exactly only if its speeds, to the right and to the left, pass a relu.
+-- A learned friction law predicts rest exactly only if its speeds to the right and to the left pass through a relu.
 --
 -- The friction (l+, l-) of a pushed block is measured, and its speeds v+ = max(v, 0), v- = max(-v, 0) are learned as
 --   (v+, v-) = f(v, u) + G(v, u) (l+, l-),     f and G affine in (v, u).
--- The note prints the true system as v+' = v + u - l-, v-' = -(v + u) - l+ (h = m = mu g = 1). That holds with a relu
--- around the right sides, or with the fictitious friction of the direct formulation, not with the actual friction. The
--- cost is as in the note: the norm of the error, the violation of l _|_ (v+, v-) as a sum of absolute values, and as a
--- third term the violation of (v+, v-) >= 0, max(0, -(v+, v-)). The third term requires f + G l itself to be
--- nonnegative, although f + G l takes negative values that a relu cuts off. Without a relu this term has no benefit,
--- and with a relu it costs exactness.
+-- The note prints the true system as v+' = v + u - l-, v-' = -(v + u) - l+ (h = m = mu g = 1). This holds with a relu
+-- around the right sides, or with the fictitious friction of the direct formulation, but not with the actual friction.
+-- The cost has the three terms of the note: the norm of the error, the violation of l _|_ (v+, v-) as a sum of absolute
+-- values, and the violation of (v+, v-) >= 0, max(0, -(v+, v-)). The third term requires f + G l itself to be
+-- nonnegative, although f + G l takes negative values that a relu cuts off. Without a relu the third term has no
+-- benefit, and with a relu it reduces the exactness.
 local sim = require "sim2d"
 local e = sim.experiment("Learning speeds from friction, with and without a relu",
   { iterations = { 1600, "of each training" } })
 
--- Thirty steps each from random speeds with random pushes, from the closed form v' = S(v + u), S(b) = b - clamp(b).
+-- Thirty steps from each random speed, with random pushes, by the closed form v' = S(v + u), S(b) = b - clamp(b).
 local random = sim.random.split()
 local runs, rows = 20, {}
 for _ = 1, runs do
@@ -26,7 +26,7 @@ for _ = 1, runs do
   end
 end
 
--- The same runs in the engine: the speeds, and the friction read from its contacts.
+-- The same runs in the engine give the speeds, and the friction is read from the contacts.
 local worst = 0
 for i, row in ipairs(rows) do
   local world = sim.world { stepping = "speculative", dt = 1, gravity = { 0, -1 } }
@@ -41,7 +41,7 @@ e:equal(#rows .. " steps by the engine: largest difference", 0, worst, 1e-9)
 local X, Y, friction, sticks = {}, {}, {}, {}
 for i, row in ipairs(rows) do
   local v, u, a, b = row.v, row.u, row.right, row.left
-  X[i] = { v, u, 1, a, b, a * v, a * u, b * v, b * u } -- f, then G times (l+, l-)
+  X[i] = { v, u, 1, a, b, a * v, a * u, b * v, b * u } -- the inputs of f, then of G times (l+, l-)
   Y[i] = { math.max(row.next, 0), math.max(-row.next, 0) }
   friction[i] = { a, b }
   sticks[i] = row.next == 0

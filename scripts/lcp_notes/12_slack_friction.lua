@@ -1,24 +1,24 @@
 -- Speeds are an affine function of the unused friction (the slack), and a dozen steps identify this function exactly.
 --
--- Slack is the unused friction, s- = mu g - l- and s+ = mu g - l+. In the direct formulation, 0 <= s _|_ v >= 0,
+-- The slack is the unused friction, s- = mu g - l- and s+ = mu g - l+. In the direct formulation, 0 <= s _|_ v >= 0,
 --   (v+, v-)' = -( -v - h u + mu g h,  v + h u + mu g h ) + h (s-, s+),
--- so that least squares on (v, u, 1, s-, s+) finds, for h = mu g = 1, the rows 1 1 -1 1 0 and -1 -1 -1 0 1. The catch:
--- this slack belongs to the problem's own friction, which while sliding is larger than the actual friction on the far
--- side (l+ = -(v + u)). The slack of a measurable friction does not fit any affine law.
+-- so for h = mu g = 1, least squares on (v, u, 1, s-, s+) finds the rows 1 1 -1 1 0 and -1 -1 -1 0 1. However, this
+-- slack belongs to the friction variables of the problem. During sliding, these differ from the actual friction on the
+-- opposite side (l+ = -(v + u)). The slack of a measurable friction does not fit any affine law.
 local sim = require "sim2d"
 local e = sim.experiment("Least squares with slack friction", { rows = { 12, "steps to learn from" } })
 
-local mu = 1 -- h = m = g = 1
+local mu = 1 -- with h = m = g = 1
 local random = sim.random.split()
 
--- One step by the direct problem: z = (v+, v-), w = (s-, s+), M = I, q = (mu - p, mu + p).
+-- Makes one step by the direct problem, with z = (v+, v-), w = (s-, s+), M = I and q = (mu - p, mu + p).
 local function step(v, u)
   local p = v + u
   local z, w = assert(sim.lcp.solve({ { 1, 0 }, { 0, 1 } }, { mu - p, mu + p }))
   return z, w
 end
 
--- The same step in the engine: its speed, and the unused part of mu g.
+-- Makes the same step in the engine. Returns its speed and the unused part of mu g.
 local function engine(v, u)
   local world = sim.world { stepping = "speculative", dt = 1, gravity = { 0, -1 } }
   world:box { type = "static", position = { 0, -0.5 }, size = { 99, 1 }, friction = mu }
@@ -54,7 +54,7 @@ local function error_of(X, Y)
 end
 
 local X, Y, seen, _
-repeat -- that slide both ways, see below
+repeat -- until the data contain slides in both directions
   X, Y, _, seen = data(e.options.rows, 1)
 until seen[1] > 2 and seen[-1] > 2
 local wrong, rank, W = error_of(X, Y)
@@ -64,8 +64,8 @@ end
 e:equal(e.options.rows .. " steps: largest error of both rows", 0, wrong, 1e-12)
 e:equal("   rank", 5, rank)
 
--- The necessary condition is not rest but sliding both ways: a run that never slides to one side has a column that
--- depends on the others (s+ = 1 + v + u where it does not slide to the left).
+-- The data need slides in both directions, but no rest. If a run never slides to one side, one column depends on the
+-- other columns (s+ = 1 + v + u if it never slides to the left).
 local counts, found, one_way, both = {}, {}, 0, 0
 local one_way_found, both_found = 0, 0
 for n = 4, 20 do
@@ -86,7 +86,7 @@ e:equal("4 steps: runs of 100 identified", 0, found[1])
 e:equal(("identified of %d runs that slide one way only"):format(one_way), 0, one_way_found)
 e:equal("identified of those that slide both ways thrice", both, both_found)
 
--- Many steps, and the slack that a force gauge would show.
+-- Many steps, with the slack that a force gauge would measure.
 local worst, measured
 X, Y, worst, seen, measured = data(300, 1, true)
 e:equal("300 steps by the engine: largest difference of v", 0, worst, 1e-9)

@@ -1,19 +1,21 @@
--- From known friction, the matrix of a friction law is learned except for two numbers, which the data do not determine.
+-- With known friction, the matrix of a friction law can be learned except for two numbers, which the data do not
+-- determine.
 --
--- l = (l+, l-, gamma) of the traditional problem is known, f is affine in (v, u), G constant: row r has six numbers,
+-- l = (l+, l-, gamma) of the traditional problem is known, f is affine in (v, u), and G is constant. Row r has six
+-- numbers,
 --   w_r = G_r1 l+ + G_r2 l- + G_r3 gamma + f_rv v + f_ru u + f_r1,
--- and the note's cost is the mean of (l_r w_r)^2 + max(0, -w_r)^2. The rows are independent of each other, each row may
--- be scaled, and f = G = 0 costs nothing. So one entry per row is given: G11 = 1, G22 = 1, G31 = -1. The truth: G = [1
--- -1 1; -1 1 1; -1 -1 0], f = (v + u, -v - u, mu m g), m = g = h = mu = 1.
+-- and the cost in the note is the mean of (l_r w_r)^2 + max(0, -w_r)^2. The rows are independent of each other, each
+-- row may be scaled, and f = G = 0 costs nothing. Therefore one entry per row is given: G11 = 1, G22 = 1, G31 = -1. The
+-- true values are G = [1 -1 1; -1 1 1; -1 -1 0], f = (v + u, -v - u, mu m g) and m = g = h = mu = 1.
 local sim = require "sim2d"
 local e = sim.experiment "Learning f and G: what the data determine, and what not"
 
 local truth = sim.array { { 1, -1, 1, 1, 1, 0 }, { -1, 1, 1, -1, -1, 0 }, { -1, -1, 0, 0, 0, 1 } }
-local set = { 1, 2, 1 } -- the entry of each row that is given
+local set = { 1, 2, 1 } -- index of the given entry in each row
 local random = sim.random.split()
 
--- Rows (l+, l-, gamma, v, u, 1), ten per run. Stress: an equal excess of l+ and l- at rest, which has no effect on the
--- motion.
+-- Returns rows (l+, l-, gamma, v, u, 1), ten per run. Stress is an equal excess of l+ and l- at rest, which has no
+-- effect on the motion.
 local function data(count, stress)
   local X, v = {}, 0
   for i = 1, count do
@@ -27,7 +29,7 @@ local function data(count, stress)
   return sim.array(X)
 end
 
--- Row r by its complementarity alone: linear least squares over the steps with l_r > 0.
+-- Finds row r from its complementarity alone, by linear least squares over the steps with l_r > 0.
 local function closed_form(X, r)
   local A, b = {}, {}
   for i = 1, #X do
@@ -53,7 +55,7 @@ local function error_of(row, r, skip)
   return worst
 end
 
--- By gradients, from random numbers with G12 given.
+-- Learns by gradients from random initial numbers, with G12 given.
 local function train(X, r, start)
   local given = sim.zeros(6)
   given[set[r]] = 1
@@ -71,7 +73,7 @@ local X = data(120)
 local zero = X:mm(sim.zeros(6))
 e:equal("cost of f = G = 0", 0, ((X:column(1) * zero) ^ 2 + sim.relu(-zero) ^ 2):mean())
 
--- 1. 40 steps: each row leaves at most one direction undetermined, G12 in the first, G21 in the second.
+-- 1. With 40 steps, each row has at most one undetermined direction: G12 in the first row and G21 in the second.
 local forty = data(40)
 for r, unknown in ipairs { 2, 1, false } do
   local row, rank = closed_form(forty, r)
@@ -93,7 +95,7 @@ e:above("   largest G12", 1, sim.max(sim.array(ends)))
 -- 3. Steps with self-stress, l+ and l- both positive, determine G12 and G21.
 e:equal("with self-stress: largest error of row 1, G12 too", 0, error_of(closed_form(data(40, true), 1), 1), 1e-12)
 
--- 4. The motion does not depend on G12, G21 >= -1: comparison with boxes of the engine.
+-- 4. The motion does not depend on G12 and G21 if both are >= -1. The comparison uses boxes in the engine.
 local worst = 0
 for _ = 1, 100 do
   local v, u, a, b = random:uniform(-3, 3), random:uniform(-3, 3), random:uniform(-1, 2), random:uniform(-1, 2)

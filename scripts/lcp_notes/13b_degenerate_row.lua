@@ -1,19 +1,20 @@
--- Steps that only slide do not determine a row of the friction law: the odd row in the note is one of many rows that
--- fit them.
+-- Sliding steps alone do not determine a row of the friction law: the odd row in the note is one of many rows that fit
+-- such steps.
 --
--- The second row of the problem, w = a l+ + b l- + c gamma + d v + e u + k, has to be 0 where l- > 0. Sliding to the
--- right l- = mu g = 1, l+ = 0 and gamma = v' = v + u - 1, so w = 0 requires only
---   d = e = -c,   b + k = c:      a row for any b and c, of which b = c = 1, k = 0 is the truth.
--- The note found -2.21, -1.57, 0.319 | -0.319, -0.319, 1.898 with b + k = 0.328: w = 0.009, the epsilon of its linear
--- programme. Steps that stick, l- = v + u and gamma = 0, require b = -d = -e and k = 0, so the row of the note does not
--- fit them. A model of the speed, v' = h(v, u), needs l as well; together with f and G it makes a simulator.
+-- The second row of the problem, w = a l+ + b l- + c gamma + d v + e u + k, has to be 0 where l- > 0. For sliding to
+-- the right, l- = mu g = 1, l+ = 0 and gamma = v' = v + u - 1, so w = 0 requires only
+--   d = e = -c,   b + k = c:      a row for any b and c; the true row has b = c = 1, k = 0.
+-- The note found -2.21, -1.57, 0.319 | -0.319, -0.319, 1.898 with b + k = 0.328. This gives w = 0.009, the epsilon of
+-- its linear programme. Sticking steps, with l- = v + u and gamma = 0, require b = -d = -e and k = 0, so the row of the
+-- note does not fit them. A model of the speed, v' = h(v, u), must also depend on l. Together with f and G, such a
+-- model is a simulator.
 local sim = require "sim2d"
 local e = sim.experiment "A degenerate row, and a model of the speed"
 
 local random = sim.random.split()
 local M = { { 1, -1, 1 }, { -1, 1, 1 }, { -1, -1, 0 } }
 
--- Steps of thirty per run, as rows (l+, l-, gamma, v, u, 1, v').
+-- The steps, thirty per run, as rows (l+, l-, gamma, v, u, 1, v').
 local steps, v = {}, 0
 for i = 1, 600 do
   if i % 30 == 1 then v = random:uniform(-3, 3) end
@@ -39,7 +40,8 @@ local function slides(s) return s[2] > 0 and s[3] > 0 end
 local function sticks(s) return s[2] > 0 and s[3] == 0 end
 local function either(s) return s[2] > 0 end
 
--- The numbers b, c, d, e, k that complementarity leaves free (a is never determined, because l+ l- = 0).
+-- Returns how many of the numbers b, c, d, e, k complementarity leaves free. (a is never determined, because l+ l- =
+-- 0.)
 local function free(condition)
   local X = where(condition, { 2, 3, 4, 5, 6 })
   return 5 - select(2, sim.linalg.lstsq(X, sim.zeros(#X)))
@@ -61,7 +63,7 @@ e:above("the note's row, sticking: mean of l- w", 0.2, (stick:column(2) * w):mea
 e:equal("   where it would be 0: v + u", 1.898 / 1.889, (1.57 + 0.319) ^ -1 * 1.898, 1e-12)
 e:equal("the true row: largest w where l- > 0", 0, sim.max(sim.abs(where(either, all):mm(true_row))), 1e-14)
 
--- The model of the speed: affine in (v, u), then in (v, u, l+, l-).
+-- The model of the speed is affine, first in (v, u), then in (v, u, l+, l-).
 local function always() return true end
 local speed = where(always, { 7 }):column(1)
 local function fit(columns)
@@ -78,7 +80,7 @@ for j, weight in ipairs { 1, 1, 0, 1, -1 } do
   e:equal("   weight of " .. ({ "v", "u", "1", "l+", "l-" })[j], weight, h[j], 1e-12)
 end
 
--- f, G and h together for 200 steps, beside the engine.
+-- Runs f, G and h together for 200 steps and compares them with the engine.
 local world = sim.world { stepping = "speculative", dt = 1, gravity = { 0, -1 } }
 world:box { type = "static", position = { 0, -0.5 }, size = { 999, 1 }, friction = 1 }
 local box = world:box { position = { 0, 0.05 }, size = { 2, 0.1 }, mass = 1, friction = 1 }
@@ -93,7 +95,7 @@ for _ = 1, 200 do
 end
 e:equal("200 steps of f, G, h: speed against the engine", 0, worst, 1e-9)
 
-local function curve(row) -- of a resting block that is pushed by u
+local function curve(row) -- the row for a resting block that is pushed by u
   return function(u)
     local l = math.min(u, 1)
     return row:dot { 0, l, math.max(u - 1, 0), 0, u, 1 }

@@ -1,13 +1,14 @@
--- If the matrix of the friction law is written as phi phi' plus a skew part, it needs only one given number, while the
+-- If the matrix of the friction law is written as phi phi' plus a skew part, only one number must be given, whereas the
 -- note gave six.
 --
--- M = phi phi' + sum alpha_i E_i (alpha >= 0) + sum beta_i (skew), and the true matrix is
+-- The matrix is written as M = phi phi' + sum alpha_i E_i (alpha >= 0) + sum beta_i (skew), and the true matrix is
 --   [1 -1 1; -1 1 1; -1 -1 0] = (-1, 1, 0)(-1, 1, 0)' + [e1 e3' - e3 e1'] + [e2 e3' - e3 e2'].
--- Here a row shares its scale with its column: M31 = -1 fixes all scales. Without the nonnegative part M33 = phi3^2 =
--- 0, so that beta gives M13 = 1, M23 = 1, and phi1^2 = phi2^2 = 1. For M12 and M21, known friction determines only that
--- they are >= -1; here they are phi1 phi2 +- beta12. So a search has two possible ends:
---   phi1 phi2 = -1:  beta12 = 0, the true matrix, found completely;      phi1 phi2 = 1:  M12 + M21 = 2, beta12 free.
--- The nonnegative part undoes all this: rows have their own scales again, and alpha12 and alpha21 may be anything.
+-- In this form a row shares its scale with its column, so M31 = -1 fixes all scales. Without the nonnegative part,
+-- M33 = phi3^2 = 0, so beta gives M13 = 1 and M23 = 1, and phi1^2 = phi2^2 = 1. Known friction determines only that M12
+-- and M21 are >= -1, and in this form they are phi1 phi2 +- beta12. A search therefore has two possible results:
+--   phi1 phi2 = -1:  beta12 = 0, the complete true matrix;      phi1 phi2 = 1:  M12 + M21 = 2, beta12 free.
+-- The nonnegative part removes this advantage: rows have independent scales again, and alpha12 and alpha21 are
+-- arbitrary.
 local sim = require "sim2d"
 local e = sim.experiment("A basis for M: phi phi' + nonnegative + skew", { starts = { 20, "random starts" } })
 
@@ -21,7 +22,7 @@ local skew = {
 }
 e:equal("the note's decomposition: error", 0, (phi:mm(phi:t()) + skew[2] + skew[3] - truth):norm())
 
--- Known friction, thirty steps per run.
+-- Returns steps with known friction, thirty per run.
 local L, D, v = {}, {}, 0
 for i = 1, 60 do
   if i % 30 == 1 then v = random:uniform(-3, 3) end
@@ -44,8 +45,8 @@ local function cost(p)
   return ((L * w) ^ 2 + sim.relu(-w) ^ 2):sum() / #L + 50 * (M[{ 3, 1 }] + 1) ^ 2
 end
 
--- Trains from a random start. Returns the largest error of M and q without M12 and M21, with rows scaled like the true
--- rows.
+-- Trains from a random start. Returns the largest error of M and q, except for M12 and M21, with rows scaled like the
+-- true rows.
 local q = sim.array { { 1, 1, 0 }, { -1, -1, 0 }, { 0, 0, 1 } }
 local function train(nonnegative)
   local p0 = { phi = sim.randn({ 3 }, random), beta = sim.randn({ 3 }, random), W = sim.randn({ 3, 3 }, random) }

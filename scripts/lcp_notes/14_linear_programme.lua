@@ -1,13 +1,14 @@
 -- A linear programme finds the friction law exactly from thirty to fifty steps, but not with the note's epsilon.
 --
--- For known l = (l+, l-, gamma) and d = (v, u, 1), M and W of 0 <= l _|_ M l + W d >= 0 solve, row by row,
+-- For known l = (l+, l-, gamma) and d = (v, u, 1), the matrices M and W of 0 <= l _|_ M l + W d >= 0 solve, row by row,
 --   minimise sum l_r (M_r l + W_r d)     such that M_r l + W_r d >= eps for every step.
--- The note takes eps > 0 to exclude the solution 0. But then no row costs less than eps sum l_r, and M = 0, W = (0, 0,
--- eps) costs exactly that, so a solution with M = 0 is still as good as any other, and smaller. Without the bias W_r3
--- of rows 1 and 2 the truth, whose w is 0 in places, is infeasible, and the optimum is something else. A working choice
--- is eps = 0 and bounds M11 >= 1, M21 <= -1, M31 <= -1, with all biases. Then every multiple >= 1 of a row is as good
--- (an interior point method ends among them) and M12 >= -1 is free. L1 regularisation, + c sum |x| by the columns s >=
--- x, s >= -x, selects the smallest, the truth with M12 = 0.
+-- The note uses eps > 0 to exclude the solution 0. But then no row costs less than eps sum l_r, and M = 0, W = (0, 0,
+-- eps) costs exactly this amount. A solution with M = 0 is therefore still as good as any other solution, and smaller.
+-- Without the bias W_r3 in rows 1 and 2, the true law is infeasible, because its w is 0 in places, and the optimum is a
+-- different law. A choice that works is eps = 0 with the bounds M11 >= 1, M21 <= -1, M31 <= -1 and with all biases.
+-- Then every multiple >= 1 of a row is equally good (an interior-point method ends among these multiples), and M12 >=
+-- -1 is free. L1 regularisation, + c sum |x| by the columns s >= x, s >= -x, selects the smallest solution, which is
+-- the true law with M12 = 0.
 local sim = require "sim2d"
 local e = sim.experiment("The linear programme of the notes", { seeds = { 40, "runs of each size" } })
 
@@ -15,7 +16,7 @@ local inf = math.huge
 local truth = { { 1, -1, 1, 1, 1, 0 }, { -1, 1, 1, -1, -1, 0 }, { -1, -1, 0, 0, 0, 1 } }
 local random = sim.random.split()
 
-local function data(count) -- rows (l+, l-, gamma, v, u, 1), thirty steps per run
+local function data(count) -- returns rows (l+, l-, gamma, v, u, 1), thirty steps per run
   local X, v = {}, 0
   for i = 1, count do
     if i % 30 == 1 then v = random:uniform(-3, 3) end
@@ -27,7 +28,7 @@ local function data(count) -- rows (l+, l-, gamma, v, u, 1), thirty steps per ru
   return X
 end
 
--- Row r; with options eps, no_bias, bounded, l1.
+-- Finds row r, with the options eps, no_bias, bounded and l1.
 local function programme(X, r, o)
   local n = o.l1 and 12 or 6
   local c, A, b, bounds = {}, {}, {}, {}
@@ -51,7 +52,7 @@ local function programme(X, r, o)
   return assert(sim.lp.solve { c = c, A_ub = A, b_ub = b, bounds = bounds })
 end
 
--- The largest error without M12 and M21; `scaled`: the error of the row divided by its number that should be 1.
+-- Returns the largest error, except for M12 and M21. With `scaled`, each row is divided by its entry that should be 1.
 local function error_of(x, r, scaled)
   local scale, worst = scaled and x[r == 3 and 6 or 3] or 1, 0
   for j = 1, 6 do
@@ -78,8 +79,8 @@ for r = 1, 2 do
   e:below(("eps = 0.1, no bias, row %d: cosine of it and the truth"):format(r), 0.9, cosine)
 end
 
--- 2. Bounds instead: the share of runs, in %, in which all rows are exact. Expected: 85, 95 and 100 %, the shares of
--- forty other runs, within two deviations.
+-- 2. Bounds instead of an epsilon: the share of runs, in %, in which all rows are exact. The expected shares of 85, 95
+-- and 100 % come from forty other runs and hold within two deviations.
 local sizes, share, spread = { 8, 12, 20, 30, 50 }, {}, { [20] = { 85, 16 }, [30] = { 95, 10 }, [50] = { 100, 3 } }
 for k, n in ipairs(sizes) do
   local exact = 0
@@ -92,7 +93,7 @@ for k, n in ipairs(sizes) do
   if spread[n] then e:equal(("bounds, %d steps: exact, %%"):format(n), spread[n][1], share[k], spread[n][2]) end
 end
 
--- 3. L1 selects the scale, and 0 for the undetermined entry.
+-- 3. L1 regularisation selects the scale, and 0 for the undetermined entry.
 local rows = {}
 for r = 1, 3 do
   rows[r] = programme(X, r, { bounded = true, l1 = 1e-4 })
@@ -100,7 +101,7 @@ for r = 1, 3 do
 end
 e:equal("   M12 (note: -1)", 0, rows[1][2], 1e-12)
 
--- 4. The learned law in use, compared with the engine.
+-- 4. The learned law is used for simulation and compared with the engine.
 local worst = 0
 for _ = 1, 100 do
   local v, u, q, M = random:uniform(-3, 3), random:uniform(-3, 3), {}, {}

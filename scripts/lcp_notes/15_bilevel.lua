@@ -1,13 +1,13 @@
 -- Bilevel learning finds the friction coefficient even from a guess that is too large: a quadratic programme inside the
--- loss allows an error of friction.
+-- loss allows an error in the friction.
 --
--- One step, (v, u) = (1, 2), of a block with mu = 1 (m = g = h = 1) ends with v' = 2. With the exact law the loss (v' -
--- 2)^2 is flat for mu >= v + u = 3: whatever mu, the block rests. The bilevel cost of the note is instead
+-- One step with (v, u) = (1, 2) of a block with mu = 1 (m = g = h = 1) ends with v' = 2. With the exact law, the loss
+-- (v' - 2)^2 is flat for mu >= v + u = 3, because the block rests for any such mu. The bilevel cost of the note is
 --   min over l >= 0 of (v' - v - u - l+ + l-)^2 + l'(M l + q)     such that M l + q >= 0,      q = (3, -3, mu),
--- a convex programme: l'M l = (l+ - l-)^2. In closed form
---   (mu - 1)^2 for mu <= 5/3,   1 + 3 mu - (5 + mu)^2 / 8 to 7,   4 beyond,     l- = mu, (5 + mu) / 4, 3.
--- With a soft inequality, at a price of 5, the cost is flat for mu >= 5, at 3.5. A penalty 0.1 (mu - l+ - l-)^2 on
--- unused friction leads back from anywhere if it is added outside the programme. If it is added inside, the programme
+-- which is a convex programme, because l'M l = (l+ - l-)^2. In closed form it is
+--   (mu - 1)^2 for mu <= 5/3,   1 + 3 mu - (5 + mu)^2 / 8 up to 7,   4 beyond 7,     l- = mu, (5 + mu) / 4, 3.
+-- With a soft inequality at a price of 5, the cost is flat at 3.5 for mu >= 5. A penalty 0.1 (mu - l+ - l-)^2 on unused
+-- friction leads back from any guess if it is added outside the programme. If it is added inside, the programme
 -- satisfies it with l+ = l- > 0.
 local sim = require "sim2d"
 local e = sim.experiment("Bilevel learning of mu", { steps = { 500, "of gradient descent" } })
@@ -20,7 +20,8 @@ local function plain(mu) -- the exact law
   return (v + u + z[1] - z[2] - target) ^ 2
 end
 
--- The programme: its unknowns are l, and with `soft` also three slacks at this price; `inside` adds the penalty.
+-- Solves the inner programme. Its unknowns are l, and with `soft` also three slacks at this price. `inside` adds the
+-- penalty.
 local function inner(mu, soft, inside)
   local n, a = soft and 6 or 3, inside or 0
   local be = target - v - u
@@ -54,7 +55,7 @@ local function soft(mu) return (inner(mu, 5)) end
 local function inside(mu) return (inner(mu, nil, unused)) end
 local function outside(mu)
   local cost, l = inner(mu)
-  return cost + unused * (mu - sim.abs(l[1] - l[2])) ^ 2 -- without the common part of l+ and l-
+  return cost + unused * (mu - sim.abs(l[1] - l[2])) ^ 2 -- penalty without the common part of l+ and l-
 end
 
 local function exact(mu, last)
@@ -78,7 +79,7 @@ e:equal("soft, mu = 6: cost", 3.5, cost, 1e-9)
 e:equal("   l-", 2.5, l[2] - l[1], 1e-9)
 e:equal("   second inequality", -0.5, l[3] - l[1] + l[2] - 3, 1e-9)
 
--- Gradient descent with steps of 0.05.
+-- Does gradient descent with steps of 0.05.
 local function descend(f, mu)
   for _ = 1, e.options.steps do
     local _, g = sim.value_and_grad(f, mu)
@@ -99,7 +100,7 @@ for _, case in ipairs {
   for _, start in ipairs(stuck) do e:equal(("%s, from %g: stuck"):format(name, start), start, descend(f, start)) end
 end
 
--- The engine makes the same step; its loss equals the loss of the exact law, and is equally flat.
+-- The engine makes the same step. Its loss equals the loss of the exact law and is equally flat.
 local function engine(mu)
   local world = sim.world { stepping = "speculative", dt = 1, gravity = { 0, -1 } }
   world:box { type = "static", position = { 0, -0.5 }, size = { 99, 1 }, friction = mu }

@@ -1,23 +1,24 @@
 -- Unmeasured friction is learned through the complementarity problem, which may have no solution during the training.
 --
--- Only v, u and v' are known. 0 <= l _|_ M l + W (v, u, 1) >= 0 gives l = (l+, l-, gamma), v' = v + u + l+ - l-, and
--- the gradient of the error of v' goes through the solution. Three objections of the note, tested:
--- - "The LCP might not even be solvable". Close to the truth it is, further away it often is not (counted below).
--- - "If we forced G to be positive semidefinite, sum phi phi' + eps I, we wouldn't be able to learn the correct M":
---   true for M. Its skew part has the norm 2, which is its distance from all symmetric matrices, and as M13 M31 < 0 no
---   positive scaling of rows makes it symmetric. Not true for the law: with b = v + u,
+-- Only v, u and v' are known. 0 <= l _|_ M l + W (v, u, 1) >= 0 gives l = (l+, l-, gamma), with v' = v + u + l+ - l-.
+-- The gradient of the error of v' is propagated through the solution. The script tests three objections of the note:
+-- - "The LCP might not even be solvable". It is solvable close to the true law, but often not farther away (the script
+--   counts the cases).
+-- - "If we forced G to be positive semidefinite, sum phi phi' + eps I, we wouldn't be able to learn the correct M".
+--   This is true for M. Its skew part has the norm 2, which is its distance from all symmetric matrices, and no
+--   positive scaling of rows makes it symmetric, because M13 M31 < 0. It is not true for the law. With b = v + u,
 --     G = [1 0 0; 0 1 1; 0 1 2],   q = (-mu, -b - mu, -2 b)
---   is symmetric positive definite, so always solvable, and gives l+ = mu, l- = clamp(b + mu, 0, 2 mu), that is
---   v' = b - clamp(b, -mu, mu): both pull all the time, and the difference is Coulomb's friction.
--- - "I don't think the traditional way is capable of encoding sticking": it sticks as exactly as its numbers are right.
+--   is symmetric positive definite and therefore always solvable. It gives l+ = mu, l- = clamp(b + mu, 0, 2 mu), so
+--   v' = b - clamp(b, -mu, mu). Both forces pull all the time, and their difference is Coulomb's friction.
+-- - "I don't think the traditional way is capable of encoding sticking". It sticks to the accuracy of its numbers.
 local sim = require "sim2d"
 local e = sim.experiment("Learning M and W through the LCP", { iterations = { 150, "of each training" } })
 
 local M_true = sim.array { { 1, -1, 1 }, { -1, 1, 1 }, { -1, -1, 0 } }
-local W_true = sim.array { { 1, 1, 0 }, { -1, -1, 0 }, { 0, 0, 1 } } -- mu = m = g = h = 1
+local W_true = sim.array { { 1, 1, 0 }, { -1, -1, 0 }, { 0, 0, 1 } } -- with mu = m = g = h = 1
 local random = sim.random.split()
 
-local function data(count) -- {v, u, v'}, thirty steps to a run
+local function data(count) -- returns {v, u, v'}, thirty steps per run
   local list, v = {}, 0
   for i = 1, count do
     if i % 30 == 1 then v = random:uniform(-3, 3) end
@@ -34,7 +35,8 @@ local function predict(M, W, v, u) -- nil: no solution
   return z and v + u + z[1] - z[2]
 end
 
--- The error over `test` (without a solution: without friction), and the largest speed of blocks that should rest.
+-- Returns the error over `test`, and the largest speed of blocks that should rest. Problems without a solution count as
+-- frictionless.
 local function judge(M, W)
   local sum, creep = 0, 0
   for _, s in ipairs(test) do
@@ -45,7 +47,8 @@ local function judge(M, W)
   return math.sqrt(sum / #test), creep
 end
 
--- Adam on the mean square error; M = matrix(p). Returns the test results, the number without a solution, errors.
+-- Adam minimises the mean square error, with M = matrix(p). Returns the test results, the number of unsolvable
+-- problems, and the errors.
 local function train(p0, matrix)
   local none, values = 0, {}
   local p = sim.optimize.minimize(function(p)
@@ -61,7 +64,7 @@ local function train(p0, matrix)
   return { judge(matrix(p), p.W) }, none, values
 end
 
--- 1. Unsolvable problems among those with noise in all entries.
+-- 1. Counts unsolvable problems among problems with noise in all entries.
 local shares = {}
 for i, sd in ipairs { 0.01, 0.3, 1 } do
   local none = 0
@@ -76,7 +79,7 @@ e:equal("noise 0.01 in M and W: no solution, %", 0, shares[1])
 e:above("noise 0.3: no solution, %", 5, shares[2])
 e:above("noise 1: no solution, %", 25, shares[3])
 
--- 2. Training, starting 0.1 and 0.3 off; and with M = A A' + eps I.
+-- 2. Training starts with errors of 0.1 and 0.3, and with M = A A' + eps I.
 local function noisy(sd)
   return { M = M_true + sd * sim.randn({ 3, 3 }, random), W = W_true + sd * sim.randn({ 3, 3 }, random) }
 end
@@ -93,7 +96,7 @@ e:equal("G = sum phi phi' + eps I, at random: no solution", 0, missing)
 print(("no solution on the way: %d from 0.1 off, %d from 0.3 off; random G: rmse %.3f"):format(none, lost, blind[1]))
 e:equal("   distance of M from symmetric matrices", 2, (M_true - M_true:t()):norm() / 2)
 
--- 3. The law with a positive definite matrix, compared with the engine, and found by training from nearby.
+-- 3. The law with a positive definite matrix is compared with the engine, and found by training from a nearby start.
 local A = sim.linalg.cholesky(sim.array { { 1, 0, 0 }, { 0, 1, 1 }, { 0, 1, 2 } } - 0.01 * sim.eye(3))
 local G, W = psd { A = A }, sim.array { { 0, 0, -1 }, { -1, -1, -1 }, { -2, -2, 0 } }
 local worst = 0

@@ -1,21 +1,21 @@
--- Gradient descent with one sample per step needs more than ten thousand samples to learn the matrix; least squares
--- needs forty.
+-- Gradient descent with one sample per step needs more than ten thousand samples to learn the matrix, but least squares
+-- needs only forty.
 --
--- "Things didn't converge unless I had a ton of samples (10-30k ish)" (the notes, 3.1.3). Rows of G l + f as in 13a,
--- with one entry of each given, are learned from a stream of steps. Each sample has the cost (l_r w_r)^2 + max(0,
+-- The notes say (3.1.3): "Things didn't converge unless I had a ton of samples (10-30k ish)". The rows of G l + f as in
+-- 13a, with one given entry per row, are learned from a stream of steps. Each sample has the cost (l_r w_r)^2 + max(0,
 -- -w_r)^2 and gives one step along the gradient of this cost, at most as large as the step that reaches zero. Near the
--- solution only the first term acts, whose mean Hessian is A = mean 2 l_r^2 x x', so an error along its eigenvector
--- decreases as exp(-rate lambda n): to 1/10 within ln 10 / (rate lambda_min) samples. The smallest eigenvalue is small,
--- so this number is large. It counts updates, not different samples: a hundred samples that are used repeatedly need as
--- many updates. Least squares on forty samples finds all entries that the data determine.
+-- solution only the first term acts. Its mean Hessian is A = mean 2 l_r^2 x x', so an error along an eigenvector
+-- decreases as exp(-rate lambda n). It falls to 1/10 within ln 10 / (rate lambda_min) samples. The smallest eigenvalue
+-- is small, so this number is large. The number counts updates, not different samples: a hundred samples that are used
+-- repeatedly need as many updates. Least squares on forty samples finds all entries that the data determine.
 local sim = require "sim2d"
 local e = sim.experiment("How many samples a friction law takes",
   { updates = { 40000, "" }, rate = { 0.01, "of gradient steps" } })
 
 local truth = { { 1, -1, 1, 1, 1, 0 }, { -1, 1, 1, -1, -1, 0 }, { -1, -1, 0, 0, 0, 1 } }
-local set, open = { 1, 2, 1 }, { 2, 1, 0 } -- the given entry; the entry that no step determines
+local set, open = { 1, 2, 1 }, { 2, 1, 0 } -- index of the given entry and of the undetermined entry in each row
 
--- Samples (l+, l-, gamma, v, u, 1), ten per run (h = m = g = mu = 1).
+-- Returns a stream of samples (l+, l-, gamma, v, u, 1), ten per run (h = m = g = mu = 1).
 local function stream(random)
   local v, i = 0, 0
   return function()
@@ -40,8 +40,8 @@ local function error_of(rows)
   return worst
 end
 
--- Gradient steps from the given rows. Returns errors, one per 100 steps, and the number after which the error stays
--- below 0.1.
+-- Makes gradient steps from the given rows. Returns one error per 100 steps, and the number of steps after which the
+-- error stays below 0.1.
 local function descend(sample, rows)
   local errors, hit = {}, nil
   for r = 1, 3 do rows[r][set[r]] = truth[r][set[r]] end
@@ -65,7 +65,7 @@ end
 local random = sim.random.split()
 local function row() return sim.randn(6, random):table() end
 
--- 1. Least squares on forty steps, each row where its l is positive (13a has the ranks).
+-- 1. Least squares on forty steps, for each row where its l is positive (13a shows the ranks).
 local fit, next, forty = {}, stream(random), {}
 for i = 1, 40 do forty[i] = next() end
 for r = 1, 3 do
@@ -81,7 +81,7 @@ for r = 1, 3 do
 end
 e:equal("least squares, 40 steps: largest error", 0, error_of(fit), 1e-12)
 
--- 2. The mean Hessian of row 1 without given and undetermined entries: its slow direction.
+-- 2. The slow direction of row 1 from its mean Hessian, without given and undetermined entries.
 local A, kept = sim.zeros(4, 4), { 3, 4, 5, 6 }
 for _ = 1, 4000 do
   local s = next()
@@ -93,7 +93,7 @@ local values, vectors = sim.linalg.eig(A)
 local decade = math.log(10) / (e.options.rate * values[1])
 e:above("row 1: largest eigenvalue of the least", 1000, values[4] / values[1])
 
--- From an error along it: with one sign no inequality is violated, with the other many are.
+-- Starts from an error along this direction. With one sign no inequality is violated, and with the other sign many are.
 local function from(sign)
   local rows = { { table.unpack(truth[1]) }, { table.unpack(truth[2]) }, { table.unpack(truth[3]) } }
   for a, j in ipairs(kept) do rows[1][j] = rows[1][j] + sign * sim.sign(vectors[{ 1, 1 }]) * vectors[{ a, 1 }] end
@@ -105,7 +105,7 @@ local seen, fast = from(-1)
 e:equal("samples to a tenth, thousands: the inequality silent", decade / 1000, slow / 1000, 0.15 * decade / 1000)
 e:below("   the inequality violated", decade / 2000, fast / 1000)
 
--- 3. Random starts: a stream, three times, and the same hundred repeated.
+-- 3. Random starts, three with a stream of samples, and one with the same hundred samples repeated.
 local curves, hits = {}, {}
 for i = 1, 4 do
   local hundred, more = {}, stream(random)

@@ -1,13 +1,13 @@
 -- A network fits friction to within a few per cent but lets the block creep, unless it has the kinks of the law and
--- learns from data without noise.
+-- learns from noise-free data.
 --
--- "The most obvious idea is to learn the friction l = f(v, u) by a neural network. However, this approach won't be able
--- to properly capture sticking" (the notes, 3). To stick, v' = v + u + l has to be 0, so l = -(v + u) exactly wherever
--- |v + u| < mu (h = m = g = mu = 1). A smooth network never satisfies that exactly, however many units it has. The law
--- is piecewise affine, though, l = -clamp(v + u, -1, 1) = relu(v + u - 1) - relu(v + u + 1) + 1: relu units can
--- represent it, and learn it from exact data. From data with noise the slope between their kinks is wrong, and the
--- block creeps again. A law with built-in sticking, 0 <= gamma _|_ mu - l+ - l- >= 0 .., has one number to learn, and
--- sticks even if this number is wrong.
+-- The notes (3) say: "The most obvious idea is to learn the friction l = f(v, u) by a neural network. However, this
+-- approach won't be able to properly capture sticking". For sticking, v' = v + u + l has to be 0, so l = -(v + u)
+-- exactly wherever |v + u| < mu (h = m = g = mu = 1). A smooth network with any number of units never satisfies this
+-- exactly. However, the law is piecewise affine, l = -clamp(v + u, -1, 1) = relu(v + u - 1) - relu(v + u + 1) + 1, so
+-- relu units can represent it and learn it from exact data. With noisy data, the slope between their kinks is wrong,
+-- and the block creeps again. A law with built-in sticking, 0 <= gamma _|_ mu - l+ - l- >= 0 .., has one number to
+-- learn, and sticks even if this number is wrong.
 local sim = require "sim2d"
 local e = sim.experiment("Friction by a network", { iterations = { 300, "of each training" }, samples = { 600, "" } })
 local random = sim.random.split()
@@ -21,7 +21,8 @@ local function data(count, noise)
   return sim.array(X), sim.array(Y)
 end
 
--- Speeds of 2000 blocks that should stick after this step: the share below 1e-6, in %, and the largest.
+-- For 2000 blocks that should stick after this step, returns the share of speeds below 1e-6, in %, and the largest
+-- speed.
 local at = {}
 while #at < 2000 do
   local v, u = random:uniform(-3, 3), random:uniform(-3, 3)
@@ -33,7 +34,7 @@ local function judge(friction)
   return 100 * speeds:lt(1e-6):mean(), speeds:max()
 end
 
--- One hidden layer, trained by L-BFGS. Returns its friction, and the rmse on the training data.
+-- Trains a network with one hidden layer by L-BFGS. Returns its friction and the rmse on the training data.
 local function train(kind, units, noise)
   local X, Y = data(e.options.samples, noise)
   local shape = sim[kind]
@@ -46,7 +47,7 @@ local function train(kind, units, noise)
   return function(x) return network(p, x) end, math.sqrt(value)
 end
 
--- 1. Smooth units: they fit, and never stick.
+-- 1. Smooth units fit the data, but never stick.
 local smooth
 for _, units in ipairs { 4, 8, 16 } do
   local friction, rmse = train("tanh", units, 0)
@@ -56,7 +57,7 @@ for _, units in ipairs { 4, 8, 16 } do
   e:above("   fastest of it", 0.01, fastest)
   smooth = friction
 end
--- 2. Eight relu units, exact data and noise of 0.1.
+-- 2. Eight relu units, with exact data and with noise of 0.1.
 local friction, rmse = train("relu", 8, 0)
 local share, fastest = judge(friction)
 e:equal("8 relu units: rmse", 0, rmse, 1e-7)
@@ -66,7 +67,7 @@ share, fastest = judge(noisy)
 e:below("   with noise of 0.1: rmse", 0.11, left)
 e:below("   of what should stick does, %", 1, share)
 e:above("   fastest of it", 0.001, fastest)
--- 3. The law, with its one number from data with the same noise: the mean of the sliding cases.
+-- 3. The law, whose single number is the mean over the sliding cases in data with the same noise.
 local X, Y = data(e.options.samples, 0.1)
 local sum, count = 0, 0
 for i = 1, #X do
@@ -74,7 +75,7 @@ for i = 1, #X do
   if math.abs(b) > 1.1 then sum, count = sum - Y[{ i, 1 }] * sim.sign(b), count + 1 end
 end
 local mu = sum / count
-local function law(x) -- as lcp_notes/05_traditional.lua solves it
+local function law(x) -- the solution as in lcp_notes/05_traditional.lua
   return -sim.clamp(x:sum(2):reshape(#x, 1), -mu, mu)
 end
 share, fastest = judge(law)
@@ -82,7 +83,8 @@ e:equal("law: mu from noisy friction", 1, mu, 0.02)
 e:above("   of what should stick does, %", 98, share)
 e:below("   fastest of it", 0.02, fastest)
 
--- 4. A resting block that is pushed with half of the friction limit, 100 steps: here, and in the engine.
+-- 4. A resting block is pushed with half of the friction limit for 100 steps, with the learned friction and in the
+-- engine.
 local function creep(f)
   local v, x, path = 0, 0, { 0 }
   for k = 1, 100 do

@@ -1,21 +1,21 @@
--- An LCP that is regularised for training is another law: blocks creep, mu is biased, and some problems remain
+-- An LCP that is regularised for training is a different law: blocks creep, mu is biased, and some problems remain
 -- unsolvable.
 --
--- "The LCP might not even be solvable. You could try to fix this by imposing some structure on G" (the notes, 3.2.3).
--- Two remedies are in use: M + eps I, and a point of the central path, z w = kappa, in place of the solution. For the
--- true law and b = v + u > 0 (h = m = g = 1) the first gives, with D = 1 + eps + eps^2,
+-- The notes say (3.2.3): "The LCP might not even be solvable. You could try to fix this by imposing some structure on
+-- G". There are two common remedies: M + eps I, and a point on the central path, z w = kappa, instead of the solution.
+-- For the true law and b = v + u > 0 (h = m = g = 1), the first remedy gives, with D = 1 + eps + eps^2,
 --   it creeps,  v' = b eps/(1 + eps),               up to b = (1 + eps) mu
 --   it slides,  v' = b - mu - eps (b - (1 + eps) mu)/D
 -- so a sliding step (b, v') gives mu = D (b - v') - eps b. M + eps I does not help if the guess of mu is too large,
--- because sticking does not depend on mu, with or without eps. On the central path sticking does depend on mu, and
--- descent leads back to the true mu. If all of M is learned, eps I is only another start of M. If eps is reduced during
--- training, eps I only makes the problems on the way solvable.
+-- because sticking does not depend on mu, with or without eps. On the central path, sticking depends on mu, and descent
+-- leads back to the true mu. If all of M is learned, eps I is merely a different initial guess of M. If eps is reduced
+-- during training, eps I only makes the intermediate problems solvable.
 local sim = require "sim2d"
 local e = sim.experiment("Regularising the complementarity problem in training",
   { iterations = { 100, "of each training" }, starts = { 4, "" } })
 
 local M_true = sim.array { { 1, -1, 1 }, { -1, 1, 1 }, { -1, -1, 0 } }
-local W_true = sim.array { { 1, 1, 0 }, { -1, -1, 0 }, { 0, 0, 1 } } -- mu = m = g = h = 1
+local W_true = sim.array { { 1, 1, 0 }, { -1, -1, 0 }, { 0, 0, 1 } } -- with mu = m = g = h = 1
 local I, random = sim.eye(3), sim.random.split()
 
 local function speed(b, mu, eps, options)
@@ -35,7 +35,8 @@ end
 e:equal("1000 laws with eps: from the closed form", 0, worst, 1e-9)
 e:equal("eps = 0.001, pushed by 1/2: creep a step", 0.0005 / 1.001, speed(0.5, 1, 0.001), 1e-12)
 
--- 2. mu from the sliding step (b, v') = (3, 2), true mu 1: by Newton's method, eps = 0.1; and from 5, too large.
+-- 2. mu from the sliding step (b, v') = (3, 2) with the true mu 1: by Newton's method with eps = 0.1, and from the
+-- guess 5, which is too large.
 local function loss(mu, eps, options) return (speed(3, mu, eps, options) - 2) ^ 2 end
 local function descend(mu, steps, rate, eps, kappa)
   for k = 1, steps do
@@ -51,7 +52,7 @@ local path = descend(5, 400, 50, 0, function(t) return 0.3 * 1e-5 ^ t end)
 e:equal("   kappa from 0.3 to 3e-6", 1, path, 0.01)
 e:equal("   and plain from there", 1, descend(path, 100, 0.3, 0), 1e-9)
 
--- 3. Entries with noise of 0.3: problems without a solution.
+-- 3. Counts unsolvable problems if the entries have noise of 0.3.
 local function data(count)
   local list = {}
   for i = 1, count do
@@ -75,8 +76,8 @@ e:above("noise of 0.3: no solution, %: eps = 0", 10, unsolved[1])
 e:below("   eps = 0.3", 5, unsolved[3])
 e:equal("   eps = 1", 0, unsolved[4])
 
--- 4. All of M and W by Adam. Returns the final rmse, and the number of problems without a solution, at the end and
--- during the training.
+-- 4. Adam learns all of M and W. Returns the final rmse, and the number of unsolvable problems at the end and during
+-- training.
 local function predict(p, s, shift, kappa)
   local z = sim.lcp.solve(p.M + shift * I, p.W:mm { s[1], s[2], 1 }, { kappa = kappa })
   return z and s[1] + s[2] + z[1] - z[2] or s[1] + s[2], z and 0 or 1

@@ -1,21 +1,23 @@
 -- The notes have two penalties, but only the penalty on slack friction determines the motion of a block at rest.
 --
--- Speeds (v+, v-) are learned as relu(f + G l), f and G affine, with a penalty on their violation of complementarity:
+-- Speeds (v+, v-) are learned as relu(f + G l), where f and G are affine, with one of two penalties on violations of
+-- complementarity:
 --   friction   |l+ v+| + |l- v-|       no friction in the direction of the motion
 --   slack      |s- v+| + |s+ v-|       moving blocks use all of their friction; s = mu - l is the unused part
--- "Neither of these say anything about what should occur when the box is standing still" (remark 3). Check: at rest,
--- pushed to the right, l- > 0 = l+. The first penalty requires v- = 0, which is clear anyway, and does not affect v+.
--- But at rest both slacks are positive, as long as friction is not exhausted. So the second penalty requires v+ = v- =
--- 0, which is sticking. On exact data neither penalty helps; on speeds with noise the second penalty restores most of
--- the sticking. Its price is the one given in the notes: to compute the slack, mu must be known (here h = m = g = mu =
--- 1).
+-- The notes say (remark 3): "Neither of these say anything about what should occur when the box is standing still".
+-- This script checks the claim. For a block at rest that is pushed to the right, l- > 0 = l+. The first penalty then
+-- requires v- = 0, which is true anyway, and does not affect v+. But at rest both slacks are positive as long as
+-- friction is not exhausted, so the second penalty requires v+ = v- = 0, which is sticking. On exact data neither
+-- penalty helps. On noisy speeds the second penalty restores most of the sticking. Its disadvantage is stated in the
+-- notes: to compute the slack, mu must be known (here h = m = g = mu = 1).
 local sim = require "sim2d"
 local e = sim.experiment("Two penalties for slack friction",
   { noise = { 0.1, "of speeds" }, iterations = { 800, "of each training" } })
 
 local random = sim.random.split()
 
--- Steps, ten per run: numbers (v, u, 1, l+, l-), speeds with noise, friction, slack, and whether they stick.
+-- Returns steps, ten per run: the numbers (v, u, 1, l+, l-), noisy speeds, friction, slack, and whether the block
+-- sticks.
 local function data(count, noise)
   local X, Y, friction, slack, sticks, v = {}, {}, {}, {}, {}, 0
   for i = 1, count do
@@ -40,11 +42,11 @@ e:equal("   slack", 100, asked(test.slack))
 e:equal("largest penalty of the data: friction", 0, (test.friction * test.Y):max())
 e:equal("   slack", 0, (test.slack * test.Y):max())
 
--- 2. Training with Adam, from a start near the truth, where no output of the relu is dead.
-local truth = sim.array { { 1, -1 }, { 1, -1 }, { 0, 0 }, { 0, -1 }, { -1, 0 } } -- v+ = relu(v + u - l-), v- = relu(..)
+-- 2. Trains with Adam from a start near the true law, where no output of the relu is dead.
+local truth = sim.array { { 1, -1 }, { 1, -1 }, { 0, 0 }, { 0, -1 }, { -1, 0 } } -- law: v+ = relu(v + u - l-), v- = relu(..)
 e:equal("the truth: largest error of speeds", 0, sim.max(sim.abs(sim.relu(test.X:mm(truth)) - test.Y)), 1e-15)
 
--- The share of sticking cases below 1e-3, in %, and the rms of their speeds.
+-- Returns the share of sticking cases with speeds below 1e-3, in %, and the rms of the speeds.
 local function train(set, start, penalty, weight)
   local n = e.options.iterations
   local p = sim.optimize.minimize(function(p)

@@ -1,20 +1,24 @@
--- If the matrix may depend on the state, more laws fit the same data, and some of them predict other motions.
+-- If the matrix may depend on the state, more laws fit the same data, and some of these laws predict wrong motions.
 --
--- "I needed to make G not a function of v and u, otherwise it just converged with some weird degenerate solutions"
--- (3.1.3). Which solutions are these? Rows of 0 <= l _|_ f + G l >= 0, l = (l+, l-, gamma), have to vanish where their
--- l is positive, so the null space of their numbers on these steps is undetermined (h = m = g = mu = 1, b = v + u):
--- - G constant, 6 numbers per row: rows 1 and 2 leave two, their scale and G12 or G21, row 3 its scale;
--- - G affine in (v, u), 12 per row: four each. In rows 1 and 2 the scale and three numbers of G12 or G21; in row 3
+-- The notes say (3.1.3): "I needed to make G not a function of v and u, otherwise it just converged with some weird
+-- degenerate solutions". This script finds these solutions. Rows of 0 <= l _|_ f + G l >= 0, with l = (l+, l-, gamma),
+-- have to vanish where their l is positive. Hence the null space of their numbers on these steps is undetermined (with
+-- h = m = g = mu = 1, b = v + u):
+-- - If G is constant, a row has 6 numbers. Rows 1 and 2 each leave two numbers undetermined: their scale, and G12 or
+--   G21. Row 3 leaves only its scale.
+-- - If G is affine in (v, u), a row has 12 numbers, and each row leaves four undetermined. In rows 1 and 2 these are
+--   the scale and three numbers of G12 or G21. Row 3 is
 --     w3 = (a + b1 v + b2 u) (1 - l+ - l-) + d (gamma + b (l+ - l-) + l+ + l-),
---   any a, b1, b2 and d that are nonnegative where the block sticks. The second term is v' in another form, |b| - b^2 at
---   rest, and gives the right motion: a weird but right solution. The first is right while a + b1 v + b2 u > 0. Where
---   it is negative, which sliding data do not exclude, l+ + l- > 1 is allowed: a block at any speed may stop.
+--   with any a, b1, b2 and d for which w3 is nonnegative where the block sticks. The second term is another form of v'
+--   (|b| - b^2 at rest) and gives the right motion, so it is a strange but correct solution. The first term is correct
+--   while a + b1 v + b2 u > 0. Sliding data do not exclude a negative value. In this case l+ + l- > 1 is allowed, so a
+--   block may stop at any speed.
 local sim = require "sim2d"
 local e = sim.experiment "G that depends on v and u: what fits, and what it does"
 
 local random = sim.random.split()
 
--- Steps {l+, l-, gamma, v, u}, ten per run; a row's numbers times these are its w.
+-- Returns steps {l+, l-, gamma, v, u}, ten per run. The w of a row is the product of its numbers with these values.
 local function data(count)
   local list, v = {}, 0
   for i = 1, count do
@@ -31,7 +35,7 @@ local function numbers(step, affine)
   return affine and { p, p * v, p * u, m, m * v, m * u, g, g * v, g * u, v, u, 1 } or { p, m, g, v, u, 1 }
 end
 
--- 1. The directions that the steps leave undetermined.
+-- 1. Counts the directions that the steps leave undetermined.
 local steps = data(2000)
 for _, case in ipairs { { "G constant, of 18", false, 5 }, { "G affine, of 36", true, 12 } } do
   local open = 0
@@ -46,7 +50,7 @@ for _, case in ipairs { { "G constant, of 18", false, 5 }, { "G affine, of 36", 
   e:equal(case[1] .. " numbers: left open", case[3], open)
 end
 
--- The share of steps, in %, with a wrong motion: rows(v, u) returns M and q.
+-- Returns the share of steps, in %, with a wrong motion. rows(v, u) returns M and q.
 local function wrong_motions(list, rows)
   local wrong = 0
   for _, step in ipairs(list) do
@@ -56,7 +60,7 @@ local function wrong_motions(list, rows)
   return wrong
 end
 
--- 2. Two choices of the third row without cost, with the true first rows.
+-- 2. Two choices of the third row that have no cost, with the true first two rows.
 local function disguise(v, u)
   return { { 1, -1, 1 }, { -1, 1, 1 }, { 1 + v + u, 1 - v - u, 1 } }, { v + u, -v - u, 0 }
 end
@@ -74,8 +78,8 @@ e:equal("the motion in disguise, a row times 1 + v + u: cost", 0, cost, 1e-12)
 e:equal("wrong motions, %: in disguise", 0, wrong_motions(steps, disguise))
 e:above("   times 1 + v + u", 30, wrong_motions(steps, scaled))
 
--- 3. Rows from random numbers by L-BFGS, with the constants of G11, G22 and G31 given. Cost: (l_r w_r)^2 + max(0,
--- -w_r)^2.
+-- 3. L-BFGS finds rows from random numbers, with the constants of G11, G22 and G31 given. The cost is (l_r w_r)^2 +
+-- max(0, -w_r)^2.
 local function train(list, affine)
   local rows, most = {}, 0
   for r = 1, 3 do

@@ -1,12 +1,12 @@
--- Balance a pole by hand: sim2d --view scripts/live/balance.lua, then the keys left and right.
+-- Balance a pole by hand: run sim2d --view scripts/live/balance.lua, then use the left and right keys.
 --
--- The controller of scenes/machines/cart_pole.lua helps with the strength set by the slider: at 1 it balances the pole
--- alone, at 0 you do. The pole can be dragged as well. Without a viewer the controller balances for ten seconds against
--- one push, and the script prints the largest tilt of the pole.
+-- The controller of scenes/machines/cart_pole.lua helps with a strength that is set by the slider. At 1 it balances the
+-- pole alone, and at 0 you balance it. You can also drag the pole. Without a viewer, the controller balances the pole
+-- for ten seconds against one push, and the script prints the largest tilt of the pole.
 local sim = require "sim2d"
 local build = require "scenes.machines.cart_pole"
 
-local KNOCK = 0.03 -- N s, at the tip
+local KNOCK = 0.03 -- impulse at the tip, N s
 
 local world = build { tilt = 0.05, free = true }
 local cart, pole = world.bodies.cart, world.bodies.pole

@@ -1,13 +1,13 @@
--- Tune a law while it runs: sim2d --view scripts/live/tune.lua.
+-- Tune a control law while it runs: sim2d --view scripts/live/tune.lua.
 --
--- A pole on a cart is balanced by a planner that looks half a second ahead. The weights of its cost are sliders, its
--- plan (and some of the rollouts it chose from) are drawn, and the cost of each term is a curve. `Hand over` gives the
--- cart to a regulator whose gains are sliders, with its Bode plot, margins and poles in the panel, updated at each
--- change. Without a viewer, planner and regulator balance the pole for five seconds each, and each of them against a
--- push.
+-- A planner that looks half a second ahead balances a pole on a cart. Sliders set the weights of its cost. The viewer
+-- draws its plan and some of the rollouts from which it chose, and plots the cost of each term as a curve. `Hand over`
+-- gives the cart to a regulator whose gains are sliders. The panel shows the Bode plot, margins and poles of the
+-- regulator, updated at each change. Without a viewer, planner and regulator each balance the pole for five seconds
+-- against a push.
 local sim = require "sim2d"
 
-local KNOCK = 0.05 -- N s, at the tip
+local KNOCK = 0.05 -- impulse at the tip, N s
 local RANGE = 12   -- N
 
 local world = sim.world { dt = 0.02 }

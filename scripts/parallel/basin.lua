@@ -1,19 +1,19 @@
--- From which states does a rocking block come to stand? Its basins of attraction. A slender block, alpha = atan(width /
--- height) and R from its centre to a corner, is released at an angle theta with a rate w: in the end it stands, or lies
--- on its left or right. About a corner its energy
+-- From which states does a rocking block come to stand, and from which does it fall to the left or right? A slender
+-- block has alpha = atan(width / height) and the distance R from its centre to a corner. It is released at an angle
+-- theta with a rate w. In the end it stands, or lies on its left or right side. During rotation about a corner, its
+-- energy
 --     E = 2/3 R^2 w^2 + g R cos(alpha - |theta|)                                (per mass)
--- is conserved, and it needs g R to tip over. Each time that it lands on its other corner w decreases to r = 1 - 3/2
--- sin^2 alpha of its value (Housner). So the edges of the basins are known. The block tips over the corner that it
--- turns about if it turns outwards with E > g R. Otherwise it lands with 2/3 R^2 w^2 = E - g R cos(alpha), keeps the
--- fraction r^2 of this energy, and tips over the other corner if the remainder is more than g R (1 - cos(alpha)).
--- Otherwise it stands.
+-- is conserved, and the block needs g R to tip over. Each time it lands on its other corner, w is multiplied by r = 1 -
+-- 3/2 sin^2 alpha (Housner). Hence the edges of the basins are known. The block tips over its present corner if it
+-- turns outwards with E > g R. Otherwise it lands with 2/3 R^2 w^2 = E - g R cos(alpha), keeps the fraction r^2 of this
+-- energy, and tips over the other corner if the remainder exceeds g R (1 - cos(alpha)). In all other cases it stands.
 --     tools/run scripts/parallel/basin.lua --map map.html     each pixel opens its run in the player
 local sim = require "sim2d"
 
 local e = sim.experiment("Basins of a block that rocks", {
   points = { 18, "of each axis" }, map = { "", "FILE.html: the map" } })
 local ALPHA, G = math.rad(20), 9.81
-local NEAR = 1e-3 -- of g R: runs closer to an edge are not counted, because the error of steps is of that size
+local NEAR = 1e-3 -- in units of g R; runs closer to an edge are not counted, because steps have errors of this size
 
 local function axis(n, most)
   local list = {}
@@ -30,7 +30,7 @@ local sweep = sim.sweep {
     local b, h = math.sin(c.alpha), math.cos(c.alpha)
     local world = sim.world { dt = 0.01, gravity = { 0, -c.g }, stepping = "event" }
     world:segment { from = { -9, 0 }, to = { 9, 0 }, friction = 5 }
-    -- about its left corner at the origin; tilted to the right, about its right corner
+    -- the block turns about its left corner at the origin, or about its right corner if it is tilted to the right
     local side = p.angle > 0 and 1 or -1
     local x, y = side * b * math.cos(p.angle) - h * math.sin(p.angle), side * b * math.sin(p.angle) + h * math.cos(p.angle)
     local block = world:box { size = { 2 * b, 2 * h }, friction = 5, angle = p.angle, position = { x, y },
@@ -50,12 +50,12 @@ local sweep = sim.sweep {
 }
 
 local ratio = 1 - 1.5 * math.sin(ALPHA) ^ 2
--- Prediction: the final state, and its energy distance (in g R) from another final state.
+-- Predicts the final state, and its energy distance (in g R) from a different final state.
 local function law(angle, rate)
   local side, wall = angle > 0 and 1 or -1, G * (1 - math.cos(ALPHA))
-  local above = 2 / 3 * rate ^ 2 - G * (1 - math.cos(ALPHA - math.abs(angle))) -- E - g R, R = 1
+  local above = 2 / 3 * rate ^ 2 - G * (1 - math.cos(ALPHA - math.abs(angle))) -- E - g R, with R = 1
   if rate * side > 0 and above > 0 then return side, above / G end
-  local after = ratio ^ 2 * (above + wall) -- of the motion about the other corner
+  local after = ratio ^ 2 * (above + wall) -- energy of the motion about the other corner
   local edge = rate * side > 0 and -above or math.huge
   if after > wall then return -side, math.min(edge, after - wall) / G end
   return 0, math.min(edge, wall - after) / G

@@ -1,13 +1,13 @@
 -- Dice in the plane: on which side do they come to rest if they are put down or thrown? A die of length a and width b
 -- that is put down on a corner without a bounce falls on the side below its centre. For a share 2/pi atan(a/b) of all
--- angles that is a long side, which is the probability. It never tips further, because it starts from the highest
--- position on the way. A thrown die has energy for several tries, and ends on the most stable side: long sides occur
--- more often than their angle predicts. A square is fair in both cases.
+-- angles this is a long side, so this share is the probability. The die never tips further, because it starts from the
+-- highest position along its path. A thrown die has energy for several turns and tends to end on the most stable side,
+-- so long sides occur more often than their angle predicts. A square is fair in both cases.
 local sim = require "sim2d"
 
 local e = sim.experiment("Dice in the plane", { throws = { 160, "of each die" } })
-local CHI = 16.27 -- chi-square with 3 degrees of freedom, exceeded once in 1000 by chance
-local LIKELY = 3.29 -- deviations of a mean, exceeded once in 1000 by chance
+local CHI = 16.27 -- chi-square limit for 3 degrees of freedom, exceeded by chance once in 1000 cases
+local LIKELY = 3.29 -- deviations of a mean, exceeded by chance once in 1000 cases
 
 local sweep = sim.sweep {
   grid = { how = { "set down", "thrown" }, ratio = { 1, 1.25, 1.5, 2 } },
@@ -19,14 +19,14 @@ local sweep = sim.sweep {
     local world = sim.world { dt = 0.005, gravity = { 0, -9.81 } }
     world:box { type = "static", position = { 0, -0.5 }, size = { 100, 1 }, friction = 0.5,
       restitution = thrown and 0.4 or 0 }
-    -- the lowest corner is at the floor, or considerably higher
+    -- the lowest corner starts at the floor, or well above it
     local angle = random.uniform(0, 2 * math.pi)
     local reach = (a * math.abs(math.sin(angle)) + b * math.abs(math.cos(angle))) / 2
     local die = world:box { size = { a, b }, angle = angle, friction = 0.5, restitution = thrown and 0.4 or 0,
       position = { 0, reach + (thrown and random.uniform(0.3, 0.6) or 0) },
       velocity = thrown and { random.uniform(-1, 1), 0 } or nil,
       angular_velocity = thrown and random.uniform(-20, 20) or 0 }
-    -- until it lies flat and still
+    -- steps until the die lies flat and still
     local still, steps = 0, 0
     while still < 20 do
       world:step()
@@ -40,7 +40,7 @@ local sweep = sim.sweep {
   end,
 }
 
--- Chi-square of the four faces of the square.
+-- Returns the chi-square value of the four faces of the square.
 local function unfair(how)
   local counts, sum = { [0] = 0, 0, 0, 0 }, 0
   for _, row in ipairs(sweep.rows) do
@@ -51,7 +51,7 @@ local function unfair(how)
 end
 
 local chance = { ["set down"] = {}, thrown = {} }
-local wrong = 0 -- dice that were put down and rest on another side than predicted
+local wrong = 0 -- number of put-down dice that rest on a different side than predicted
 for _, row in ipairs(sweep.rows) do
   local of = chance[row.how]
   of[row.ratio] = (of[row.ratio] or 0) + (row.long and 1 or 0) / e.options.throws

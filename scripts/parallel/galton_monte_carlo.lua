@@ -1,16 +1,16 @@
--- Galton's board, many times: do its balls behave like coin tosses? A ball that went left or right at each of n rows of
--- pegs by independent chance would stop in bin k with the probability (n over k) / 2^n: mean n/2, variance n/4. A real
--- ball remembers its direction. With little restitution a ball that rolls off one peg reaches the other side of the
--- next: left, right, left, right, and all balls end in the middle. With more restitution it forgets, and with still
--- more it jumps over pegs and spreads farther than coin tosses. Each ball falls in its own world; runs with the same
--- restitution are repeats of the sweep.
+-- Monte Carlo runs of a Galton board: do its balls behave like coin tosses? If a ball went left or right at each of n
+-- rows of pegs independently, it would stop in bin k with the probability (n over k) / 2^n, with mean n/2 and variance
+-- n/4. A real ball remembers its direction. With little restitution, a ball that rolls off one peg reaches the opposite
+-- side of the next peg. It alternates between left and right, and all balls end in the middle. With more restitution
+-- the ball forgets its direction. With still more restitution it jumps over pegs and spreads farther than coin tosses.
+-- Each ball falls in its own world, and runs with the same restitution are repeats in the sweep.
 local sim = require "sim2d"
 
 local e = sim.experiment("Galton's board by chance and by mechanics", {
   balls = { 160, "for each restitution" } })
 local ROWS = 6
-local CHI = 22.46 -- chi-square with 6 degrees of freedom, exceeded once in 1000 by chance
-local LIKELY = 3.29 -- deviations of a mean, exceeded once in 1000 by chance
+local CHI = 22.46 -- chi-square limit for 6 degrees of freedom, exceeded by chance once in 1000 cases
+local LIKELY = 3.29 -- deviations of a mean, exceeded by chance once in 1000 cases
 
 local sweep = sim.sweep {
   grid = { restitution = { 0.1, 0.3, 0.5, 0.7 } },
@@ -38,7 +38,7 @@ local sweep = sim.sweep {
   end,
 }
 
--- For the balls of one restitution: counts in the bins, mean, and variance relative to coin tosses.
+-- For one restitution, returns the counts in the bins, the mean, and the variance relative to coin tosses.
 local function read(restitution)
   local bins, list = {}, {}
   for _, row in ipairs(sweep.rows) do
@@ -53,7 +53,7 @@ local function read(restitution)
   return bins, mean, squares / (#list - 1) / (ROWS / 4)
 end
 
--- Coin tosses: the probability of each bin.
+-- The probability of each bin for coin tosses.
 local chance = { [0] = 0.5 ^ ROWS }
 for k = 1, ROWS do chance[k] = chance[k - 1] * (ROWS - k + 1) / k end
 

@@ -1,17 +1,17 @@
 -- A disc with backspin falls on a floor: when does it grip, and when does it come back? The disc arrives with the speed
--- v along the floor and the speed w downwards. It slips at u = v + r omega, which includes the backspin. Friction
--- reduces u as far as the impulse of the impact, m (1 + e) w, allows: sliding, it changes v by mu (1 + e) w, and u by
--- three times as much (a disc has I = m r^2 / 2). So
+-- v along the floor and the speed w downwards. Its slip speed is u = v + r omega, which includes the backspin. Friction
+-- reduces u as far as the impulse of the impact, m (1 + e) w, allows. Sliding friction changes v by mu (1 + e) w, and u
+-- by three times as much (a disc has I = m r^2 / 2). Hence
 --     it grips where      mu (1 + e) w >= u / 3
 --     it comes back where min(mu (1 + e) w, u / 3) > v
--- The bounds of both regions are curves in the plane of friction mu and restitution e. A sweep draws that plane, one
--- run per pixel.
+-- The bounds of both regions are curves in the plane of friction mu and restitution e. A sweep draws this plane with
+-- one run per pixel.
 --     tools/run scripts/parallel/phase_diagram.lua --map map.html     each pixel opens its run in the player
 local sim = require "sim2d"
 
 local e = sim.experiment("A disc with backspin: friction and restitution", {
   points = { 16, "of each axis" }, map = { "", "FILE.html: the robustness map" } })
-local V, W, SPIN, RADIUS = 1, 2, 3.5, 0.1 -- m/s, m/s, m/s at the rim, m
+local V, W, SPIN, RADIUS = 1, 2, 3.5, 0.1 -- units: m/s, m/s, m/s (at the rim), m
 
 local function axis(n)
   local list = {}
@@ -36,7 +36,7 @@ local sweep = sim.sweep {
   end,
 }
 
--- The two curves, run by run: pixels on the wrong side are counted.
+-- Compares the two curves with the runs and counts the pixels on the wrong side.
 local u = V + SPIN
 local wrong_grip, wrong_back, speed, bounce = 0, 0, 0, 0
 for _, row in ipairs(sweep.rows) do

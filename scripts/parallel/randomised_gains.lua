@@ -1,23 +1,23 @@
 -- Gains for a cart-pole, chosen for one model or for many models: which gains still work if the model is wrong? A force
--- linear in the state puts the four poles of the linear cart-pole at -p (1/s):
+-- that is linear in the state places the four poles of the linearised cart-pole at -p (1/s):
 --     x'' = (F + 3/4 m g angle) / (M + m/4),    angle'' = 3/(4 l) (g angle + x''),    l half of the pole's length.
--- On exactly that model a high p is best. A real cart-pole has another mass and length, its force is delayed, and its
--- sensors are noisy. Gains chosen over many such models (domain randomisation) are slower, and still balance the pole
--- on new models.
+-- On exactly this model, a high p is best. A real cart-pole has a different mass and length, its force is delayed, and
+-- its sensors are noisy. Gains chosen over many such models (domain randomisation) are slower, but they still balance
+-- the pole on new models.
 local sim = require "sim2d"
 
 local e = sim.experiment("Gains for one cart-pole and for many", {
   domains = { 16, "models to choose on" }, tests = { 32, "new models to compare on" } })
-local MOST_DELAY = 8 -- steps of 10 ms
+local MOST_DELAY = 8 -- number of steps of 10 ms
 local speeds = { 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8 }
 
--- One model with the gains of one p: its performance in 5 s, and whether the pole stays up.
+-- Runs one model with the gains for one p. Returns its performance over 5 s, and whether the pole stays up.
 local function balance(p)
-  local g, mass, pole_mass, half = 9.81, 1, 0.1, 0.5 -- of the model that the gains are designed for
+  local g, mass, pole_mass, half = 9.81, 1, 0.1, 0.5 -- the model for which the gains are designed
   local G, c, D = 3 * g / (4 * half), 3 / (4 * half), mass + pole_mass / 4
   local x1, x2 = p.speed ^ 4 / G, 4 * p.speed ^ 3 / G
   local a1, a2 = (6 * p.speed ^ 2 + x1 + G) / c, (4 * p.speed + x2) / c
-  -- and the actual cart-pole
+  -- the actual cart-pole
   local world = sim.world { dt = 0.01 }
   local cart = world:box { size = { 0.5, 0.3 }, mass = p.cart, mask = 0 }
   local pole = world:box { size = { 0.06, p.length }, mass = p.pole, mask = 0, angle = p.tilt,
@@ -46,7 +46,7 @@ local function draw(n, seed)
   return models
 end
 
--- Every p on every model.
+-- Runs every p on every model.
 local function try(list, models)
   local points = {}
   for _, speed in ipairs(list) do
@@ -59,7 +59,7 @@ local function try(list, models)
   return sim.sweep { run = balance, list = points }
 end
 
--- Mean of an output for each p; and the p with the lowest mean cost.
+-- Returns the mean of an output for each p, and the p with the lowest mean cost.
 local function means(sweep, name)
   local sums, counts = {}, {}
   for _, row in ipairs(sweep.rows) do

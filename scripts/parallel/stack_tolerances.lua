@@ -1,8 +1,8 @@
--- How accurately must bricks be laid? A stack of bricks with random offsets. Bricks of length 1 are laid with offsets
--- of deviation s. The stack stands if above each joint the centre of everything above it is over the common part of the
--- joint's two bricks; the smallest distance to an end of that part is the margin. A sweep lays stacks over tolerances
--- s, simulates each for 2 s, and counts those that fall: exactly those without a margin, although the solver does not
--- use margins.
+-- How accurately must bricks be laid? Bricks of length 1 are stacked with random offsets of standard deviation s. The
+-- stack stands if at each joint, the centre of mass of all bricks above lies over the common part of the two bricks.
+-- The margin is the smallest distance of such a centre from an end of the common part. A sweep lays stacks over
+-- tolerances s, simulates each stack for 2 s, and counts the stacks that fall. Exactly the stacks without a margin
+-- fall, although the solver does not use margins.
 --     tools/run scripts/parallel/stack_tolerances.lua --map map.html     each pixel opens its stacks
 local sim = require "sim2d"
 
@@ -23,7 +23,7 @@ local sweep = sim.sweep {
       if i > 1 then xs[i] = sim.random.normal(0, p.tolerance) end
       bodies[i] = world:box { position = { xs[i], (i - 0.5) * height }, size = { length, height }, friction = 0.8 }
     end
-    -- joint by joint from the top: the centre of everything above, and the common part of brick i and the brick below
+    -- joint by joint from the top: the centre of all bricks above, and the common part of brick i and the brick below
     local margin, sum = math.huge, 0
     for i = p.bricks, 2, -1 do
       sum = sum + xs[i]
@@ -40,7 +40,7 @@ local sweep = sim.sweep {
   end,
 }
 
--- Each run against statics.
+-- Compares each run with statics.
 local wrong, least, most, standing = 0, math.huge, 0, {}
 for _, row in ipairs(sweep.rows) do
   if row.stands ~= (row.margin > 0) then wrong = wrong + 1 end

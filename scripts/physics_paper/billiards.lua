@@ -1,18 +1,20 @@
--- Friction and masses of billiard balls are learned from the first eight frames of one shot. In new shots, three frames
--- are then enough to predict the next ten frames, including impacts, eighty times better than straight lines.
+-- Friction and masses of billiard balls are learned from the first eight frames of one shot. For new shots, three
+-- frames are then enough to predict the next ten frames, including impacts, eighty times more accurately than straight
+-- lines.
 --
 --   between impacts:  dv/dt = -mu g v / |v|                          (a sliding disc stops after v^2 / 2 mu g)
 --   an impact, along the line of centres:  m1 v1 + m2 v2 is conserved,  v2' - v1' = e (v1 - v2)
 --
--- Only ratios of masses matter: the mass of the first ball is 1. Before an impact no mass can be determined. The paper
--- ("End-to-end differentiable physics for learning and control") has this scene, but no numbers in its text.
+-- Only ratios of masses matter, so the mass of the first ball is 1. Before an impact no mass can be determined. The
+-- paper ("End-to-end differentiable physics for learning and control") contains this scene, but its text gives no
+-- numbers.
 local sim = require "sim2d"
 local e = sim.experiment("Billiards: learn from eight frames, predict from three", { shots = { 20, "new ones" },
   noise = { 5e-4, "m, of positions" } })
 
-local G, R, E, DT, PER_FRAME = 9.81, 0.0286, 0.9, 1 / 240, 16 -- fifteen frames a second
+local G, R, E, DT, PER_FRAME = 9.81, 0.0286, 0.9, 1 / 240, 16 -- fifteen frames per second
 
--- Positions of all balls (x1, y1, x2, ...): a row for each frame.
+-- Returns the positions of all balls (x1, y1, x2, ...), with one row per frame.
 local function shot(p, layout, frames, v)
   local world = sim.world { gravity = { 0, 0 }, dt = DT, stepping = "event" }
   local masses, seen = { 1, p.m2, p.m3 }, {}
@@ -36,14 +38,14 @@ local function guess(seen) return { seen[{ 1, 1 }] / PER_FRAME / DT, seen[{ 1, 2
 local truth = { mu = 0.05, m2 = 1.4, m3 = 0.8, v = { 1.5, 0.02 } }
 local start = { { 0, 0 }, { 0.35, 0.01 }, { 0.6, 0.05 } }
 
--- The engine against the closed form: a central impact.
-local v1 = math.sqrt(1.5 ^ 2 - 2 * truth.mu * G * (0.35 - 2 * R)) -- its speed at the impact
+-- Compares the engine with the closed form for a central impact.
+local v1 = math.sqrt(1.5 ^ 2 - 2 * truth.mu * G * (0.35 - 2 * R)) -- speed of the cue ball at the impact
 local v2 = (1 + E) / (1 + truth.m2) * v1
 local line = shot(truth, { { 0, 0 }, { 0.35, 0 } }, 45, { 1.5, 0 })
 e:equal("central impact: the second ball slides, m", v2 ^ 2 / (2 * truth.mu * G), line[{ 45, 3 }] - 0.35,
   (v1 + v2) * DT / 2) -- a slide that ends within a step has an error of v dt / 2
 
--- One shot: eight frames.
+-- Learns from one shot with eight frames.
 local function learn(seen)
   return sim.optimize.least_squares(function(p) return (shot(p, start, 8) - seen):reshape(seen.size) end,
     { mu = 0.02, m2 = 1, m3 = 1, v = guess(seen) }, { lower = { mu = 0, m2 = 0.05, m3 = 0.05 } })
@@ -57,13 +59,13 @@ for _, name in ipairs { "mu", "m2", "m3" } do
 end
 e:below("runs of eight frames, Jacobians among them", 20, info.evaluations)
 
-local function straight(seen) -- ten more frames, extrapolated from the last two
+local function straight(seen) -- ten more frames, extrapolated from the last two frames
   local n, rows = seen.shape[1], {}
   for f = 1, 10 do rows[f] = seen[n] + f * (seen[n] - seen[n - 1]) end
   return sim.stack(rows)
 end
 
--- Root mean square over the balls in each of the next ten frames, mm.
+-- Returns the rms error over the balls in each of the next ten frames, in mm.
 local function errors(x, predicted)
   return 1000 * sim.sqrt(((part(x, x.shape[1] - 9) - predicted) ^ 2):sum(2) / (x.shape[2] / 2))
 end
@@ -71,13 +73,13 @@ end
 e:below("tenth frame after the eight: error, mm", 10, errors(all, part(shot(learned, start, 18), 9))[10])
 e:above("  going straight on, mm", 50, errors(all, straight(seen))[10])
 
--- New shots: three frames without an impact.
+-- New shots have three frames without an impact.
 local random, x, three = sim.random.uniform, nil, nil
 local kinds = { { "straight" }, { "untaught", { mu = 0, m2 = 1, m3 = 1 } }, { "learned", learned },
   { "truth", truth } }
 for i = 1, e.options.shots do
   local x2, y2 = random(0.35, 0.5), random(-0.03, 0.03)
-  local angle, way = math.asin(y2 / (2 * R)) + random(-0.15, 0.15), random(0.1, 0.25) -- so that all are hit
+  local angle, way = math.asin(y2 / (2 * R)) + random(-0.15, 0.15), random(0.1, 0.25) -- ranges in which all balls are hit
   local layout = { { 0, 0 }, { x2, y2 }, { x2 + way * math.cos(angle), y2 + way * math.sin(angle) } }
   x = shot(truth, layout, 13, { random(1, 1.5), 0 })
   three = noisy(part(x, 1, 3))

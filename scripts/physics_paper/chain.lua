@@ -1,11 +1,11 @@
 -- A ball of known mass strikes a hanging chain, and the motion determines the mass of the chain: ten runs find it to
--- eight digits. The experiment, its scene, its 10 s and its start are those of "End-to-end differentiable physics for
--- learning and control"; lengths are in units of 100 pixels.
+-- eight digits. The experiment, its scene, its duration of 10 s and its start are taken from "End-to-end differentiable
+-- physics for learning and control". Lengths are in units of 100 pixels.
 --
 --   minimize over m:  L(m) = mean over steps k and bodies b of |x_kb(m) - seen_kb|^2
 --
--- Between 4 and 5 s the chain swings back into the ball. With fixed steps this impact is in one step or the next, so L
--- jumps, and descent ends in a local minimum near 7. With steps that are split at impacts ("event") L is smooth.
+-- Between 4 and 5 s the chain swings back into the ball. With fixed steps, this impact falls into one step or the next,
+-- so L jumps, and descent ends in a local minimum near 7. With steps that are split at impacts ("event"), L is smooth.
 --
 -- A noise of s in all positions causes a standard deviation of s / sqrt(J'J) in m, with J = dx/dm. Where L vanishes,
 -- the second derivative of L is 2 J'J / n for n observed numbers.
@@ -13,7 +13,7 @@ local sim = require "sim2d"
 
 local e = sim.experiment("The mass of a chain that a ball strikes", { noise = { 0.01, "of positions: 1 pixel" } })
 
-local LINKS, START, TRUTH = 10, 0.97, 7 -- nine links have a tenth of the mass each, the uppermost has 1
+local LINKS, START, TRUTH = 10, 0.97, 7 -- nine links each have a tenth of the mass; the uppermost link has the mass 1
 
 local function swing(mass, steps, stepping)
   local world = sim.world { dt = 1 / 30, stepping = stepping or "event", gravity = { 0, -1 },
@@ -42,14 +42,14 @@ local function loss(mass, seen, steps, stepping)
   return miss:dot(miss) / miss.size
 end
 
--- The unknown is the logarithm, so that every number is a mass.
+-- The unknown is the logarithm of the mass, so every number gives a valid mass.
 local function fit(seen, steps, options)
   local log_m, _, info = sim.optimize.minimize(function(l) return loss(sim.exp(l), seen, steps) end, math.log(START),
     options)
   return math.exp(log_m), info
 end
 
-local STEPS, FEW = 300, 75 -- 10 s and 2.5 s; the impact is at 1.4 s
+local STEPS, FEW = 300, 75 -- runs of 10 s and 2.5 s; the impact is at 1.4 s
 
 -- ---- Several masses ------------------------------------------------------------------------------
 

@@ -4,9 +4,10 @@
 --
 --   minimize over m:  L(m) = sum over steps and beads of |x(m) - seen|^2
 --
--- A gradient by differences is (L(m + h e_i) - L(m)) / h for i = 1 ... n, so n more runs; the exact gradient is one
--- sweep back, which costs about as much as a run. Without gradients (Nelder-Mead) the number of runs grows faster than
--- n. "End-to-end differentiable physics for learning and control" reports this for its chain, in a figure.
+-- A gradient by finite differences, (L(m + h e_i) - L(m)) / h for i = 1 ... n, needs n more runs. The exact gradient
+-- needs one backward sweep, which costs about as much as a run. Without gradients (Nelder-Mead), the number of runs
+-- grows faster than n. "End-to-end differentiable physics for learning and control" reports this for its chain, in a
+-- figure.
 local sim = require "sim2d"
 
 local e = sim.experiment("Masses of n beads: exact gradients, differences, no gradients",
@@ -34,7 +35,7 @@ local function strike(log_m)
   return sim.array(x)
 end
 
-local runs -- number of calls of strike for a loss
+local runs -- counts the calls of strike for a loss
 local function loss_of(truth)
   local seen = strike(truth)
   return function(log_m)
@@ -44,7 +45,7 @@ local function loss_of(truth)
   end
 end
 
--- The same loss with a gradient by differences.
+-- The same loss with a gradient by finite differences.
 local function with_differences(loss)
   return function(log_m)
     local value, gradient, h = loss(log_m), {}, 1e-6
@@ -94,7 +95,7 @@ sim.table { columns = { "n", "exact: runs", { "ms", format = "%.1f" }, "differen
 local exact, differences, none = of["exact gradients"], of["differences"], of["no gradients"]
 
 local masses = { 0.3, -0.2, 0.5, -0.6, 0.1, 0.4, -0.5, 0.2 }
--- With the default step of 1e-3, differences cross the first contact of a pair of beads.
+-- With the default step of 1e-3, finite differences cross the first contact of a pair of beads.
 e:below("exact gradient of 8 against extrapolated differences", 1e-6,
   sim.check_grad(loss_of { 0, 0, 0, 0, 0, 0, 0, 0 }, masses, { print = false, step = 1e-4 }))
 for k, n in ipairs(exact.n) do

@@ -4,15 +4,16 @@
 --   x(T) = x(0) + v^2 / (18 mu g) + 2 v T / 3             (after the time t it rolls, at 2 v / 3)
 --   dx/dv = t / 3 + 2 T / 3,   dx/dmu = -g t^2 / 2,   t = v / (3 mu g)
 --
--- With steps of length h the disc slides for k = floor(t / h) steps: k h replaces t in dx/dv, and h^2 k (k + 1)
+-- With steps of length h, the disc slides for k = floor(t / h) steps. Then k h replaces t in dx/dv, and h^2 k (k + 1)
 -- replaces t^2 in dx/dmu.
 --
--- The scene is one of lcp-physics in units of 100 pixels, mu = (mu_disc + 0.9) / 2, so that dx/dmu_disc is half of
--- dx/dmu. The backward pass of the paper's code solves with a matrix in place of its transpose, which is equal only
--- without friction: with 100 steps it gives (2.962, 0.356), where differences of its own runs are (2.435, -0.106).
+-- The scene is taken from lcp-physics, in units of 100 pixels. mu = (mu_disc + 0.9) / 2, so dx/dmu_disc is half of
+-- dx/dmu. The backward pass of the paper's code solves with a matrix instead of its transpose, and the two are equal
+-- only without friction. With 100 steps it gives (2.962, 0.356), while finite differences of its own runs give (2.435,
+-- -0.106).
 --
--- A run of 100 steps is on an edge: rolling begins as step 20 ends. The one-sided derivatives differ there, and the
--- flag "weak" reports this.
+-- A run of 100 steps is at a kink, because rolling begins at the end of step 20. The one-sided derivatives differ at
+-- this point, and the flag "weak" reports the kink.
 local sim = require "sim2d"
 
 local e = sim.experiment("A sliding disc: derivatives by speed and friction")
@@ -44,7 +45,7 @@ local h, k = T / 99, t * 99 // T
 e:equal("99 steps: dx/dv with k h", (k * h + 2 * T) / 3, g.v, 1e-9)
 e:equal("  dx/dmu_disc with h^2 k (k + 1)", -G * h ^ 2 * k * (k + 1) / 2 / 2, g.mu, 1e-9)
 
--- Errors with several numbers of steps, none of them on an edge.
+-- Errors for several numbers of steps, none of which is at a kink.
 local steps, by_v, by_mu, worst = {}, {}, {}, 0
 for i, n in ipairs { 33, 51, 72, 99, 141, 202, 283, 396, 568, 799, 1134, 1601, 2262, 3199 } do
   local _, g = sim.value_and_grad(run, P, n)

@@ -1,5 +1,6 @@
--- Four kinds of plots in a grid: bounces with notes, landing points of a hundred throws, a pendulum's phase portrait
--- with its field, and the decrease of errors with the step. --out FILE (.svg or .png) writes it.
+-- Four kinds of plots in a grid: bounces with notes, landing points of a hundred throws, the phase portrait of a
+-- pendulum with its vector field, and the decrease of errors with the step length. --out FILE (.svg or .png) writes the
+-- figure.
 local sim = require "sim2d"
 
 local options = sim.options { out = { "", "FILE.svg or FILE.png: where the picture goes" },
@@ -35,7 +36,7 @@ local function throws()
     { x = 2 * 5 * 5 / G, label = "mean" } }
 end
 
--- A bob on a thin rod, one metre long, with a damping torque.
+-- A bob on a thin rod of length one metre, with a damping torque.
 local DAMPING = 0.35 -- N m s
 local function pendulum(dt, angle, rate, seconds)
   local world = sim.world { dt = dt }
@@ -65,7 +66,7 @@ local function errors()
     local angles = pendulum(dt, 1, 0, 0.5)
     return angles[#angles]
   end
-  local exact = 2 * last(1 / 15360) - last(1 / 7680) -- Richardson extrapolation of the first order
+  local exact = 2 * last(1 / 15360) - last(1 / 7680) -- first-order Richardson extrapolation
   for i, dt in ipairs(steps) do found[i] = math.abs(last(dt) - exact) end
   return sim.plot { title = "Error", x = { label = "step", unit = "s", log = true }, y = { label = "angle", unit = "rad", log = true },
     { steps, found, kind = "scatter", label = "measured" },

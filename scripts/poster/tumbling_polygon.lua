@@ -1,14 +1,15 @@
 -- Gravity, friction and mass of a tumbling polygon are learned from one throw: from each of forty guesses, about thirty
--- iterations find (g, mu, m) = (1, 0.5, 1.5). The poster of the notes took about 360 iterations from (3, 3, 3).
+-- iterations find (g, mu, m) = (1, 0.5, 1.5). The method on the poster of the notes took about 360 iterations from (3,
+-- 3, 3).
 --
 --   minimize over p = (g, mu, m):  sum over frames of |q_k(p) - seen_k|^2,  q = (x, y, angle)
 --
 -- If only gravity and the ground act, the motion does not depend on the mass: M v' = M v + h M g + J' l has the same v
--- when M and l grow by the same factor. A kick of a known impulse P determines it: v' = v + P / m.
+-- if M and l grow by the same factor. A kick with a known impulse P determines the mass: v' = v + P / m.
 --
--- Using all frames at once fails: if a throw is wrong early, later frames contain no information. So frames are added
--- step by step: three frames of the fall (g), six with the kick (m), twelve with the first bounce (mu). In that bounce
--- the polygon sticks if the guess of mu is above 0.61, and there is no derivative with respect to mu. The smooth
+-- Using all frames at once fails: if a throw is wrong early, later frames contain no information. Therefore frames are
+-- added in stages: three frames of the fall (g), six with the kick (m), and twelve with the first bounce (mu). In this
+-- bounce the polygon sticks if the guess of mu is above 0.61, and its motion then does not depend on mu. The smooth
 -- derivative leads down to values of mu for which the polygon slides.
 local sim = require "sim2d"
 
@@ -18,8 +19,8 @@ local e = sim.experiment("A tumbling polygon: gravity, friction, mass", { starts
 local SHAPE = { { -0.5, -0.3 }, { 0.1, -0.45 }, { 0.55, 0 }, { 0.2, 0.4 }, { -0.35, 0.35 } }
 local TRUTH, FRAMES, KICKED = { g = 1, mu = 0.5, m = 1.5 }, 24, 4
 
--- Poses (x, y, angle) every 0.2 s in a list, one step each. Steps are split when the polygon meets the ground, and
--- between these times the flight is exact: shorter steps give the same result.
+-- Returns a list of poses (x, y, angle) every 0.2 s, with one step each. Steps are split when the polygon meets the
+-- ground, and the flight between these times is exact, so shorter steps give the same result.
 local function throw(p, frames, options)
   options = options or {}
   local world = sim.world { gravity = { 0, -p.g }, dt = 0.2 / (options.steps or 1), stepping = "event",
@@ -39,7 +40,7 @@ local function throw(p, frames, options)
   return sim.array(poses)
 end
 
--- Returns the learned parameters, all values on the way, and the info of the last fit.
+-- Returns the learned parameters, all intermediate values, and the info of the last fit.
 local function learn(seen, start, at_once)
   local p, way, info = start, { start }, nil
   local function fit(frames)
@@ -61,7 +62,7 @@ local function learn(seen, start, at_once)
   return p, way, info
 end
 
-local function error_of(p) -- the largest relative error
+local function error_of(p) -- returns the largest relative error
   return math.max(math.abs(p.g / TRUTH.g - 1), math.abs(p.mu / TRUTH.mu - 1), math.abs(p.m / TRUTH.m - 1))
 end
 
@@ -93,12 +94,12 @@ for _, name in ipairs { "g", "mu", "m" } do
 end
 
 local strobe = { title = "One throw, kicked at 0.6 s", x = "x, m", y = "y, m", equal = true, { y = 0 } }
-local origin = sim.world {}:polygon { vertices = SHAPE, mass = 1 }:local_point { 0, 0 } -- from the centre of mass
+local origin = sim.world {}:polygon { vertices = SHAPE, mass = 1 }:local_point { 0, 0 } -- relative to the centre of mass
 for _, what in ipairs { { TRUTH, label = "seen", color = "#222222" },
   { { g = 3, mu = 3, m = 3 }, label = "guess (3, 3, 3)", color = "#c2502e80" } } do
   local xs, ys = {}, {}
   throw(what[1], FRAMES, { watch = function(body, frame)
-    for i = 0, frame % 3 == 1 and #SHAPE + 1 or -1 do -- a gap after each outline
+    for i = 0, frame % 3 == 1 and #SHAPE + 1 or -1 do -- adds a gap after each outline
       local corner = i <= #SHAPE and body:world_point(origin + SHAPE[i % #SHAPE + 1]) or { x = 0 / 0, y = 0 / 0 }
       xs[#xs + 1], ys[#ys + 1] = corner.x, corner.y
     end
@@ -110,7 +111,7 @@ local curves = { title = "Learned from many guesses", x = "iteration", y = { lab
 for i = 1, math.min(#ways, 16) do
   for k, name in ipairs { "g", "mu", "m" } do
     local line = i == 1 and { {}, {}, label = name, color = ({ "#3b6fb6", "#2f9e6b", "#c2502e" })[k] } or others
-    for j = 0, #ways[i] do -- a gap before each line
+    for j = 0, #ways[i] do -- adds a gap before each line
       line[1][#line[1] + 1], line[2][#line[2] + 1] = j - 1, j > 0 and ways[i][j][name] or 0 / 0
     end
     if i == 1 then curves[k + 1] = line end

@@ -1,6 +1,6 @@
--- sim.fit on slides of a cube: it finds the friction and drag of all tosses, and the position and speed of each toss,
--- from frames that have their own times. The step of the world is not the period of the camera, so observations are
--- interpolated between two steps. --data FILE reads measured slides; without it the script makes slides of known
+-- sim.fit on slides of a cube finds the friction and drag of all tosses, and the initial position and speed of each
+-- toss, from frames with individual times. The step of the world differs from the period of the camera, so observations
+-- are interpolated between two steps. --data FILE reads measured slides. Without it, the script makes slides with known
 -- friction. --json FILE writes the result for bench/fit_scipy.py, which solves the same problem with SciPy's
 -- least_squares.
 local sim = require "sim2d"
@@ -9,7 +9,7 @@ local tosses = require "tosses"
 local e = sim.experiment("Sliding cube: sim.fit on frames at their own times", {
   data = { "", "FILE.csv of slides" }, count = { 8, "tosses that are fitted" },
   loss = { "l2", "l2, huber or cauchy" }, json = { "", "FILE.json for bench/fit_scipy.py" } })
-local DT, SIZE, MASS = 1 / 240, 2 * tosses.HALF, 0.37 -- s, m, kg; with the drag as c/m the mass is arbitrary
+local DT, SIZE, MASS = 1 / 240, 2 * tosses.HALF, 0.37 -- units: s, m, kg; the mass is arbitrary, drag is c/m
 
 local function world(p)
   local w = sim.world { dt = DT, gravity = { 0, -tosses.GRAVITY } }
@@ -24,7 +24,7 @@ local function start(w, _, p)
   w.bodies.cube.x, w.bodies.cube.vx = p.x0, p.v0
 end
 
--- Frames have times of six decimals, as in the files of tumbles.
+-- Frame times have six decimals, as in the files of tumbles.
 local function log_of(toss)
   local log = { t = {}, x = toss.x }
   for k = 1, toss.n do log.t[k] = tonumber(("%.6f"):format((k - 1) * tosses.DT)) end

@@ -1,7 +1,8 @@
--- The first impact of a toss, evaluated without simulation: lines through the frames before and after it give the
--- velocities, and the jumps of the velocities give the impulse p per mass. With r from the centre to the corner that
--- strikes, e = -u_n+ / u_n-, p_t / p_n <= mu (equal while it slides on), and k = I / (m a^2) = (r x p) / (a^2 jump of
--- omega). --data FILE reads measured tosses; without it the script makes tosses of known parameters, with noise.
+-- The first impact of a toss is evaluated without simulation: lines through the frames before and after the impact give
+-- the velocities, and the jumps of the velocities give the impulse p per mass. Let r be the vector from the centre to
+-- the corner that strikes. Then e = -u_n+ / u_n-, p_t / p_n <= mu (with equality if the corner keeps sliding), and k =
+-- I / (m a^2) = (r x p) / (a^2 jump of omega). --data FILE reads measured tosses. Without it, the script makes tosses
+-- with known parameters and noise.
 local sim = require "sim2d"
 local tosses, square = require "tosses", require "square"
 
@@ -12,7 +13,7 @@ sim.random.seed(3)
 local list = real and tosses.planar(e.options.data) or square.made(60)
 local half, gravity = square.scale(list)
 
--- Lines of frames first to last: {value, rate} at time 0 without gravity, for x, z and theta.
+-- Fits lines to the frames first to last. Returns {value, rate} at time 0 without gravity, for x, z and theta.
 local function lines(toss, first, last)
   local rows, right = {}, { x = {}, z = {}, theta = {} }
   for i = first, last do
@@ -31,15 +32,15 @@ local rows, all = {}, { {}, {}, {}, {} }
 for _, toss in ipairs(list) do
   local before = square.flight(toss, half, gravity)
   local after, error = lines(toss, before.frames + 3, before.frames + 2 + e.options.after)
-  local t = (before.z[1] - after.z[1]) / (after.z[2] - before.z[2]) -- intersection of the two lines of z
+  local t = (before.z[1] - after.z[1]) / (after.z[2] - before.z[2]) -- time at which the two lines of z intersect
   local z = before.z[1] + before.z[2] * t - gravity * t ^ 2 / 2
   local angle = (before.theta[1] + before.theta[2] * t) % (math.pi / 2) - math.pi / 4
   local lever, height = math.sqrt(2) * half * math.sin(angle), math.sqrt(2) * half * math.cos(angle)
   local un, ut = before.z[2] - gravity * t + before.theta[2] * lever, before.x[2] + before.theta[2] * height
   local un_after, ut_after = after.z[2] - gravity * t + after.theta[2] * lever, after.x[2] + after.theta[2] * height
   local pt, pn, jump = after.x[2] - before.x[2], after.z[2] - before.z[2], after.theta[2] - before.theta[2]
-  -- Left out: flat landings, which are two impacts; second impacts within the frames; and impacts that stop sliding,
-  -- whose ratio is below mu.
+  -- Three kinds of impact are excluded: flat landings, which are two impacts; second impacts within the frames; and
+  -- impacts that stop sliding, whose ratio is below mu.
   if math.abs(angle) < 0.6 and error < 3e-4 and ut_after / ut > 0.1 then
     local values = { -un_after / un, -pt / pn * (ut > 0 and 1 or -1), (lever * pn + height * pt) / (jump * half ^ 2),
       1000 * (height - z) }

@@ -1,12 +1,12 @@
--- The friction of a tumbling cube is found in two ways: by ContactNets' implicit loss, a small programme per frame, and
--- by simulation of whole tosses. For frames q-, q, q+ with speeds v = (q - q-)/h, v+ = (q+ - q)/h the loss finds the
--- impulses that explain v+ best (Pfrommer, Halm, Posa 2020; the squares are divided by a speed so that all terms are in
--- joules, for a mass of 1 kg):
+-- The friction of a tumbling cube is found by two methods: by ContactNets' implicit loss, with a small quadratic
+-- programme per frame, and by simulation of whole tosses. For frames q-, q, q+ with speeds v = (q - q-)/h and v+ =
+-- (q+ - q)/h, the loss finds the impulses that best explain v+ (Pfrommer, Halm, Posa 2020). The squares are divided by
+-- a squared speed V^2 to express all terms in joules, for a mass of 1 kg:
 --   min  |M (v+ - v) - h f - J'l|^2_{M^-1} + sum (n phi/h)^2/V^2 + (mu n |u| + t u)^2/V^2 + |min(0, phi)/h|^2
 --   over n >= 0, |t| <= mu n,      phi, u: gap and sliding speed of a corner at q+,      V = 1 m/s
--- The loss does not need a simulation, and it has one smooth minimum in mu. But v and v+ are differences of frames, so
--- their noise is the noise of the frames divided by h. --data FILE reads measured tosses; without it the script makes
--- tosses of known parameters, with noise.
+-- The loss needs no simulation and has a single smooth minimum in mu. However, v and v+ are differences of frames, so
+-- their noise is the noise of the frames divided by h. --data FILE reads measured tosses. Without it, the script makes
+-- tosses with known parameters and noise.
 local sim = require "sim2d"
 local tosses, square = require "tosses", require "square"
 
@@ -15,8 +15,8 @@ local e = sim.experiment("Friction by the implicit loss and by simulated tosses"
 local real, V = e.options.data ~= "", 1 -- m/s
 for name, value in pairs { slide = 0.2, impact = 0.2, fast = 0, slow = 0 } do square.TRUTH[name] = value end
 
--- The parts of a programme that do not depend on mu: P = 2 J M^-1 J' + .., q = -2 J M^-1 r and a value, with rows n, t
--- .. of J for corners below 10 mm and r the change that the impulses have to cause.
+-- Returns the parts of a programme that do not depend on mu: P = 2 J M^-1 J' + .., q = -2 J M^-1 r and a value. J has
+-- rows n, t for each corner below 10 mm, and r is the change that the impulses have to cause.
 local function frames(toss, half, gravity, stride)
   local list, h, inverse = {}, stride * tosses.DT, sim.array { 1 / (square.TRUTH.inertia * half ^ 2), 1, 1 }
   for k = 1 + stride, toss.n - stride do
@@ -52,7 +52,7 @@ local function frame_loss(frame, mu)
     local n, t, cross = 2 * i - 1, 2 * i, 2 * mu * u * math.abs(u)
     P[n][n], P[t][t] = P[n][n] + 2 * (mu * u) ^ 2, P[t][t] + 2 * u * u
     P[n][t], P[t][n] = P[n][t] + cross, P[t][n] + cross
-    for _, sign in ipairs { 1, -1, 0 } do -- t <= mu n, -t <= mu n, n >= 0
+    for _, sign in ipairs { 1, -1, 0 } do -- rows t <= mu n, -t <= mu n, n >= 0
       local row = sim.zeros(size):table()
       row[n], row[t] = sign == 0 and -1 or -mu, sign
       G[#G + 1] = row
@@ -85,7 +85,7 @@ local function least(f) -- by golden section
   end
   return (a + b) / 2
 end
-local function curve(f) -- its values over mu, relative to the smallest, and the number of minima
+local function curve(f) -- returns values over mu, relative to the smallest value, and the number of minima
   local mus, values, minima = sim.linspace(0.03, 0.57, 19), {}, 0
   for i = 1, #mus do
     values[i] = f(mus[i])

@@ -1,7 +1,7 @@
--- The mass cannot be determined from a toss. All forces on the cube are its weight and contacts, so M dv = h m g + p
--- with M = m diag(1, 1, k a^2) has the same motion for any m: friction, restitution and k = I / (m a^2) remain to be
--- found. The derivatives of the distance of a toss from its measurement show this. --data FILE uses one of the measured
--- tosses.
+-- The mass cannot be determined from a toss. Only the weight and contact forces act on the cube, so M dv = h m g + p
+-- with M = m diag(1, 1, k a^2) gives the same motion for any m. Only friction, restitution and k = I / (m a^2) can be
+-- found. The derivatives of the distance between a toss and its measurement show this. --data FILE uses a measured
+-- toss.
 local sim = require "sim2d"
 local tosses, square = require "tosses", require "square"
 
@@ -21,7 +21,8 @@ local function loss(p)
   return square.loss(toss, line, q)
 end
 
--- Derivatives with respect to the logarithm of a parameter: a hundredth of each is the effect of one per cent.
+-- Derivatives with respect to the logarithm of a parameter. A hundredth of each derivative is the effect of a change by
+-- one per cent.
 local value, gradient = sim.value_and_grad(loss, START)
 local largest, rows = 0, {}
 for i, name in ipairs(NAMES) do
@@ -34,7 +35,7 @@ sim.table { columns = { "parameter", { "value", format = "%.3f" }, { "d loss / d
   table.unpack(rows) }
 
 e:equal("by mass, of the largest", 0, gradient.mass * START.mass / largest, 1e-9)
--- The derivative with constant I, in kg m^2, in place of k: it is then the derivative with respect to -log k.
+-- The derivative with I (in kg m^2) held constant instead of k. It then equals the derivative with respect to -log k.
 local value_2, other = sim.value_and_grad(function(p)
   local q = { inertia = p.I / (p.mass * half ^ 2), mass = p.mass }
   for _, name in ipairs { "slide", "impact", "fast", "slow" } do q[name] = START[name] end
@@ -44,7 +45,8 @@ e:equal("the same loss", value, value_2, 1e-9)
 e:equal("by log mass at constant I", -gradient.inertia * START.inertia, other.mass * START.mass, 1e-6 * largest)
 e:equal("by log I", gradient.inertia * START.inertia, other.I * START.mass * START.inertia * half ^ 2, 1e-6 * largest)
 
--- Along each parameter: kinks where another corner strikes first, and a constant line for the mass.
+-- Plots the loss along each parameter. It has kinks where a different corner strikes first, and is constant along the
+-- mass.
 local plot = { title = "Error of a toss by each parameter", x = "parameter / its value", legend = "below", height = 480,
   y = "log(1 + squares)" }
 for i, name in ipairs { "mass", "inertia", "slide", "impact", "fast" } do

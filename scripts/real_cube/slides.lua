@@ -1,16 +1,16 @@
 -- A thrown cube slides to rest: friction is fitted to half of the tosses and then predicts the other half. In each step
--- of h = 1/148 s the engine solves v+ = max(0, v - mu g h - (c/m) v+ h), x+ = x + h v+. --data FILE reads measured
--- slides; without it the script makes slides of known mu, with the errors of the measured ones.
+-- of h = 1/148 s, the engine solves v+ = max(0, v - mu g h - (c/m) v+ h), x+ = x + h v+. --data FILE reads measured
+-- slides. Without it, the script makes slides with a known mu and with errors like the measured errors.
 local sim = require "sim2d"
 local tosses = require "tosses"
 
 local e = sim.experiment("Sliding cube: friction from half of the tosses, tried on the others", {
   data = { "", "FILE.csv of slides; half of its groups are held out" },
   held = { "", "FILE.csv of slides to predict, in place of that half" } })
-local FIRST, LAST = 4, 10 -- frames used for the speed; before them the cube still settles
-local SIZE, MASS = 2 * tosses.HALF, 0.37 -- kg; with the drag as c/m, at two contact points, the mass is arbitrary
+local FIRST, LAST = 4, 10 -- first and last frame used for the speed; in earlier frames the cube still settles
+local SIZE, MASS = 2 * tosses.HALF, 0.37 -- units: m, kg; the mass is arbitrary because drag is given as c/m
 
--- Positions of the first n frames.
+-- Returns the positions in the first n frames.
 local function slide(p, speed, n)
   local world = sim.world { dt = tosses.DT, gravity = { 0, -tosses.GRAVITY } }
   world:segment { from = { -1, 0 }, to = { 9, 0 }, friction = p.mu }
@@ -22,8 +22,8 @@ local function slide(p, speed, n)
   return x
 end
 
--- Speed and offset of a toss from frames FIRST to LAST. As long as the cube slides, its positions are linear in the
--- initial speed, so one correction of a guess is exact.
+-- Returns the speed and offset of a toss from frames FIRST to LAST. As long as the cube slides, its positions are
+-- linear in the initial speed, so one correction of a guess is exact.
 local function starting(p, toss)
   if toss.n <= LAST then error(("toss %g has %d frames, not more than %d"):format(toss.toss, toss.n, LAST), 0) end
   local guess = (toss.x[LAST] - toss.x[FIRST]) / ((LAST - FIRST) * tosses.DT) + 0.1
@@ -43,7 +43,8 @@ local function predict(p, toss, from_frames)
   return x
 end
 
--- The mean of the tosses' rms errors, which weights single bad tosses less than the mean of squares.
+-- Minimises the mean of the rms errors of the tosses, which gives less weight to single bad tosses than a mean of
+-- squares.
 local function fit(list, start, from_frames)
   return sim.optimize.minimize(function(p)
     local sum = 0
@@ -93,7 +94,7 @@ for i = 2, #columns do columns[i] = { columns[i], format = i == 2 and "%.4f" or 
 sim.table { columns = columns, table.unpack(rows) }
 e:below("median rmse, mm (v0 as measured, mu 0.21: 2.24)", real and 2.24 or 0.5, tosses.median(whole))
 e:below("the same after the frames used, mm", real and 2.24 or 0.5, tosses.median(rest))
-if not real then -- only their sum is well determined; 0.1/s of drag at 0.4 m/s correspond to 0.004 of mu
+if not real then -- only the sum is well determined; at 0.4 m/s, 0.1/s of drag corresponds to 0.004 of mu
   local function slowing(q) return q.mu * tosses.GRAVITY + q.drag * 0.4 end
   e:equal("deceleration at 0.4 m/s, m/s^2", slowing(TRUTH), slowing(found[5]), 0.01)
   e:equal("mu", TRUTH.mu, found[5].mu, 0.004)
@@ -105,7 +106,7 @@ local lines, dots = { {}, {}, label = "predicted", color = "#c0392b" },
   { {}, {}, kind = "scatter", marker = "circle", label = "measured", color = "#222222" }
 for k = 1, math.min(#held, 5) do
   local x, place = predict(found[5], held[k], true), #lines[1]
-  for i = 1, held[k].n + 1 do -- nan: a gap before the next
+  for i = 1, held[k].n + 1 do -- nan makes a gap before the next curve
     lines[1][place + i], lines[2][place + i] = (i - 1) * tosses.DT, x[i] or 0 / 0
     dots[1][place + i], dots[2][place + i] = (i - 1) * tosses.DT, i % 3 == 1 and held[k].x[i] or 0 / 0
   end

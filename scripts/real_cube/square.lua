@@ -1,12 +1,13 @@
--- A cube that tumbles in a plane is modelled as a square over a board: its flight from measured frames, and the rest of
--- the toss. If you run this script by itself, it simulates one toss and prints its distance from the measured frames.
+-- A cube that tumbles in a plane is modelled as a square above a board. The script computes its flight from measured
+-- frames, and simulates the rest of the toss. If you run the script by itself, it simulates one toss and prints its
+-- distance from the measured frames.
 local sim = require "sim2d"
 local tosses = require "tosses"
 
 local square = {}
-local MARGIN = 0.001 -- m, of noise, and of the fall by gravity in a frame
+local MARGIN = 0.001 -- allowance in m for noise, and for the fall by gravity within a frame
 
--- The scale of the camera: resting cubes show half of their width, and gravity scales equally.
+-- Returns the scale of the camera. Resting cubes show half of their width, and gravity scales equally.
 function square.scale(list)
   local rests = {}
   for i, toss in ipairs(list) do rests[i] = toss.z[toss.n] end
@@ -14,12 +15,12 @@ function square.scale(list)
   return half, tosses.GRAVITY * half / tosses.HALF
 end
 
-local function clearance_at(z, theta, half) -- of the lowest corner
+local function clearance_at(z, theta, half) -- clearance of the lowest corner
   return z - half * (math.abs(math.cos(theta)) + math.abs(math.sin(theta)))
 end
 
--- The state at frame 0 from the flight: x, z + g t^2/2 and theta are lines there, each {value, rate}. The last frame
--- used is the one after which the lowest corner would reach the board at its present speed.
+-- Returns the state at frame 0 from the flight, where x, z + g t^2/2 and theta are lines, each given as {value, rate}.
+-- After the last frame used, the lowest corner would reach the board at its present speed.
 function square.flight(toss, half, gravity)
   local rows, right, before = {}, { x = {}, z = {}, theta = {} }, math.huge
   for i = 1, toss.n do
@@ -36,8 +37,8 @@ function square.flight(toss, half, gravity)
   return line
 end
 
--- Tosses whose flight begins above the board, up to noise; a start inside of the board cannot be simulated. Also
--- returns a text for each toss that is left out.
+-- Returns the tosses whose flight begins above the board, up to noise, because a start inside the board cannot be
+-- simulated. Also returns a text for each excluded toss.
 function square.flying(list)
   local half, gravity = square.scale(list)
   local kept, out = {}, {}
@@ -52,11 +53,11 @@ function square.flying(list)
   return kept, out
 end
 
--- n frames from a line of flight. Impacts (v_n < -0.1 m/s) and slides have different friction, fast impacts (v_n < -0.6
--- m/s) and slow ones different restitution. `inertia` is I / (m half^2).
+-- Simulates n frames from a line of flight. Impacts (v_n < -0.1 m/s) and slides have different friction. Fast impacts
+-- (v_n < -0.6 m/s) and slow impacts have different restitution. `inertia` is I / (m half^2).
 function square.roll(line, p, n)
   local world = sim.world { dt = tosses.DT, gravity = { 0, -p.gravity }, stepping = "event",
-    combine_friction = "min", combine_restitution = "min" } -- the cube's values apply, the board's are larger
+    combine_friction = "min", combine_restitution = "min" } -- applies the smaller values of the cube
   world:segment { from = { -3, 0 }, to = { 3, 0 }, friction = 9, restitution = 1 }
   local mass = p.mass or 0.37
   local cube = world:box { size = { 2 * p.half, 2 * p.half }, position = { line.x[1], line.z[1] },
@@ -65,7 +66,7 @@ function square.roll(line, p, n)
   local get = sim.stop_gradient
   world:before_step(function()
     local lever = math.sqrt(2) * p.half * math.sin(get(cube.angle) % (math.pi / 2) - math.pi / 4)
-    local speed = get(cube.vy) + get(cube.omega) * lever -- of the lowest corner
+    local speed = get(cube.vy) + get(cube.omega) * lever -- normal speed of the lowest corner
     cube.friction = speed < -0.1 and p.impact or p.slide
     cube.restitution = speed < -0.6 and p.fast or p.slow
   end)
@@ -78,8 +79,8 @@ function square.roll(line, p, n)
   return x, z, theta
 end
 
--- log(1 + mean((dx/10 mm)^2 + (dz/4 mm)^2 + (dtheta/5 deg)^2)): the logarithm prevents a toss with another end from
--- dominating the sum.
+-- The loss is log(1 + mean((dx/10 mm)^2 + (dz/4 mm)^2 + (dtheta/5 deg)^2)). The logarithm prevents a toss with a
+-- different end from dominating the sum.
 function square.loss(toss, line, p)
   local x, z, theta = square.roll(line, p, toss.n)
   local errors = ((sim.array(x) - toss.x) / 0.01) ^ 2 + ((sim.array(z) - toss.z) / 0.004) ^ 2
@@ -87,7 +88,8 @@ function square.loss(toss, line, p)
   return sim.log(1 + errors:mean())
 end
 
--- Tosses of known parameters with the noise of a camera, or a fraction of it, written to a file and read back.
+-- Makes tosses with known parameters and with the noise of a camera, or a fraction of this noise. The tosses are
+-- written to a file and read back.
 square.TRUTH = { slide = 0.22, impact = 0.17, fast = 0.25, slow = 0.2, inertia = 0.8, half = 0.0512, gravity = 9.585 }
 function square.made(count, noise)
   local rows, normal, uniform, part = {}, sim.random.normal, sim.random.uniform, noise or 1

@@ -1,8 +1,8 @@
--- Files of cube tosses, read and checked: flat slides, one row each, and tumbles in a plane, one row per frame.
+-- Reads and checks files of cube tosses: flat slides with one row each, and tumbles in a plane with one row per frame.
 -- --slides FILE and --planar FILE print the contents of a file.
 local sim = require "sim2d"
 
-local tosses = { DT = 1 / 148, HALF = 0.0524, GRAVITY = 9.81 } -- s a frame, m (half the cube's width), m/s^2
+local tosses = { DT = 1 / 148, HALF = 0.0524, GRAVITY = 9.81 } -- s per frame, half width of the cube (m), m/s^2
 
 local function fail(path, row, ...) error(("%s: row %d: %s"):format(path, row, string.format(...)), 0) end
 local function check(path, row, values, names)
@@ -13,7 +13,8 @@ local function check(path, row, values, names)
   end
 end
 
--- The rows of a file as lists. A first row that begins with a number is not a header: text in it is an error.
+-- Returns the rows of a file as lists. A first row that begins with a number is not a header, so text in this row is an
+-- error.
 local function load(path, columns)
   local lists = {}
   for row, values in ipairs(assert(sim.data.load(path, { ragged = true }))) do lists[row] = values:table() end
@@ -31,7 +32,8 @@ local function load(path, columns)
   return lists
 end
 
--- A row: toss, group, start frame, n, v0 (m/s), x_0 ... x_{n-1} (m). Rows of one group are one toss, or copies of it.
+-- Each row is: toss, group, start frame, n, v0 (m/s), x_0 ... x_{n-1} (m). Rows of one group are one toss, or copies of
+-- it.
 local SLIDE = { "toss", "group", "start frame", "n", "v0" }
 function tosses.slides(path)
   local list = {}
@@ -44,7 +46,7 @@ function tosses.slides(path)
   return list
 end
 
--- A row: toss, frame, t (s), x, z (m), theta (rad). The frames of a toss follow one another.
+-- Each row is: toss, frame, t (s), x, z (m), theta (rad). The frames of a toss are consecutive.
 local PLANAR = { "toss", "frame", "t", "x", "z", "theta" }
 function tosses.planar(path)
   local list, now = {}, nil
@@ -63,7 +65,8 @@ function tosses.planar(path)
   return list
 end
 
--- Halves: every other group in the order of their numbers; copies of a toss stay together.
+-- Splits the list into two halves by every other group, in the order of the group numbers. Copies of a toss stay
+-- together.
 function tosses.halves(list)
   local groups, seen = {}, {}
   for _, toss in ipairs(list) do
@@ -79,7 +82,8 @@ function tosses.halves(list)
   return train, held
 end
 
--- The value below which a given part of the list is; the median is the mean of the two values in the middle.
+-- Returns a quantile: the value below which the given fraction of the list lies. For an even count, the median is the
+-- mean of the two middle values.
 function tosses.quantile(list, part)
   local sorted = { table.unpack(list) }
   table.sort(sorted)
@@ -88,7 +92,7 @@ function tosses.quantile(list, part)
   return sorted[low] + (place - low) * ((sorted[low + 1] or sorted[low]) - sorted[low])
 end
 function tosses.median(list) return tosses.quantile(list, 0.5) end
--- The root mean square of predicted - measured, from a frame on.
+-- Returns the root mean square of predicted - measured, starting at frame `from`.
 function tosses.rmse(predicted, measured, from)
   local sum = 0
   for i = from or 1, #measured do sum = sum + (predicted[i] - measured[i]) ^ 2 end

@@ -1,9 +1,9 @@
 -- A thrown cube bounces, tumbles and slides, and its motion is predicted from its flight before the first contact.
 -- Friction, restitution and inertia are fitted by gradients of whole simulated tosses. The model has Newton's
--- restitution u_n+ = -e u_n and Coulomb's |p_t| <= mu p_n at the corners of a square, with event stepping. For tosses
--- that were not used in the fit, the errors are 12 mm in x, 2 to 3 mm in z, and 3 to 4 degrees in theta
--- (docs/measurements/real-cube.md). --data FILE reads measured tosses; without it the script makes tosses of known
--- parameters, with noise.
+-- restitution u_n+ = -e u_n and Coulomb friction |p_t| <= mu p_n at the corners of a square, with event stepping. For
+-- tosses that were not used in the fit, the errors are 12 mm in x, 2 to 3 mm in z, and 3 to 4 degrees in theta
+-- (docs/measurements/real-cube.md). --data FILE reads measured tosses. Without it, the script makes tosses with known
+-- parameters and noise.
 local sim = require "sim2d"
 local tosses, square = require "tosses", require "square"
 
@@ -12,14 +12,14 @@ local e = sim.experiment("Tumbling cube: what some tosses say, tried on others",
   held = { "", "FILE.csv of tosses to predict, from what those of --data say" },
   mu = { 0.2, "friction of slides, as slides.lua finds it; 0: to be found from tumbles as well" },
   seed = { 1, "of the neighbours that the loss is averaged over" } })
-local NAMES = { "slide", "impact", "fast", "slow", "inertia" } -- friction, restitution, I / (m half^2)
+local NAMES = { "slide", "impact", "fast", "slow", "inertia" } -- two frictions, two restitutions, I / (m half^2)
 local START = { slide = 0.2, impact = 0.15, fast = 0.3, slow = 0.15, inertia = 0.9 }
 local SPREAD = { slide = 0.008, impact = 0.008, fast = 0.04, slow = 0.04, inertia = 0.08 }
 local real = e.options.data ~= ""
 local known = real and e.options.mu > 0 and e.options.mu
 sim.random.seed(e.options.seed)
 
--- Shifts of the parameters, in pairs, one to each side; a single shift is zero.
+-- Returns shifts of the parameters, in pairs of opposite sign. A single shift is zero.
 local function neighbourhood(count)
   local shifts = {}
   for k = 1, count do
@@ -31,8 +31,9 @@ local function neighbourhood(count)
   return shifts
 end
 
--- The corner that strikes next determines the end of a toss, so the loss of a single set of parameters is rough. Models
--- with an error of some per cent (the cube is not a square) need its mean over neighbours that differ by as much.
+-- The next corner that strikes determines the end of a toss, so the loss for a single set of parameters is rough. The
+-- model has an error of a few per cent, because the cube is not a square. It needs the mean of the loss over
+-- neighbouring parameters that differ by a few per cent.
 local function fit(list, count, iterations)
   local half, gravity = square.scale(list)
   local shifts, lines = neighbourhood(count), {}
@@ -92,10 +93,10 @@ sim.table { columns = columns, table.unpack(rows) }
 e:below("x, median rmse, mm (a plain square, mu 0.15: 13.7)", real and 13.7 or 5, tosses.median(errors.x))
 e:below("z, mm (3.9)", real and 3.9 or 2, tosses.median(errors.z))
 e:below("theta, deg (4.9)", real and 4.9 or 2, tosses.median(errors.theta))
-e:above("right faces", real and math.floor(0.85 * #held) or #held - 1, right) -- 26 of 30 unused tosses
+e:above("right faces", real and math.floor(0.85 * #held) or #held - 1, right) -- measured: 26 of 30 unused tosses
 if not real then for _, name in ipairs(NAMES) do e:equal(name, square.TRUTH[name], p[name], 0.02) end end
 
--- Positions of the cube in every eighth frame: corner after corner, with a gap between squares.
+-- Returns the outlines of the cube in every eighth frame, corner by corner, with a gap between squares.
 local function outlines(path, half)
   local xs, zs = {}, {}
   for i = 1, #path.x, 8 do

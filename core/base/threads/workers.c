@@ -10,16 +10,16 @@
 #include <stdint.h>
 #include <time.h>
 
-// Average number of chunks of a run for each worker: enough that all workers end at nearly the same
-// time, few enough that the cost of taking a chunk does not matter.
+// Average number of chunks per worker in a run. It is large enough that all workers finish at
+// nearly the same time, and small enough that the cost of taking a chunk is negligible.
 static const int CHUNKS = 16;
-// s that an idle thread polls for the next run before it sleeps. Runs often follow each other at
-// once, and waking a thread takes as long as a small run.
+// Seconds for which an idle thread polls for the next run before it sleeps. Runs often follow each
+// other immediately, and waking a thread takes as long as a small run.
 static const double AWAKE = 1e-4;
-// Polls between two readings of the clock.
+// Number of polls between two readings of the clock.
 enum { LOOKS = 64 };
-// Bytes of a thread's stack, regardless of `ulimit -s`: the usual size of the main thread's stack.
-// Only the used part takes memory.
+// Stack size of a thread in bytes, regardless of `ulimit -s`. It is the usual stack size of a main
+// thread. Only the used part occupies memory.
 static const size_t STACK_SIZE = (size_t)8 << 20;
 
 typedef struct Worker {
@@ -28,23 +28,23 @@ typedef struct Worker {
   int number;
 } Worker;
 
-// The mutex protects all members. Atomic members are written under the mutex and may be read
+// The mutex protects all members. Atomic members are written under the mutex, but may be read
 // without it.
 struct S2Workers {
   pthread_mutex_t mutex;
   pthread_cond_t begin, end; // a run has begun; the last worker has left it
-  int count;                 // includes the calling thread
-  Worker *worker;            // [count], 0 is not used
+  int count;                 // number of workers, including the calling thread
+  Worker *worker;            // [count]; entry 0 is unused
   atomic_ullong run;         // number of the run
-  atomic_int busy;           // threads that have not left the run
+  atomic_int busy;           // number of threads that are still in the run
   atomic_bool closing;
-  // of the current run
+  // data of the current run
   S2Work *work;
   void *user;
   int items, next, chunk;
 };
 
-// The caller holds the mutex before and after.
+// The caller holds the mutex before and after the call.
 static void workers_take_part(S2Workers *workers, int number) {
   S2Work *work = workers->work;
   void *user = workers->user;
@@ -102,7 +102,7 @@ static void *workers_main(void *argument) {
   return NULL;
 }
 
-// The thread blocks all signals, so that the program's own threads get them.
+// The thread blocks all signals, so that the host program's own threads receive them.
 static bool workers_start(S2Workers *workers, int number) {
   Worker *worker = &workers->worker[number];
   worker->workers = workers;
@@ -112,7 +112,8 @@ static bool workers_start(S2Workers *workers, int number) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, STACK_SIZE);
-  pthread_sigmask(SIG_SETMASK, &all, &before); // a new thread inherits the mask of its creator
+  pthread_sigmask(SIG_SETMASK, &all, &before); // a new thread inherits the signal mask of its
+                                               // creator
   int failure = pthread_create(&worker->thread, &attributes, workers_main, worker);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   pthread_attr_destroy(&attributes);
@@ -156,7 +157,7 @@ int s2_workers_count(const S2Workers *workers) {
 }
 
 void s2_workers_run(S2Workers *workers, int count, S2Work *work, void *user) {
-  // If there are no other threads, there is none to wake.
+  // Without other threads, there is nothing to wake.
   if (workers->count == 1 || count <= 1) {
     for (int item = 0; item < count; item++) {
       work(user, 0, item);
@@ -164,7 +165,7 @@ void s2_workers_run(S2Workers *workers, int count, S2Work *work, void *user) {
     return;
   }
   pthread_mutex_lock(&workers->mutex);
-  assert(workers->busy == 0); // `work` must not start a run
+  assert(workers->busy == 0); // `work` must not start another run
   int chunk = count / (CHUNKS * workers->count);
   workers->work = work;
   workers->user = user;

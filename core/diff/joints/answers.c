@@ -1,4 +1,4 @@
-// Derivatives through the answers that the program gave for joints (diff/joints/answers.h).
+// Derivatives through the values that user callbacks returned for joints (diff/joints/answers.h).
 #include "diff/joints/answers.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@ static void answer_number_vjp(void *user, S2Asked asked, const double q[S2_JOINT
         s2_error(S2_INVALID, "no recorded answer of a function of the program (this is a bug)");
     return;
   }
-  // Adds to the adjoint of the poses that were arguments of the call.
+  // Add to the adjoint of the poses, which were arguments of the call.
   const S2Slope *slope = &answer->slope[number];
   const int32_t slots[S2_JOINT_BODIES] = {joint->a, joint->b, joint->more[0], joint->more[1]};
   for (int i = 0; i < S2_JOINT_COLUMNS; i++) {
@@ -42,8 +42,8 @@ static void answer_number_vjp(void *user, S2Asked asked, const double q[S2_JOINT
       back->to->q[3 * slot + i % 3] += bar * slope->by[i];
     }
   }
-  // Intervals of event stepping begin when other bodies meet. So the call is later than the row and
-  // the start of the substep, by a fraction of dt.
+  // The call was made at `begun` + `elapsed` + a multiple of dt. In event stepping an interval may
+  // begin within a substep, so the multiple need not be a whole number.
   double by_time = bar * slope->by[S2_JOINT_COLUMNS], now = world->kept.time + back->at->elapsed;
   *back->to->elapsed += by_time;
   answers->gradient->time += by_time;
@@ -59,7 +59,7 @@ void s2_answer_constraint_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
   memcpy(its.j, bar->ja, sizeof bar->ja);
   memcpy(its.j + 3, bar->jb, sizeof bar->jb);
   memcpy(its.j + 6, bar->more, sizeof bar->more);
-  // Constraints of more than two bodies have a bend only along their velocities.
+  // Constraints of more than two bodies use their Hessian only in the bend v' Hess v.
   double bent[S2_JOINT_COLUMNS][S2_JOINT_COLUMNS];
   bool wide = s2_joint_is_wide(at->joint);
   for (int i = 0; i < S2_JOINT_COLUMNS * S2_JOINT_COLUMNS && bar->bent; i++) {
@@ -84,7 +84,7 @@ double s2_answer_pull_vjp(const S2World *world, int32_t slot, double extension, 
     sum += bar[i] * answer->slope[i].by[0];
     s2_answer_origin_vjp(answers, answer->slope[i].origin, bar[i]);
   }
-  return sum; // there is an answer, because the spring was made again from that answer
+  return sum; // an answer exists, because the spring was assembled again from it
 }
 
 void s2_answer_lock_vjp(const S2JointAt *at, int which, double since, double goal_bar,

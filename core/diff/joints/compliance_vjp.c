@@ -1,15 +1,14 @@
 // Derivative of dynamics/joints/compliance.c.
 //
-// However the rows of a compliant joint are turned and divided, they obey
+// Whatever basis and scale its rows have, a compliant joint obeys
 //
 //     r = l/h + K (g + h alpha ((1 - beta) u_k + beta u)) + D (alpha u + (1 - alpha) u_k) = 0
 //
-// in the joint's original equations. (g includes the bend of the step where that counts.)
-//
-// Here l is the whole impulse. Let t' be the adjoint of r, and t = K t' the adjoint of C r. Then no
-// eigenvectors appear: the derivative with respect to C is t (l/h + D w)', and that with respect to
-// D is t' w', with w = alpha u + (1 - alpha) u_k. Directions in which a matrix C has no compliance
-// are left unchanged.
+// in the joint's original equations. Here l is the total impulse, and g includes the bend of the
+// step if the bend is used. Let t' be the adjoint of r, and t = K t' the adjoint of C r. Then the
+// derivatives need no eigenvectors: the derivative with respect to C is t (l/h + D w)', and the
+// derivative with respect to D is t' w', with w = alpha u + (1 - alpha) u_k. Directions in which a
+// matrix C has no compliance are left unchanged.
 #include "diff/joints/answers.h"
 #include "diff/joints/joint_vjp.h"
 
@@ -24,7 +23,7 @@ typedef struct Bend { // data common to all rows
 
 static void compliance_take_bend(S2JointUndo *undo, const Bend *bend) {
   undo->bar->h += bend->h_bar;
-  if (!undo->step->stiff[undo->slot]) { // stiff joints use 1 whatever the world's values are
+  if (!undo->step->stiff[undo->slot]) { // stiff joints use 1, independent of the world's values
     undo->bar->gradient->alpha += bend->alpha_bar;
     undo->bar->gradient->beta += bend->beta_bar;
   }
@@ -33,7 +32,7 @@ static void compliance_take_bend(S2JointUndo *undo, const Bend *bend) {
   }
 }
 
-// g including the bend of the step.
+// g, with the bend of the step included.
 static double compliance_seen(const Bend *b, const S2JointRow *row) {
   return row->value + (b->bent > 0 ? b->bent * b->h * b->h / 2 * row->bend : 0);
 }
@@ -69,7 +68,7 @@ static void compliance_curve_vjp(S2JointUndo *undo, Bend *b, const S2JointRow *r
   double x = at.value, u = sum->speed[0], u_k = row->speed, t = sum->force[0];
   double force, tangent, d = joint->damping.linear;
   s2_spring_pull(joint, &at, &force, &tangent);
-  // A softening law uses the tangent at the start alone (beta = 0).
+  // A softening law uses only the tangent at the start (beta = 0).
   double beta = tangent > 0 ? b->beta : 0;
   // the displacement that the tangent multiplies
   double along = b->h * b->alpha * ((1 - beta) * u_k + beta * u);
@@ -79,13 +78,13 @@ static void compliance_curve_vjp(S2JointUndo *undo, Bend *b, const S2JointRow *r
   } else {
     compliance_seen_vjp(b, row, t * (tangent + bent * along), bar);
   }
-  // Adjoints of the speed at the start and of the law's own numbers, ...
+  // Adjoints of the initial speed and of the coefficients of the spring law.
   bar->speed += t * (b->h * b->alpha * (1 - beta) * tangent + (1 - b->alpha) * d);
   g->stiffness += t * (x + along);
   g->quadratic += t * x * (x + 2 * along);
   g->cubic += t * x * x * (x + 3 * along);
   g->damping.linear += t * (b->alpha * u + (1 - b->alpha) * u_k);
-  // ... and of the settings.
+  // Adjoints of the settings h, alpha and beta.
   b->h_bar += t * (tangent * along / b->h - sum->impulse[0] / (b->h * b->h));
   b->alpha_bar += t * (tangent * along / b->alpha + d * (u - u_k));
   b->beta_bar += tangent > 0 ? t * b->h * b->alpha * tangent * (u - u_k) : 0;
@@ -100,7 +99,7 @@ static void compliance_scalars_vjp(S2JointUndo *undo, Bend *b, const S2JointRow 
     if (!sum->soft[i]) {
       continue;
     }
-    // There is one number for each kind of row: k for springs, 1/C for others.
+    // Each kind of row has one stiffness: k for springs, 1/C for other joints.
     bool angular = s2_joint_row_angular(&rows[i]) && !springs;
     double c = angular ? joint->compliance.angular : joint->compliance.linear;
     double d = angular ? joint->damping.angular : joint->damping.linear;
@@ -161,7 +160,7 @@ static void compliance_divide(int n, double c[N][N], double *x, double *y) {
   for (int i = 0; i < n * n; i++) {
     packed[i] = c[i / n][i % n];
   }
-  // C = Q diag(value) Q'. Directions whose value is above rounding have compliance.
+  // C = Q diag(value) Q'. Directions whose eigenvalue is above rounding error are compliant.
   s2_joint_eigen(n, packed, value, q);
   for (int k = 0; k < n; k++) {
     largest = fmax(largest, value[k]);
@@ -186,7 +185,7 @@ static void compliance_matrices_vjp(S2JointUndo *undo, Bend *b, const S2JointRow
   int n = sum->count;
   double c[N][N], d[N][N], t[N], t_[N], w[N] = {0}, u[N], u_k[N], none[N], d_t[N], d_w[N];
   double c_bar[N][N] = {{0}}, d_bar[N][N] = {{0}};
-  // Both matrices, and t' with the speeds of all equations.
+  // Collect both matrices, the adjoints t' and the speeds of all equations.
   s2_joint_weights_of(&joint->compliance, rows, n, c);
   s2_joint_weights_of(&joint->damping, rows, n, d);
   for (int i = 0; i < n; i++) {
@@ -194,23 +193,23 @@ static void compliance_matrices_vjp(S2JointUndo *undo, Bend *b, const S2JointRow
     u[i] = sum->speed[i];
     u_k[i] = rows[i].speed;
   }
-  // t = K t'. Directions without compliance contribute nothing.
+  // t = K t'. Rigid directions contribute nothing.
   compliance_divide(n, c, t_, t);
-  compliance_divide(n, c, u, none); // speeds in directions without compliance do not count
+  compliance_divide(n, c, u, none); // removes speeds in rigid directions
   compliance_divide(n, c, u_k, none);
   for (int i = 0; i < n; i++) {
     w[i] = b->alpha * u[i] + (1 - b->alpha) * u_k[i];
   }
-  // D t' and D w, in the same directions.
+  // D t' and D w, in the compliant directions only.
   compliance_multiply(n, d, t_, d_t);
   compliance_multiply(n, d, w, d_w);
   compliance_divide(n, c, d_t, none);
   compliance_divide(n, c, d_w, none);
   for (int i = 0; i < n; i++) {
-    // Adjoints of each equation, ...
+    // Adjoints of each equation.
     compliance_row_vjp(b, &rows[i], t[i], t_[i], d_t[i], sum->impulse[i], u[i], u_k[i], &bars[i]);
     for (int j = 0; j < n; j++) {
-      // ... and of C: t (l/h + D w)', of D: t' w'.
+      // Adjoints of C: t (l/h + D w)', and of D: t' w'.
       c_bar[i][j] = t[i] * (sum->impulse[j] / b->h + d_w[j]);
       d_bar[i][j] = t_[i] * w[j];
     }

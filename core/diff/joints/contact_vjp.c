@@ -3,7 +3,7 @@
 
 #include "collide/placed.h"
 
-static const double NO_DIRECTION = 1e-12; // as in collide/manifold.c
+static const double NO_DIRECTION = 1e-12; // same threshold as in collide/manifold.c
 
 static void contact_turn_bar(S2Vec2 arm, S2Vec2 bar, double *angle) {
   *angle += s2_dot(s2_left(arm), bar);
@@ -34,7 +34,8 @@ S2PointSource s2_manifold_point_vjp(const S2ManifoldPoint *at, S2Vec2 edge, cons
                                     const double qb[3], double radius_a, double radius_b,
                                     const S2PointBar *bar) {
   S2PointSource to = {0};
-  // The two points relative to the centre of a, from b to a.
+  // The two contact points relative to the centre of a; `from_b` points from b's point to a's
+  // point.
   S2Rot turn_a = s2_rot(qa[0]), turn_b = s2_rot(qb[0]);
   S2Vec2 pa = s2_rotate(turn_a, at->local_a), arm = s2_rotate(turn_b, at->local_b);
   S2Vec2 pb = s2_add(s2_vec2(qb[1] - qa[1], qb[2] - qa[2]), arm);
@@ -70,7 +71,7 @@ S2PointSource s2_manifold_point_vjp(const S2ManifoldPoint *at, S2Vec2 edge, cons
   contact_add_scaled(&n_bar, gap_bar, from_b);
   to.radius_a -= gap_bar;
   to.radius_b -= gap_bar;
-  // The normal turns with its edge, or with the two points.
+  // The normal rotates with its edge, or with the line between the two points.
   S2Vec2 from_bar = s2_scale(gap_bar, n), normal_a = {0}, normal_b = {0};
   if (at->feature == S2_EDGE_A) {
     contact_turn_bar(n, n_bar, &to.qa[0]);
@@ -81,7 +82,7 @@ S2PointSource s2_manifold_point_vjp(const S2ManifoldPoint *at, S2Vec2 edge, cons
   } else if (directed) {
     contact_add_scaled(&from_bar, sign / distance, s2_add_scaled(n_bar, -s2_dot(n, n_bar), n));
   }
-  // Adjoints of the poses, ...
+  // Adjoints of the poses.
   contact_add(&pa_bar, from_bar);
   contact_add_scaled(&pb_bar, -1, from_bar);
   contact_turn_bar(pa, pa_bar, &to.qa[0]);
@@ -91,10 +92,10 @@ S2PointSource s2_manifold_point_vjp(const S2ManifoldPoint *at, S2Vec2 edge, cons
   to.qa[2] += apart.y;
   to.qb[1] -= apart.x;
   to.qb[2] -= apart.y;
-  // ... of the vertices in their shapes, ...
+  // Adjoints of the vertices, in the frames of their shapes.
   to.local_a = s2_unrotate(turn_a, pa_bar);
   to.local_b = s2_unrotate(turn_b, pb_bar);
-  // ... and of both ends of the edge.
+  // Adjoints of both ends of the edge.
   if (at->feature == S2_EDGE_A) {
     contact_edge_normal_bar(edge, normal_a, &to.local_a, &to.edge_end);
   } else if (at->feature == S2_EDGE_B) {
@@ -109,7 +110,7 @@ void s2_touch_point_vjp(const S2World *world, const S2Touch *touch, int k, const
   const S2ManifoldPoint *at = &touch->points[k].at;
   const S2Piece *a = &world->pieces.at[touch->shape_a], *b = &world->pieces.at[touch->shape_b];
   int index_a = (int)(at->id >> INDEX_BITS) & INDEX_MASK, index_b = (int)at->id & INDEX_MASK;
-  // The feature of the point gives its vertices.
+  // The contact feature determines the vertices.
   S2Vec2 edge = {0};
   int end = 0;
   if (at->feature != S2_VERTEX_VERTEX) {
@@ -157,14 +158,14 @@ void s2_touch_velocity_vjp(const S2Touch *touch, int k, S2Vec2 direction, const 
 
 // ---- Materials --------------------------------------------------------------------------------
 
-typedef struct Combined { // a number of a shape or of its body, and its adjoint
+typedef struct Combined { // a property of a shape or of its body, and its adjoint
   double value, *bar;
   bool tracked;
 } Combined;
 
-// The derivative where the two numbers are equal. A parameter that changes both numbers gets the
-// whole derivative, half through each. If both are 0 and a parameter changes only one of them,
-// their minimum stays 0 and their maximum follows the change.
+// The derivative of a combined property if both values are equal. A parameter that changes both
+// values receives the whole derivative, half through each. If both values are 0 and a parameter
+// changes only one of them, their minimum stays 0 and their maximum follows the change.
 static void contact_equal_bar(S2Combine how, Combined a, Combined b, double bar) {
   bool alone = a.value == 0 && a.tracked != b.tracked;
   double part = !alone ? 0.5 : how == S2_COMBINE_MAX ? 1 : 0;
@@ -180,7 +181,8 @@ static void contact_geometric_bar(Combined a, Combined b, double bar, unsigned *
   } else if (a.value == 0 && b.value == 0) { // sqrt(x x) = x
     contact_equal_bar(S2_COMBINE_GEOMETRIC, a, b, bar);
   } else if (bar != 0 &&
-             (a.value == 0 ? a : b).tracked) { // the derivative with respect to the other is 0
+             (a.value == 0 ? a : b).tracked) { // the derivative with respect to the other value is
+                                               // 0
     *flags |= S2_GRADIENT_INFINITE;
   }
 }
@@ -211,8 +213,8 @@ static void contact_combine_bar(S2Combine how, Combined of_a, Combined of_b, dou
   }
 }
 
-// A shape's own number takes precedence over its body's. NOLINTBEGIN(bugprone-macro-parentheses):
-// `number` is the name of a member
+// A value that is set on a shape takes precedence over the value of its body.
+// NOLINTBEGIN(bugprone-macro-parentheses): `number` is the name of a member
 #define COMBINED(number, side)                                                                     \
   (isnan(p##side->number) ? (Combined){side->number, &body_##side->number,                         \
                                        S2_TRACKS_BODY(gradient, touch->body_##side, number)}       \
@@ -229,7 +231,7 @@ void s2_touch_material_vjp(const S2World *world, const S2Touch *touch, const S2T
   S2BodyGradient *body_b = &gradient->body[touch->body_b];
   S2PieceGradient *piece_a = &gradient->piece[touch->shape_a];
   S2PieceGradient *piece_b = &gradient->piece[touch->shape_b];
-  // A number that a callback chose is a constant; it differs from the number of the material.
+  // A value that a callback set counts as a constant. It differs from the value of the material.
   S2Touch made = *touch; // the material without a callback
   s2_touch_set_material(world, &made);
   if (def->contact != S2_FRICTIONLESS && made.friction == touch->friction) {
@@ -271,7 +273,7 @@ S2SoftGapBar s2_soften_gap_vjp(double gap, double speed, double compliance, doub
   double c = compliance, d = damping, h = blend.h;
   double alpha = pressed ? blend.alpha : 1, beta = pressed ? blend.beta : 1;
   double sum = h * beta + d * c, give = compliance_bar * c / (h * alpha * sum);
-  // C' alone, which open contacts have as well.
+  // Adjoint of C', which open contacts have, too.
   touch->compliance += compliance_bar * beta / (alpha * sum * sum);
   touch->damping -= give * c / sum;
   S2SoftGapBar to = {.h = -give * (1 / h + beta / sum)};
@@ -283,7 +285,7 @@ S2SoftGapBar s2_soften_gap_vjp(double gap, double speed, double compliance, doub
   }
   // b = (gap + part u_k)/(alpha D)
   double part = h * alpha * (1 - beta) + d * c * (1 - alpha), known = bias_bar / (alpha * sum);
-  double bias = known * (gap + part * speed); // times its adjoint
+  double bias = known * (gap + part * speed); // the bias, times its adjoint
   to.gap = known;
   to.speed = known * part;
   touch->compliance += known * d * (1 - alpha) * speed - bias * d / sum;

@@ -7,7 +7,7 @@
 #include "dynamics/step/context.h"
 #include "mcp/adjoint/mcp_vjp.h"
 
-typedef struct S2PointBar { // adjoint of a point of a touch
+typedef struct S2PointBar { // adjoint of a contact point
   S2Vec2 normal, point, arm_b;
   double gap;
 } S2PointBar;
@@ -16,11 +16,11 @@ typedef struct S2TouchBar { // adjoint of the material of its pair
   double friction, restitution, surface_speed, compliance, damping, viscosity;
 } S2TouchBar;
 
-typedef struct S2PointSource { // adjoints of the data that a point is computed from
+typedef struct S2PointSource { // adjoints of the data from which a contact point is computed
   double qa[3], qb[3];
   double radius_a, radius_b;
   S2Vec2 local_a, local_b; // the vertices; for the owner of the edge, the start of the edge
-  S2Vec2 edge_end;         // the end of the edge, where there is one
+  S2Vec2 edge_end;         // the end of the edge, if there is one
 } S2PointSource;
 
 // Adjoints of normal, arms and gap of a manifold point, as a function of poses (angle, x, y), radii
@@ -30,8 +30,8 @@ S2PointSource s2_manifold_point_vjp(const S2ManifoldPoint *at, S2Vec2 edge, cons
                                     const double qb[3], double radius_a, double radius_b,
                                     const S2PointBar *bar);
 
-// The adjoint of point k of a touch at poses q. Adds to the gradient of the world's pieces and
-// vertices, and to q_bar (3 per slot).
+// Passes on the adjoint of contact point k of a touch at the poses q. Adds to the gradient of the
+// world's pieces and vertices, and to q_bar (3 per slot).
 void s2_touch_point_vjp(const S2World *world, const S2Touch *touch, int k, const double *q,
                         const S2PointBar *bar, double *q_bar, S2WorldGradient *gradient);
 
@@ -44,7 +44,8 @@ void s2_touch_velocity_vjp(const S2Touch *touch, int k, S2Vec2 direction, const 
 void s2_touch_material_vjp(const S2World *world, const S2Touch *touch, const S2TouchBar *bar,
                            S2WorldGradient *gradient);
 
-// Adjoint of s2_soften_gap: from the row's compliance and bias to the pair and to these numbers.
+// Adjoint of s2_soften_gap: passes the adjoints of the row's compliance and bias on to the pair and
+// to these arguments.
 typedef struct S2SoftGapBar {
   double gap, speed, h, alpha, beta;
 } S2SoftGapBar;
@@ -55,7 +56,7 @@ S2SoftGapBar s2_soften_gap_vjp(double gap, double speed, double compliance, doub
 
 // stick_vjp.c: dl/d(data) of the rows of two points of a pair with friction; row `normal` is the
 // first of them. Returns false if the direction of the change decides which of the two slides
-// first. The result is then the mean of both derivatives, or with `beyond` one of them.
+// first. The result is then the mean of both derivatives or, with `beyond`, one of them.
 bool s2_stick_vjp(const S2Problem *problem, const double *v, const double *lambda,
                   const double *dl_dlambda, int normal, bool beyond, S2McpGradient *data);
 

@@ -18,13 +18,13 @@ static double geometric_part_of(double x, bool positive) {
   return positive ? fmax(x, 0) : fmin(x, 0);
 }
 
-// (part(x) - part(y))/(x - y). If x = y, it is the derivative; at 0, the mean of the derivatives on
-// both sides.
+// Divided difference (part(x) - part(y))/(x - y). If x = y, this is the derivative; at 0 it is the
+// mean of the derivatives on both sides.
 static double geometric_slope(double x, double y, double size, bool positive) {
-  if (fabs(x - y) > 1e-9 * size) { // else both have the same sign, or neither counts
+  if (fabs(x - y) > 1e-9 * size) { // else x and y have the same sign or are both negligible
     return (geometric_part_of(x, positive) - geometric_part_of(y, positive)) / (x - y);
   }
-  if (fabs(x + y) <= 1e-13 * size) { // as in geometric.c: an anchor in the centre of a body
+  if (fabs(x + y) <= 1e-13 * size) { // as in geometric.c: an anchor at the centre of a body
     return 0.5;
   }
   return positive ? x + y > 0 : x + y < 0;
@@ -77,12 +77,12 @@ static void geometric_part_vjp(const Split *split, bool positive, const double z
     scaled_z[i] = split->scale[i] * z[i];
     scaled_w[i] = split->scale[i] * w[i];
   }
-  // The adjoint in the basis of eigenvectors, ...
+  // Transform the adjoint to the basis of eigenvectors.
   for (int i = 0; i < N; i++) {
     of_z[i] = geometric_along(split, i, scaled_z);
     of_w[i] = geometric_along(split, i, scaled_w);
   }
-  // ... times divided differences, made symmetric, ...
+  // Multiply by the divided differences, and make the result symmetric.
   for (int i = 0; i < N; i++) {
     for (int j = 0; j < N; j++) {
       double of = of_z[i] * of_w[j] + of_z[j] * of_w[i];
@@ -90,7 +90,7 @@ static void geometric_part_vjp(const Split *split, bool positive, const double z
           of / 2 * geometric_slope(split->value[i], split->value[j], split->size, positive);
     }
   }
-  // ... and turned back: Q inner Q'.
+  // Transform back: Q inner Q'.
   for (int i = 0; i < N; i++) {
     for (int j = 0; j < N; j++) {
       for (int k = 0; k < N; k++) {
@@ -168,7 +168,7 @@ static void geometric_find_terms(const S2JointUndo *undo, Terms *terms) {
   const S2Joint *joint = undo->joint;
   const S2JointKind *kind = s2_joint_kind(joint->type);
   S2JointRow rows[S2_JOINT_EQUATIONS];
-  // The equations, with the impulse that each had through the rows that it was mixed into.
+  // Each equation, with the impulse that it received through the rows that contain it.
   int count = s2_joint_rows(&undo->at, rows);
   s2_joint_hessians(&undo->at, terms->hessian);
   s2_joint_speeds(joint, undo->step->v0, rows, count);
@@ -180,7 +180,7 @@ static void geometric_find_terms(const S2JointUndo *undo, Terms *terms) {
       terms->impulse[r] += joint->impulse[k] * terms->soft[k].mix[r];
     }
   }
-  // The coordinate as well, if it was at a limit.
+  // Add the coordinate if it was at a limit.
   double limit = joint->impulse[S2_JOINT_LO] - joint->impulse[S2_JOINT_HI];
   if (limit != 0 && kind->coordinate != NULL) {
     kind->coordinate(&undo->at, &rows[0], &terms->hessian[count]);
@@ -219,7 +219,7 @@ static Split geometric_split_of(const S2JointUndo *undo, const Terms *terms) {
   return split;
 }
 
-// From the adjoint of K to the adjoints of the Hessians and of the impulses of the last step.
+// Passes the adjoint of K on to the Hessians and to the impulses of the last step.
 static void geometric_terms_vjp(S2JointUndo *undo, const Terms *terms, double k_bar[N][N]) {
   const S2Joint *joint = undo->joint;
   S2JointGradient *g = undo->gradient;
@@ -234,7 +234,7 @@ static void geometric_terms_vjp(S2JointUndo *undo, const Terms *terms, double k_
         impulse_bar -= k_bar[i / 6][i % 6] * terms->hessian[r].at[i / 6][i % 6] / time;
       }
     }
-    // Adjoints of the time and of the impulses of the last step.
+    // Adjoints of the duration and the impulses of the last step.
     g->reaction_time -= impulse_bar * terms->impulse[r] / time;
     if (terms->function[r] == S2_OF_COORDINATE) {
       g->impulse[S2_JOINT_LO] += impulse_bar;
@@ -245,7 +245,7 @@ static void geometric_terms_vjp(S2JointUndo *undo, const Terms *terms, double k_
         g->impulse[k] += equation ? terms->soft[k].mix[r] * impulse_bar : 0;
       }
     }
-    // The third derivatives of the function.
+    // The third derivatives of the constraint function.
     s2_joint_function_vjp(&undo->at, terms->function[r], &bar, &undo->place);
   }
 }
@@ -269,8 +269,8 @@ static void geometric_add_reaction(const S2JointUndo *undo, double z[N]) {
   z[2] += reaction[2] - reaction[0] * arm.x;
 }
 
-// The adjoint of the moment of the impulses `push` on a about its anchor, passed on to the position
-// of the anchor. If a is ground, it goes to the centre of b, too.
+// Passes the adjoint of the moment of the impulses `push` on a, about its anchor, on to the
+// position of the anchor. If a is ground, the adjoint goes to the centre of b, too.
 static void geometric_arm_vjp(S2JointUndo *undo, const double push[N]) {
   int32_t a = undo->joint->a, b = undo->joint->b;
   S2Vec2 from, force = s2_vec2(push[4], push[5]);
@@ -279,7 +279,7 @@ static void geometric_arm_vjp(S2JointUndo *undo, const double push[N]) {
     return;
   }
   double torque = undo->rows->reaction == NULL ? 0 : undo->rows->reaction[3 * undo->slot];
-  S2Vec2 bar = s2_scale(torque, s2_left(force)), local = s2_scale(-1, bar); // of the anchor
+  S2Vec2 bar = s2_scale(torque, s2_left(force)), local = s2_scale(-1, bar); // adjoint of the anchor
   undo->place.q[3 * b + 1] += bar.x;
   undo->place.q[3 * b + 2] += bar.y;
   if (a != S2_NONE) {
@@ -299,11 +299,11 @@ void s2_joint_geometric_vjp(S2JointUndo *undo) {
     return;
   }
   S2WorldDef def = s2_step_settings(step, undo->slot);
-  // K as in the solve, with its positive and its negative part.
+  // K as in the solve, with its positive and negative parts.
   Terms terms;
   geometric_find_terms(undo, &terms);
   Split split = geometric_split_of(undo, &terms);
-  if (split.size == 0) { // zero forces turn nothing, but a small change of the forces does
+  if (split.size == 0) { // zero forces give K = 0, but a small change of the forces does not
     split.size = 1;
   }
   bool whole = def.geometric_stiffness != S2_GEOMETRIC_PSD;
@@ -324,7 +324,7 @@ void s2_joint_geometric_vjp(S2JointUndo *undo) {
     along_more += up[i] * (v[i] - v0[i]);
     along_down += whole ? down[i] * v0[i] : 0;
   }
-  // Adjoints of the velocities at the start and of ground that moves.
+  // Adjoints of the initial velocities and of moving ground.
   double by = -h * h * alpha;
   for (int i = 0; i < N; i++) {
     double *start = s2_joint_number(joint, undo->bar->v0, i);
@@ -338,11 +338,11 @@ void s2_joint_geometric_vjp(S2JointUndo *undo) {
   }
   // Adjoints of the settings.
   undo->bar->h += -2 * h * alpha * (along_mean + along_down);
-  if (!step->stiff[undo->slot]) { // stiff joints do not use the world's values
+  if (!step->stiff[undo->slot]) { // stiff joints do not use the world's alpha and beta
     undo->bar->gradient->alpha += -h * h * (along_mean + along_down);
     undo->bar->gradient->beta += by * along_more;
   }
-  // The impulse itself, for adjoints of the moment of reactions.
+  // The impulse itself, which the adjoint of the reaction's moment needs.
   for (int i = 0; i < N; i++) {
     mean[i] *= by;
     v0[i] *= by;
@@ -354,7 +354,7 @@ void s2_joint_geometric_vjp(S2JointUndo *undo) {
     push[i] += whole ? still[i] : 0;
   }
   geometric_arm_vjp(undo, push);
-  // The adjoint of K from both parts, then of the terms of K.
+  // The adjoint of K from both parts, then the adjoints of the terms of K.
   geometric_part_vjp(&split, true, z, mean, k_bar);
   geometric_scale_vjp(&split, true, z, mean, d_bar);
   if (whole) {

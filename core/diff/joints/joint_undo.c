@@ -1,4 +1,4 @@
-// A joint in a solve that is undone: the velocities that act on it, and the destinations of
+// A joint in a solve that is differentiated: the velocities that act on it, and the destinations of
 // adjoints.
 #include "diff/joints/joint_vjp.h"
 

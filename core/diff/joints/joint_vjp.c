@@ -1,5 +1,4 @@
-// Derivative of the rows that joints have in a problem: of dynamics/joints/joint_rows.c, in its
-// order.
+// Derivative of the constraint rows of joints (dynamics/joints/joint_rows.c), in the same order.
 #include "diff/joints/joint_vjp.h"
 #include "dynamics/joints/rows.h"
 
@@ -63,7 +62,7 @@ static void joint_speed_vjp(S2JointUndo *undo, int index, const S2JointRow *row,
     joint_wide_speed_vjp(undo, row, index, v, bar);
     return;
   }
-  // There are two sides, each with gradient, velocities and bend.
+  // Both sides have a gradient, velocities and a bend.
   for (int i = 0; i < 6; i++) {
     double *to = s2_joint_number(undo->joint, undo->bar->v0, i),
            sum = bar->speed * joint_j_of(row, i);
@@ -102,7 +101,8 @@ static int joint_copies(const S2JointUndo *undo, int index, int copies) {
   return first + 3 * copies * (index < S2_JOINT_EQUATIONS ? index : 0);
 }
 
-// One body's part of a constraint's row. The copy's basis has its direction, row r its length.
+// The part of a constraint row for one body, with the direction of its copy and the length in row
+// r.
 static void joint_copy_vjp(const S2JointUndo *undo, const double j[3], double length, int copy,
                            double size_bar, double bar[3]) {
   double e[3][3], size = s2_wide_basis(j, length, e), e_bar[3][3], along[3];
@@ -123,10 +123,10 @@ static void joint_copy_vjp(const S2JointUndo *undo, const double j[3], double le
 }
 
 // The adjoint of the gradient of row r of a constraint of more than two bodies, for the bodies that
-// are solved for. The copies together with the rows beside them stand for the bodies. So a body's
-// part has the impulse of the row and the velocity of the body. Projections also take adjoints of
-// the impulses of copies. There the rows of the problem are used unchanged, except for a part of
-// length 0, which has no direction.
+// are solved for. The copies and the rows that couple them represent the bodies. So a body's part
+// has the impulse of the row and the velocity of the body. Projections also take adjoints of the
+// impulses of copies. There the rows of the problem are used unchanged, except for a part of length
+// 0, which has no direction.
 static void joint_wide_sides_vjp(const S2JointUndo *undo, const S2JointRow *row, int r,
                                  S2RowBar *bar) {
   const S2RowsAdjoint *rows = undo->rows;
@@ -195,18 +195,18 @@ static void joint_sides_vjp(S2JointUndo *undo, const S2JointRow *row, double sig
 
 // ---- Equations --------------------------------------------------------------------------------
 
-// Adjoint of the bias of a rigid row, which depends on the error and its return (s2_joint_return).
+// Adjoint of the bias of a rigid row, which depends on the error and its corrected part.
 static void joint_rigid_vjp(S2JointUndo *undo, const S2JointRow *row, double bias, S2RowBar *bar) {
   const S2WorldDef *def = &undo->step->world->kept.def;
   const S2Blend *blend = &undo->blend;
   bool motion = undo->kind == S2_SOLVE_MOTION;
   double h = undo->step->h, projected = motion ? s2_joint_returned(def, undo->joint) / h : 0;
-  // A projection removes the value.
+  // A projection removes the whole value.
   if (s2_solve_traits(undo->kind).displacements) {
     bar->value += bias;
     return;
   }
-  // A solve uses the rate, the reflected part of the speed, the bend and a part of the error.
+  // The bias of a solve has the rate, the reflected speed, the bend and a part of the error.
   bar->value += bias * (projected + blend->project);
   bar->rate += bias;
   bar->speed += bias * blend->reflect;
@@ -214,7 +214,7 @@ static void joint_rigid_vjp(S2JointUndo *undo, const S2JointRow *row, double bia
   undo->bar->h +=
       bias * (blend->ahead / 2 * row->bend - (projected + blend->project) * row->value / h);
   if (!undo->step->stiff[undo->slot] && blend->beta >= 0.5) {
-    // Below 1/2 nothing is reflected; at 1/2 the derivative is the mean of both sides.
+    // Below beta = 1/2 nothing is reflected; at 1/2 the derivative is the mean of both sides.
     double beta = blend->beta, by = (beta > 0.5 ? 1 : 0.5) * bias / (beta * beta);
     undo->bar->gradient->beta -=
         by * ((blend->reflect > 0 ? row->speed : 0) + (blend->ahead > 0 ? h / 2 * row->bend : 0) +
@@ -222,7 +222,7 @@ static void joint_rigid_vjp(S2JointUndo *undo, const S2JointRow *row, double bia
   }
 }
 
-typedef struct Cursor { // the next row of a joint, and the next part of it without a row
+typedef struct Cursor { // indices: the next row of a joint, and its next part without a row
   int row, given;
 } Cursor;
 
@@ -251,7 +251,7 @@ static void joint_soft_row_vjp(S2JointUndo *undo, const S2SoftRow *soft, int row
   double impulse = soft->given + (row >= 0 ? rows->lambda[row] : 0);
   own->rate += row >= 0 ? rows->bias[row] : 0;
   joint_reaction_vjp(undo, &soft->row, soft->given, own);
-  for (int i = 0; i < s2_joint_columns(undo->joint); i++) { // the given impulse acts along it, too
+  for (int i = 0; i < s2_joint_columns(undo->joint); i++) { // the given impulse also acts along it
     *joint_side_of(own, i) += soft->given * p[i];
   }
   for (int i = 0; i < sum->count; i++) {
@@ -301,7 +301,7 @@ static void joint_plain_equations_vjp(S2JointUndo *undo, Cursor *cursor) {
   int count = s2_joint_rows(&undo->at, rows);
   for (int k = 0; k < count; k++) {
     S2RowBar bar;
-    memset(&bar, 0, offsetof(S2RowBar, hessian)); // without a bend the rest is not used
+    memset(&bar, 0, offsetof(S2RowBar, hessian)); // the other fields are unused without a bend
     joint_sides_vjp(undo, &rows[k], 1, cursor->row, &bar);
     joint_rigid_vjp(undo, &rows[k], undo->rows->bias[cursor->row], &bar);
     s2_joint_function_vjp(&undo->at, k, &bar, &undo->place);
@@ -328,8 +328,8 @@ static int joint_soften(const S2JointUndo *undo, S2JointRow *rows, S2JointHessia
 }
 
 // The row of a gear that moves more than two bodies (wide_rows.c). Its copies have no data of their
-// own; together with the rows beside them they stand for the bodies. So a body's part of the row
-// has the impulse of the row and the velocity of the body.
+// own. With the rows that couple them, they represent the bodies, so a body's part of the row has
+// the impulse of the row and the velocity of the body.
 static void joint_wide_gear_vjp(S2JointUndo *undo, Cursor *cursor) {
   const S2Step *step = undo->step;
   const S2Joint *gear = undo->joint;
@@ -427,7 +427,7 @@ static void joint_equations_vjp(S2JointUndo *undo, Cursor *cursor) {
     joint_spread(&own, &soft[k], count, bars);
   }
   for (int i = 0; i < count; i++) {
-    // Compliant rows are undone in the original equations (compliance_vjp.c).
+    // Compliant rows are differentiated in the original equations (compliance_vjp.c).
     sum.speed[i] = joint_times(undo, &rows[i], v) + rows[i].rate;
   }
   if (any) {
@@ -457,35 +457,34 @@ static void joint_equal_limits_vjp(S2JointUndo *undo, int r) {
   s2_joint_function_vjp(&undo->at, S2_OF_COORDINATE, &bar, &undo->place);
 }
 
-// Fraction of the distance that a motion closes. 1: the limit is open, or closed within rounding.
+// The fraction of the gap that a motion closes; 1 if the limit is open or closed within rounding.
 static double joint_distance_part(const S2JointUndo *undo, const S2JointRow *row, double distance) {
   double slop = S2_PROJECTION_TOLERANCE * (s2_joint_row_angular(row) ? 1 : undo->length);
   return distance >= -slop ? 1 : s2_joint_returned(&undo->step->world->kept.def, undo->joint);
 }
 
-// Whether the joint began the step at a limit that no earlier step had met. Then the data place it
-// there, and a change of the data may move it to either side. Beyond the limit the position is
-// projected; before it the velocity may go up to it.
+// Whether the joint began the step at a limit that no earlier step had reached. Then the initial
+// data place it there, and a change of the data may move it to either side. Beyond the limit the
+// position is projected; before the limit the joint may still approach it.
 static bool joint_just_met(const S2JointUndo *undo, const S2JointRow *row, double distance,
                            int index) {
   const S2Step *step = undo->step;
-  bool first = step->t == step->world->kept.time; // the first of the parts that bisection makes
+  bool first = step->t == step->world->kept.time; // first part of a bisected step
   double before =
       first ? undo->joint->impulse[index] : step->joint_impulse[S2_JOINT_ROWS * undo->slot + index];
   double slop = S2_TOUCH_SLOP * (s2_joint_row_angular(row) ? 1 : undo->length);
   return fabs(distance) <= slop && before == 0;
 }
 
-// `target` is the adjoint of s2_limit_target: e times the speed of arrival w. That depends on the
-// start of the step: w^2 = u^2 - 2 (f - u) d/h with u and f before and after the forces, at the
-// distance d.
+// `target` is the adjoint of s2_limit_target: e times the speed of arrival w. For the speeds u and
+// f before and after the forces, and the initial distance d, w^2 = u^2 - 2 (f - u) d/h.
 static void joint_rebound_vjp(S2JointUndo *undo, int index, double target) {
   const S2Step *step = undo->step;
   S2LimitArrival from = s2_limit_arrival(step, undo->island, undo->slot, index);
   if (target == 0 || !from.rebounds) {
     return;
   }
-  // The impact is at the end of a step, whatever the data are.
+  // The impact is at the end of a step for all values of the data.
   undo->bar->gradient->flags |= S2_GRADIENT_PARTIAL;
   double w = from.arrival, h = step->h, w_bar = target * undo->joint->restitution / w;
   double change = from.free_speed - from.speed, distance = fmax(from.distance, 0);
@@ -521,7 +520,7 @@ static void joint_limit_vjp(S2JointUndo *undo, int r, bool upper) {
   S2JointRow row;
   S2RowBar bar = {0};
   s2_joint_kind(joint->type)->coordinate(&undo->at, &row, NULL);
-  // A projection uses the distance itself, a motion the fraction of it that is closed within h.
+  // A projection uses the distance itself, a motion uses the fraction that is closed within h.
   double sign = upper ? -1 : 1, bias = undo->rows->bias[r];
   double distance = upper ? joint->limit_hi - row.value : row.value - joint->limit_lo;
   double distance_bar = s2_solve_traits(undo->kind).displacements ? bias : 0, h = undo->step->h;
@@ -570,7 +569,7 @@ static void joint_drive_vjp(S2JointUndo *undo, int r, int index) {
   s2_joint_function_vjp(&undo->at, S2_OF_DRIVE, &bar, &undo->place);
 }
 
-// Row r of the problem. S2_NONE: the servo has no gains and no row; its gains may grow from 0.
+// Row r of the problem. S2_NONE: the gains are 0, so there is no row; they may grow from 0.
 static void joint_servo_vjp(S2JointUndo *undo, int r) {
   const S2Joint *joint = undo->joint;
   S2JointGradient *g = undo->gradient, own = {0};
@@ -592,7 +591,7 @@ static void joint_servo_vjp(S2JointUndo *undo, int r) {
     s2_joint_momenta_bar(undo, p);
     sum.force[0] = -undo->step->h * joint_times(undo, &servo.row, p);
   }
-  // The servo's gains act like a spring, with alpha and beta of implicit Euler.
+  // The servo's gains act like a spring with the alpha and beta of implicit Euler.
   spring.joint = &servo.spring;
   spring.gradient = &own;
   spring.blend = servo.blend;
@@ -609,7 +608,7 @@ static void joint_servo_vjp(S2JointUndo *undo, int r) {
   s2_joint_function_vjp(&undo->at, S2_OF_DRIVE, &bar, &undo->place);
 }
 
-// A bounded lock: its row asks for the goal's speed and a return to the goal.
+// A bounded lock. Its row demands the goal's speed and a return to the goal.
 static void joint_bounded_lock_vjp(S2JointUndo *undo, int r, int index) {
   S2BoundedRow rows[S2_JOINT_EQUATIONS];
   int count = s2_lock_bounded_rows(&undo->at, rows), k = 0;
@@ -619,7 +618,7 @@ static void joint_bounded_lock_vjp(S2JointUndo *undo, int r, int index) {
   const S2BoundedRow *of = &rows[k];
   double bias = undo->rows->bias[r], push = of->most / of->mass;
   S2LockReturn back = s2_lock_return(of->row.value, push, undo->step->h);
-  // The row asks for the goal's speed and for s2_lock_return, a function of value, push and h.
+  // The row demands the goal's speed and s2_lock_return, a function of value, push and h.
   S2RowBar bar = {0};
   joint_sides_vjp(undo, &of->row, 1, r, &bar);
   bar.rate = bias;
@@ -635,8 +634,8 @@ static void joint_bounded_lock_vjp(S2JointUndo *undo, int r, int index) {
   s2_joint_function_vjp(&undo->at, index, &bar, &undo->place);
 }
 
-// Rows lie along the momentum, so they solve the problem of the disc to first order, whichever way
-// the momentum turns. So only the bounds of the rows have derivatives.
+// Rows are aligned with the momentum. To first order they solve the problem of the friction disc
+// for any rotation of the momentum, so only the bounds of the rows have derivatives.
 static void joint_ground_friction_vjp(S2JointUndo *undo, int r, int index) {
   if (index == 0) {
     joint_bound_vjp(undo, r, undo->joint->max_torque, &undo->gradient->max_torque);
@@ -647,7 +646,7 @@ static void joint_ground_friction_vjp(S2JointUndo *undo, int r, int index) {
 
 // ---- The joints of an island ------------------------------------------------------------------
 
-// The data that all joints of the island share.
+// Data that all joints of the island share.
 // NOLINTBEGIN(readability-non-const-parameter): elapsed is added to through undo.place
 static S2JointUndo joint_begin(const S2Step *step, const S2Island *island, S2SolveKind kind,
                                const S2RowsAdjoint *rows, S2StepAdjoint *adjoint, double *elapsed) {
@@ -696,7 +695,7 @@ static void joint_bilateral_vjp(S2JointUndo *undo, const S2Assembly *assembly, C
       joint_servo_vjp(undo, cursor->row);
     } else if (index != S2_NONE) {
       joint_drive_vjp(undo, cursor->row, index);
-    } // else a row of geometric stiffness
+    } // other rows are geometric stiffness
     cursor->row += 1;
   }
   bool idle = undo->joint->servo_kp == 0 && undo->joint->servo_kd == 0;
@@ -783,7 +782,7 @@ void s2_joint_rows_vjp(const S2Step *step, const S2Island *island, S2SolveKind k
   undo.assembly = assembly;
   Cursor cursor = {0, assembly->parts};
   while (cursor.row < assembly->parts && assembly->part[cursor.row].joint == S2_NONE) {
-    cursor.row += 1; // viscosity of contacts
+    cursor.row += 1; // rows of contact viscosity
   }
   for (int i = 0; i < island->joints; i++) {
     take_joint(&undo, island->joint[i]);

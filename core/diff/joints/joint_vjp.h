@@ -1,4 +1,4 @@
-// Derivatives of the rows of one joint. Private to core/diff.
+// Derivatives of the constraint rows of one joint. Private to core/diff.
 #ifndef S2_JOINT_VJP_H
 #define S2_JOINT_VJP_H
 
@@ -18,38 +18,39 @@ typedef struct S2JointUndo { // a joint in a solve
   S2JointAt at;
   S2PlaceBar place;
   const S2Assembly *assembly;
-  S2Blend world_blend, blend; // the world's; the joint's in this solve
+  S2Blend world_blend, blend; // blend of the world; blend of the joint in this solve
   double length, still;       // m: size of the island; m/s: slower speeds are rounding
 } S2JointUndo;
 
 // Impulses and speeds of compliant rows, by equation (not by row of the problem).
 typedef struct S2SoftSum {
   int count;
-  bool soft[S2_JOINT_EQUATIONS];      // false: the equation has no compliance
-  double impulse[S2_JOINT_EQUATIONS]; // N s: the whole impulse
+  bool soft[S2_JOINT_EQUATIONS];      // false: the equation is rigid
+  double impulse[S2_JOINT_EQUATIONS]; // N s: the total impulse.
   // Adjoint of the residual l/h + K (g + h alpha ((1 - beta) u_k + beta u)) + D (alpha u + ...).
   double force[S2_JOINT_EQUATIONS];
-  double speed[S2_JOINT_EQUATIONS]; // u, rate included
+  double speed[S2_JOINT_EQUATIONS]; // u, including the rate
 } S2SoftSum;
 
-// From `force` to the value and the speed at the start of the rows (`bars`), to the joint's weights
-// and settings, and to h. (compliance_vjp.c)
+// Passes the adjoint `force` on to the values and initial speeds of the rows (`bars`), to the
+// joint's weights and settings, and to h. (compliance_vjp.c)
 void s2_joint_soften_vjp(S2JointUndo *undo, const S2JointRow *rows, const S2SoftSum *sum,
                          S2RowBar *bars);
 
-// The matrix of compliance or damping of the equations, and the step from the adjoint of that
-// matrix to the adjoints of the weights. A symmetric matrix stays symmetric: each of two entries
-// gets half of their sum.
+// The matrix of compliance or damping of the equations, and the conversion of its adjoint to
+// adjoints of the weights. A symmetric matrix stays symmetric: each of two entries gets half of
+// their sum.
 void s2_joint_weights_of(const S2JointWeights *weights, const S2JointRow *rows, int count,
                          double matrix[S2_JOINT_EQUATIONS][S2_JOINT_EQUATIONS]);
 void s2_joint_weights_bar(const S2JointRow *rows, int count, int size,
                           double bar[S2_JOINT_EQUATIONS][S2_JOINT_EQUATIONS],
                           S2WeightsGradient *to);
 
-// Rows of geometric stiffness in the solve, one for each entry of `acts`. (geometric_vjp.c)
+// Rows of geometric stiffness in a solve, one for each entry of `acts`. (geometric_vjp.c)
 void s2_joint_geometric_vjp(S2JointUndo *undo);
 
-// Fields that are exactly 0, so that the solve had no row for them. (zero_vjp.c)
+// Derivatives with respect to fields that are exactly 0, for which the solve has no row.
+// (zero_vjp.c)
 void s2_joint_zero_vjp(S2JointUndo *undo, const S2Assembly *assembly);
 // Sets a flag for a compliance of 0 that is a parameter.
 void s2_joint_zero_flag(const S2Joint *joint, int32_t slot, S2WorldGradient *all);
@@ -72,12 +73,13 @@ static inline int s2_joint_columns(const S2Joint *joint) {
 static inline int32_t s2_joint_body(const S2Joint *joint, int i) {
   return i < 6 ? (i < 3 ? joint->a : joint->b) : joint->more[i / 3 - 2];
 }
-// The place of number i of the joint's bodies in an array of 3 per slot. NULL: the world.
+// The entry of component i of the joint's bodies in an array of 3 numbers per slot. NULL: that body
+// is the world.
 static inline double *s2_joint_number(const S2Joint *joint, double *of, int i) {
   int32_t slot = s2_joint_body(joint, i);
   return slot == S2_NONE ? NULL : of + 3 * slot + i % 3;
 }
-// The node of its body, or S2_GROUND.
+// The node of the body of component i, or S2_GROUND.
 static inline int s2_joint_node(const S2JointUndo *undo, int i) {
   int32_t slot = s2_joint_body(undo->joint, i);
   return slot == S2_NONE ? S2_GROUND : undo->step->node_of[slot];

@@ -1,4 +1,4 @@
-// Derivatives of dynamics/joints/measure.c and of the functions that the joint types make of it.
+// Derivatives of dynamics/joints/measure.c and of the joint functions that are built from it.
 #include "diff/joints/measure_vjp.h"
 
 #include "diff/joints/answers.h"
@@ -49,8 +49,8 @@ static void measure_sides_vjp(const S2JointAt *at, const S2Sides *sides, const S
   }
 }
 
-// From the adjoint of a function of a joint to the adjoints of the poses and of the joint's own
-// numbers. `row` is the number of the equation, where that matters.
+// Passes the adjoint of a joint function on to the poses and to the joint's own parameters. `row`
+// is the number of the equation, if it is needed.
 typedef void MeasureVjp(const S2JointAt *at, int row, const S2RowBar *bar, const S2PlaceBar *to);
 
 // Adjoint of cross(arm, along).
@@ -103,7 +103,7 @@ static S2Vec2 measure_along_direction_vjp(const S2JointAt *at, S2Vec2 direction,
                                 measure_both(bent, 2, 3) - measure_both(bent, 3, 5));
     measure_add_to(&u_bar, s2_right(turned_bar));
   }
-  // w is the sum of both, and u turns with b.
+  // w is the sum of both vectors, and u turns with b.
   measure_add_to(&sum.apart, w_bar);
   measure_add_to(&sum.rb, w_bar);
   sum.turn_b.c = s2_dot(u_bar, direction);
@@ -116,7 +116,7 @@ void s2_joint_pin_vjp(const S2JointAt *at, const S2PinBar *bar, const S2PlaceBar
   S2Sides sides = s2_sides_at(at);
   SidesBar sum = {0};
   S2Vec2 w = s2_add(sides.apart, sides.rb), w_bar = {0};
-  S2Vec2 u = s2_vec2(sides.turn_b.c, sides.turn_b.s); // x of b
+  S2Vec2 u = s2_vec2(sides.turn_b.c, sides.turn_b.s); // the column of x of b
   for (int k = 0; k < 2; k++) {
     S2Vec2 u_bar = s2_scale(bar->value[k], sides.apart);
     const double *ja = bar->ja[k], *jb = bar->jb[k];
@@ -173,7 +173,7 @@ static void measure_length_vjp(const S2JointAt *at, int row, const S2RowBar *bar
   S2Sides sides = s2_sides_at(at);
   SidesBar sum = {.length = bar->value};
   double length = s2_length(sides.apart);
-  // n = apart/length. If the length is 0, n has its direction at the start.
+  // n = apart/length. If the length is 0, n keeps its initial direction.
   bool none = length < S2_NO_LENGTH;
   S2Vec2 axis = at->joint->axis;
   S2Vec2 n = none ? s2_rotate(sides.turn_b, axis) : s2_scale(1 / length, sides.apart);
@@ -207,7 +207,7 @@ static void measure_length_vjp(const S2JointAt *at, int row, const S2RowBar *bar
     sum.turn_b.c = s2_dot(n_bar, axis);
     sum.turn_b.s = s2_dot(n_bar, s2_left(axis));
     measure_add_to(&measure_gradient(at, to)->axis, s2_unrotate(sides.turn_b, n_bar));
-  } else { // n = apart/length
+  } else { // adjoint of n = apart/length
     sum.apart = s2_scale(1 / length, n_bar);
     sum.length -= s2_dot(n, n_bar) / length;
   }
@@ -236,7 +236,7 @@ static void measure_lock_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
   if (drive != NULL && drive->valid && at->elapsed >= drive->start) {
     double moved = -bar->value * drive->rate[c];
     s2_answer_lock_vjp(at, c, at->elapsed - drive->start, -bar->value, -bar->rate);
-    *to->elapsed += moved; // in event stepping it is not in proportion to dt
+    *to->elapsed += moved; // in event stepping it is not proportional to dt
     to->gradient->dt -= moved * at->elapsed / at->world->kept.def.dt;
   } else {
     g->goal[c] -= bar->value;
@@ -263,7 +263,7 @@ static void measure_gear_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
     s2_gear_columns(gear, of.joint, column);
     // The part of the gear's adjoint that belongs to that coordinate: the columns of its bodies.
     S2RowBar part = {.value = factor * bar->value, .bent = bar->bent};
-    // The derivative with respect to the ratio is the coordinate, with its derivatives.
+    // The derivative with respect to the ratio is the coordinate and its own derivatives.
     double along = bar->value * its.value;
     for (int i = 0; i < 6; i++) {
       int from = column[i / 3] + i % 3;
@@ -298,10 +298,10 @@ static void pulley_side_vjp(const S2JointAt *at, int side, double factor, const 
   S2PlaceBar place = *to;
   S2RowBar share = {.value = factor * bar->value, .bent = bar->bent};
   const double *j_bar = side == 0 ? bar->ja : bar->jb;
-  int first = 3 * side; // column of its body
+  int first = 3 * side; // first column of its body
   its.joint = &of;
   place.joint = &own;
-  // The derivative with respect to the ratio is the length, with its derivatives.
+  // The derivative with respect to the ratio is the length and its own derivatives.
   S2JointRow row;
   S2JointHessian bent;
   s2_measure_length(&its, &row, bar->bent ? &bent : NULL);
@@ -334,7 +334,7 @@ static void measure_pulley_a_vjp(const S2JointAt *at, int row, const S2RowBar *b
   pulley_side_vjp(at, 0, 1, bar, to);
 }
 
-// The derivative of each measure, and of functions that types have instead of measures.
+// The derivative of each measure, or of the function that a joint type has in its place.
 static const struct {
   S2Measure *measure;
   MeasureVjp *vjp;

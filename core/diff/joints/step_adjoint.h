@@ -1,10 +1,10 @@
-// The adjoint of a step that is being undone, and the assembly of joint rows as one part of it.
-// Private to core/diff.
+// The adjoint of a step in a reverse sweep, which includes the assembly of joint rows. Private to
+// core/diff.
 //
-// A step is undone act by act (dynamics/trace/notes.h). For each act, an S2Step is built over the
-// recorded data. It has the state just before the act, with the same numbers in the same arrays. So
-// the functions of core/dynamics that assembled an island's problem assemble it again. Adjoints go
-// to the data that these functions read.
+// The sweep undoes a step act by act (dynamics/trace/notes.h). For each act, an S2Step is built
+// over the recorded data. It has the same state as the original step just before the act, so the
+// functions of core/dynamics assemble the same problem of an island again. Adjoints go to the data
+// that these functions read.
 #ifndef S2_STEP_ADJOINT_H
 #define S2_STEP_ADJOINT_H
 
@@ -13,43 +13,45 @@
 
 // Adjoints of the fields of the S2Step of the same names. All are added to.
 typedef struct S2StepAdjoint {
-  double *q0, *v0, *force, *mass, *free_v, *v1, *v2, *q1; // 3 per slot
-  double *given_start, *given_end;                        // 3 per slot
-  double *joint_impulse;                                  // S2_JOINT_ROWS per slot
-  double *joint_reaction;                                 // 3 per slot
-  double h;       // of S2Step.h, where the step length enters directly
-  double elapsed; // of S2Step.t - kept.time, the time by which moving goals had moved at the start
-  S2WorldGradient *gradient; // of the fields of bodies, pieces, vertices, joints, and of settings
+  double *q0, *v0, *force, *mass, *free_v, *v1, *v2, *q1; // 3 numbers per slot
+  double *given_start, *given_end;                        // 3 numbers per slot
+  double *joint_impulse;                                  // S2_JOINT_ROWS numbers per slot
+  double *joint_reaction;                                 // 3 numbers per slot
+  double h;       // adjoint of S2Step.h, where the step length enters directly
+  double elapsed; // adjoint of S2Step.t - kept.time: the motion of goals before the start
+  S2WorldGradient *gradient; // adjoints of fields of bodies, pieces, vertices and joints, and of
+                             // settings
 } S2StepAdjoint;
 
-// dl/d(data of the rows of an assembled problem), as s2_mcp_vjp gives it.
+// dl/d(data of the rows of an assembled problem), as returned by s2_mcp_vjp.
 typedef struct S2RowsAdjoint {
-  const double *v, *lambda; // the solution itself: 3 per node, 1 per row
-  const double *ja, *jb;    // 3 per row
+  const double *v, *lambda; // the solution: 3 per node, 1 per row
+  const double *ja, *jb;    // 3 numbers per row
   const double *bias, *compliance;
-  const double *lo, *hi; // of rows with finite bounds
-  const double *mu;      // of friction rows
-  const double *rhs;     // 3 per node: given impulses are a part of it
-  // 1 per part (parts + parts_given): given impulses as a part of kept impulses, besides `rhs`
+  const double *lo, *hi; // bounds of rows with finite bounds
+  const double *mu;      // coefficients of friction rows
+  const double *rhs;     // 3 per node; includes the given impulses.
+  // 1 per part (parts + parts_given): the given impulses as a part of the stored impulses
   const double *given;
   // 3 per joint slot: adjoint of the reactions, which contain the impulses `pushed` (1 per row).
   // NULL: none
   const double *reaction, *pushed;
-  double still; // m/s: speeds up to this are rounding of the solve
+  double still; // m/s: speeds up to this are rounding errors of the solve
 } S2RowsAdjoint;
 
-// Zero adjoints for a solution v. `none` holds zeros, as many as the longest of the arrays.
+// Zero adjoints for a solution v. `none` points to zeros, at least as many as the longest array
+// has.
 static inline S2RowsAdjoint s2_rows_adjoint(const double *v, const double *none) {
   return (S2RowsAdjoint){v,    none, none, none, none, none, none,
                          none, none, none, none, NULL, NULL, 0};
 }
 
-// The adjoint of the rows that joints put into the problem made by s2_assemble(step, island, ...,
+// Passes on the adjoint of the joint rows in the problem made by s2_assemble(step, island, ...,
 // kind). The function reads the adjoint of the first assembly->parts rows (and of rhs). It adds to
 // the adjoints of the poses, v0, free_v (of ground that moves, and as the direction of ground
 // friction), mass, h, elapsed, joint_impulse, joint fields, alpha and beta. The adjoint of the
 // poses is q1 in S2_SOLVE_PROJECTION, which takes poses and time from the end, and q0 otherwise.
-// Arrays of `step` are those before the solve.
+// The arrays of `step` hold the state before the solve.
 void s2_joint_rows_vjp(const S2Step *step, const S2Island *island, S2SolveKind kind,
                        const S2Assembly *assembly, const S2RowsAdjoint *rows,
                        S2StepAdjoint *adjoint);

@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-// Rows whose relative difference is below this are equal.
+// Rows count as equal if their relative difference is below this.
 static const double ALIKE = 1e-9;
 
 static bool stick_same_row(const S2Row *x, const S2Row *y) {
@@ -50,17 +50,17 @@ bool s2_stick_vjp(const S2Problem *problem, const double *v, const double *lambd
                   const double *dl_dlambda, int normal, bool beyond, S2McpGradient *data) {
   enum { FIRST, SECOND };
   const int tangent[2] = {normal + 1, normal + 3};
-  // Both stick, and neither has used up its friction.
+  // Check that both points stick, and that neither has used up its friction.
   double most[2], pull = 0, scale = S2_VJP_EDGE * problem->velocity_scale;
   for (int k = 0; k < 2; k++) {
     const S2Row *row = &problem->row[tangent[k]];
     most[k] = row->mu * lambda[row->coupled_to];
     pull += lambda[tangent[k]];
     if (!(most[k] > 0 && fabs(stick_speed_of(row, v) + row->bias) <= scale)) {
-      return true; // one of them slides
+      return true; // one of the two points slides
     }
   }
-  // They are equal rows with equal adjoints, and the bodies approach.
+  // Check that the rows and their adjoints are equal, and that the bodies approach.
   bool one = stick_same_row(&problem->row[tangent[FIRST]], &problem->row[tangent[SECOND]]);
   bool together = dl_dlambda[tangent[FIRST]] == dl_dlambda[tangent[SECOND]];
   bool approach = fmax(fabs(stick_speed_of(&problem->row[normal], v)),

@@ -1,13 +1,13 @@
-// Numbers of a joint that are exactly 0, so that an assembly leaves out their rows. Their
-// derivative is the one-sided derivative towards positive numbers. A small positive number adds a
-// row with an impulse that is known to first order. A friction, a motor, a servo or a lock with the
-// bound F pushes with h F against the speed along its row. A damper d pushes with h d times that
-// speed. The rest of the island responds to an impulse as in the solve; the adjoint of the right
-// side holds that response already.
+// Parameters of a joint that are exactly 0, so the assembly leaves out their rows. Their derivative
+// is the one-sided derivative towards positive values. A small positive value adds a row with an
+// impulse that is known to first order. A friction, a motor, a servo or a lock with the bound F
+// pushes with h F against the speed along its row. A damper d pushes with h d times that speed. The
+// rest of the island responds to an impulse as in the solve; the adjoint of the right side holds
+// that response already.
 #include "diff/joints/joint_vjp.h"
 #include "dynamics/joints/rows.h"
 
-// The adjoint of an impulse along a row, through the velocities that it changes, ...
+// The adjoint of an impulse along a row, through the velocities that it changes.
 static double zero_push_bar(const S2JointUndo *undo, const S2JointRow *row) {
   double p[S2_JOINT_COLUMNS], bar = 0;
   s2_joint_momenta_bar(undo, p);
@@ -17,7 +17,7 @@ static double zero_push_bar(const S2JointUndo *undo, const S2JointRow *row) {
   return bar;
 }
 
-// ... and through the reaction of the joint.
+// The adjoint through the reaction of the joint.
 static double zero_impulse_bar(const S2JointUndo *undo, const S2JointRow *row) {
   double bar = zero_push_bar(undo, row);
   if (undo->rows->reaction != NULL) {
@@ -39,8 +39,8 @@ static double zero_speed(const S2JointUndo *undo, const S2JointRow *row) {
   return speed;
 }
 
-// The sign of a speed along a row. 0 if the speed is rounding, because the row would then stick
-// without an impulse.
+// The sign of a speed along a row. It is 0 if the speed is only rounding error, because the row
+// would then stick without an impulse.
 static double zero_side(const S2JointUndo *undo, const S2JointRow *row, double speed) {
   double linear = hypot(row->ja[1], row->ja[2]) + hypot(row->jb[1], row->jb[2]);
   double angular = fabs(row->ja[0]) + fabs(row->jb[0]);
@@ -70,7 +70,7 @@ static void zero_drive_vjp(S2JointUndo *undo) {
   }
 }
 
-// A servo pushes towards the speed that its gains ask for. Its effort is not part of the joint's
+// A servo pushes towards the speed that its gains demand. Its effort is not part of the joint's
 // reaction.
 static void zero_servo_vjp(S2JointUndo *undo) {
   const S2Joint *joint = undo->joint;
@@ -122,7 +122,7 @@ static void zero_locks_vjp(S2JointUndo *undo) {
   for (int i = 0; i < count; i++) {
     const S2JointRow *row = &rows[i].row;
     if (rows[i].most == 0) {
-      // At the goal's speed it pushes towards the goal.
+      // At the goal's speed, the lock pushes towards the goal.
       double side = zero_side(undo, row, zero_speed(undo, row));
       side = side != 0 ? side : row->value > 0 ? 1 : row->value < 0 ? -1 : 0;
       double bar = undo->step->h * side * zero_impulse_bar(undo, row);
@@ -151,7 +151,7 @@ static void zero_ground_vjp(S2JointUndo *undo) {
   }
 }
 
-// The friction of a constraint of the program: its coefficient times the impulse of its normal row.
+// The friction of a user-defined constraint: its coefficient times the impulse of its normal row.
 static void zero_coupled_vjp(S2JointUndo *undo, const S2Assembly *assembly) {
   const S2Joint *joint = undo->joint;
   if (joint->type != S2_CONSTRAINT || joint->coupled == S2_NONE || joint->friction != 0 ||
@@ -190,6 +190,6 @@ void s2_joint_zero_vjp(S2JointUndo *undo, const S2Assembly *assembly) {
     zero_locks_vjp(undo);
     zero_ground_vjp(undo);
   }
-  // Also in projections, because they may remove everything that the loss depends on.
+  // Projections set this flag, too, because they may remove everything that the loss depends on.
   s2_joint_zero_flag(undo->joint, undo->slot, undo->bar->gradient);
 }

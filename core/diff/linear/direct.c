@@ -1,5 +1,5 @@
-// The derivative of one step from (q0, v0) under forces F, for bodies that are held by rigid joints
-// alone: g(q) = 0, J = dg/dq (program.h). The step is
+// The derivative of one step from (q0, v0) under forces F, for bodies that only rigid joints
+// constrain: g(q) = 0, J = dg/dq (program.h). The step is
 //     v1 = v0 + h M^-1 F + M^-1 J0' p     with J0 v1 = 0, q1 = q0 + h v1
 // If q1 violates the joints, SHAKE adds to p until g(q1) = 0. The velocities receive this change,
 // too, so q1 = q0 + h v1 still holds. To first order, with w the change of v1 for fixed p,
@@ -22,9 +22,9 @@
 #include <math.h>
 #include <string.h>
 
-// m, rad: largest difference between q1 and q0 + h v1, in addition to the rounding of poses. If the
-// energy bound keeps a part of SHAKE's change out of the velocities, the difference is larger, and
-// this method does not apply.
+// m, rad: largest difference between q1 and q0 + h v1, in addition to the rounding of poses. The
+// difference is larger if the energy bound excludes a part of SHAKE's change from the velocities.
+// Then this method does not apply.
 static const double WHOLE = 1e-12;
 static const double HELD = 1e-8; // m, rad: largest joint error after a supported step
 
@@ -38,10 +38,10 @@ typedef struct Direct {
   const S2Input *inputs;
   const S2Reduction *reduction;
   S2Arena *arena;
-  int n, m, count;         // size of q; 2 reduction->m; number of inputs
+  int n, m, count;         // length of q; 2 reduction->m; number of inputs
   double *mass;            // n
-  double *before, *after;  // n: q0 and q1
-  double *set_out, *speed; // n: v0 and v1
+  double *before, *after;  // q0 and q1 (n numbers each)
+  double *set_out, *speed; // v0 and v1 (n numbers each)
   Tangents tangents;
 } Direct;
 
@@ -110,7 +110,7 @@ static S2Status direct_push(const Direct *direct, const S2LineSystem *system, do
       push_by[i * all + direct->m + k] += h * amount * line.j[i] / direct->mass[i];
     }
   }
-  // The forces of the commands in force.
+  // The forces of the current commands.
   S2Turning turning;
   S2_TRY(s2_turning_of(direct->world, false, direct->arena, &turning));
   for (int d = 0; d < all && turning.count > 0; d++) {
@@ -171,8 +171,8 @@ static void direct_turn(const Direct *direct, const S2LineSystem *start, const d
   s2_arena_rewind(direct->arena, mark);
 }
 
-// Computes dp, adds its effect to dv1 and, with `moves`, updates dq1. `shook`, for each row:
-// whether SHAKE corrected it.
+// Computes dp and adds its effect to dv1; with `moves`, updates dq1. shook[r] says whether SHAKE
+// corrected row r.
 static bool direct_hold(const Direct *direct, const S2LineSystem *start, const S2LineSystem *end,
                         const bool *shook, bool moves) {
   const Tangents *t = &direct->tangents;
@@ -190,7 +190,8 @@ static bool direct_hold(const Direct *direct, const S2LineSystem *start, const S
       push[r * n + c] = start->line[r].j[c] / direct->mass[c];
     }
   }
-  // G = J M^-1 J0', where J is the row at the end if SHAKE corrected it, otherwise at the start.
+  // G = J M^-1 J0', where J is taken at the end for rows that SHAKE corrected, otherwise at the
+  // start.
   for (int r = 0; r < rigid; r++) {
     const double *j = shook[r] ? end->line[r].j : start->line[r].j;
     for (int k = 0; k < rigid; k++) {
@@ -234,12 +235,14 @@ static bool direct_hold(const Direct *direct, const S2LineSystem *start, const S
   return good;
 }
 
-// Splits the impulses p into l of stage 1 and k of stage 2. False: no split explains the step.
+// Splits the impulses p into l of stage 1 and k of stage 2. Returns false if no split reproduces
+// the step.
 static bool direct_halves(const Direct *direct, const S2LineSystem *start, const S2LineSystem *end,
                           const double *p, double *l, double *k) {
   int n = direct->n, rigid = start->rigid;
   double h = s2_world_settings(direct->world)->dt;
-  double *left = S2_TAKE(direct->arena, double, n + 1); // M (2 u - v0 - v1) + J1' p - (J0 + J1)' l
+  double *left = S2_TAKE(direct->arena, double, n + 1); // the residual M (2 u - v0 - v1) + J1' p -
+                                                        // (J0 + J1)' l
   S2Dense g = {.size = rigid,
                .nonsymmetric = true,
                .a = S2_TAKE(direct->arena, double, rigid *rigid + 1),
@@ -283,7 +286,8 @@ static bool direct_halves(const Direct *direct, const S2LineSystem *start, const
   return explains;
 }
 
-// Moves the tangents over both stages. `end` has the rows and velocities at the end.
+// Moves the tangents over both stages. `end` contains the rows and velocities at the end of the
+// step.
 static bool direct_stages(const Direct *direct, const S2LineSystem *start, const S2LineSystem *end,
                           const double *p, const double *push_by) {
   int rigid = start->rigid;
@@ -331,7 +335,7 @@ static bool direct_shook(const Direct *direct, const S2LineSystem *start,
 }
 
 // Reads the impulses of the step in the order of the system's rows, and whether SHAKE corrected
-// each row. False: the number of rows differs, or the step left joints with an error.
+// each row. Returns false if the number of rows differs or if joint errors remain after the step.
 static bool direct_rows(const Direct *direct, const S2LineSystem *system, const S2LineSystem *end,
                         double *impulse, bool *shook) {
   const S2World *world = direct->world;
@@ -388,8 +392,8 @@ static bool direct_is(const Direct *direct, uint64_t solves) {
   return is;
 }
 
-// Takes the step and moves the tangents over it. `system` belongs to the start of the step; on
-// return it belongs to the end.
+// Takes the step and moves the tangents over it. `system` describes the start of the step; on
+// return it describes the end.
 static S2Status direct_step(Direct *direct, S2LineSystem *system, bool *is_direct) {
   S2World *world = direct->world;
   uint64_t solves = world->stats.solves;
@@ -415,7 +419,7 @@ static S2Status direct_step(Direct *direct, S2LineSystem *system, bool *is_direc
   } else if (*is_direct) {
     direct_add_push(direct, push_by, 1);
     direct_turn(direct, system, impulse);
-    s2_lines_retune(system); // rows at the start turn with the velocities at the end
+    s2_lines_retune(system); // derivatives of the initial rows, for the final velocities
     *is_direct = direct_hold(direct, system, &end, shook, true);
   }
   *system = end;

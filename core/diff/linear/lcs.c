@@ -27,7 +27,7 @@ S2Status s2_coordinates_read(S2World *world, const S2Coordinate *coordinate, int
   if (count > 0) {
     memcpy(reduction.coordinate, coordinate, sizeof *coordinate * (size_t)count);
   }
-  // Remove the part of the velocities that violates the joints. The velocities are restored below.
+  // Remove the part of the velocities that violates the joints; it is restored below.
   S2LineSystem system;
   double *v = s2_reduction_keep(world, arena);
   S2Status status = s2_lines_solve_for(world, &reduction, arena, &system);
@@ -52,7 +52,7 @@ S2Status s2_coordinates_read(S2World *world, const S2Coordinate *coordinate, int
 
 // ---- Steps of clones --------------------------------------------------------------------------
 
-// A clone that steps exactly as the world does.
+// A clone that steps exactly like the world.
 static S2Status lcs_clone_same(const S2World *world, S2World **clone) {
   S2_TRY(s2_world_clone(world, clone));
   (*clone)->callbacks = world->callbacks;
@@ -69,7 +69,7 @@ static S2Status lcs_clone(const S2World *world, S2World **clone) {
 
 // Whether dry friction holds the joint at the point of linearisation.
 static bool lcs_friction_sticks(const S2LcsWork *work, int32_t slot) {
-  static const double at_bound = 1 - 1e-9; // as in dynamics/project/project.c
+  static const double at_bound = 1 - 1e-9; // same threshold as in dynamics/project/project.c
   bool sticks = false;
   for (int i = 0; i < work->rows.part_count; i++) {
     const S2LcsPart *part = &work->rows.part[i];
@@ -90,9 +90,9 @@ static S2Status lcs_clone_free(const S2LcsWork *work, bool projected, S2World **
   for (int i = 0; i < free->bodies.count; i++) {
     free->bodies.at[i].mask = 0;
   }
-  // Coinciding limits and unbounded motors are equations, so they stay. A bounded motor or sticking
-  // friction becomes a motor of zero effort, because projection must not change the velocities of
-  // such a joint.
+  // Coinciding limits and unbounded motors are equations, so the clone retains them. A bounded
+  // motor or sticking friction becomes a motor of zero effort, because projection must not change
+  // the velocities of such a joint.
   for (int i = 0; i < free->joint_order.count; i++) {
     int32_t slot = free->joint_order.at[i];
     S2Joint *joint = &free->joints.at[slot];
@@ -306,7 +306,7 @@ static S2Status lcs_state(S2LcsWork *work, double *reached) {
   return status;
 }
 
-// Sets c and d so that the system is exact at x0, u0.
+// Choose c and d such that the system is exact at x0, u0.
 static void lcs_constants(const S2LcsWork *work, const double *reached) {
   S2Lcs *lcs = work->lcs;
   int m = work->m, inputs = work->inputs;
@@ -381,7 +381,7 @@ static void lcs_take_room(S2LcsWork *work) {
   work->jumped = s2_lcs_numbers(work, 1, n);
 }
 
-// The inputs, then a force and a torque on each body that moves.
+// The inputs, followed by a force and a torque on each moving body.
 static void lcs_set_inputs(S2LcsWork *work) {
   const S2World *world = work->world;
   const S2LcsDef *def = work->def;
@@ -460,8 +460,8 @@ static S2Status lcs_make(S2LcsWork *work, const S2Step *step) {
     s2_lcs_add_impact(work);
   }
   lcs_take_room(work);
-  // First the impulses, for which the velocities without impulses suffice; then all data at these
-  // impulses.
+  // First compute the impulses, which need only the velocities without impulses. Then compute all
+  // data at these impulses.
   s2_lcs_push(work, NULL, false, work->impulse, work->bend);
   S2_TRY(lcs_look_at_velocities(work));
   memcpy(work->v_free, work->v, sizeof(double) * (size_t)work->n);

@@ -1,5 +1,5 @@
-// A step as a linear complementarity system about the present state, in coordinates that joints
-// leave free:
+// A step as a linear complementarity system (LCS) about the present state, in the independent
+// coordinates that joints allow:
 //
 //     x+ = A x + B u + D lambda + d,    0 <= lambda  _|_  E x + F lambda + H u + c >= 0
 //
@@ -30,10 +30,10 @@
 #include "diff/linear/linearize.h"
 
 typedef enum S2LcsKind {
-  S2_LCS_CONTACT,  // a point: normal row alone, or normal, two tangents, slack
-  S2_LCS_LIMIT_LO, // of a joint: one row
+  S2_LCS_CONTACT,  // contact point: one normal row; or normal, two tangents, slack
+  S2_LCS_LIMIT_LO, // limit of a joint: one row
   S2_LCS_LIMIT_HI,
-  S2_LCS_MOTOR, // bounded effort: a row and its slack
+  S2_LCS_MOTOR, // drive with bounded effort: a row and its slack
   S2_LCS_FRICTION,
 } S2LcsKind;
 
@@ -46,7 +46,7 @@ typedef struct S2LcsPart { // consecutive rows of one contact point, limit or dr
   double friction, most; // CONTACT: mu; a drive: N s or N m s
   bool soft;             // CONTACT: compliant, so it takes no part in impacts
   int row, rows;         // first row, number of rows
-  int impact;            // first of its `rows` rows of the impact; -1: none
+  int impact;            // first of its `rows` impact rows; -1: none
 } S2LcsPart;
 
 typedef struct S2Lcs { // in the arena; matrices are row-major
@@ -55,9 +55,9 @@ typedef struct S2Lcs { // in the arena; matrices are row-major
   double *a, *b, *dl, *d; // states x (states, inputs, rows, 1); dl: D
   double *e, *f, *h, *c;  // rows x (states, rows, inputs, 1)
   double *x0, *next;      // the state, and the state after the step
-  double *lambda;         // of the step at x0, u0
-  double *defect;         // states: part of `next` that no row causes; d contains it
-  double *difference;     // states: the world's own step from x0, u0 less `next`
+  double *lambda;         // solution of the step at x0, u0
+  double *defect;         // part of `next` that no row causes; included in d
+  double *difference;     // the final state of the world's own step from x0, u0, minus `next`
   int coordinates, parts;
   S2Coordinate *coordinate;
   S2LcsPart *part;
@@ -71,12 +71,12 @@ typedef struct S2LcsDef {
   int input_count;
   const S2Coordinate *wanted; // as s2_world_linearize_reduced
   int wanted_count;
-  double margin;        // m: smaller gaps have rows, as do gaps that may close within the step
-  S2LcsImpacts impacts; // impact rows: if the present step has an impact, never, always
+  double margin;        // m: rows exist for smaller gaps, and for gaps that may close in the step
+  S2LcsImpacts impacts; // adds impact rows if the step has an impact, never, or always
 } S2LcsDef;
 
-// `world` must be a clone; its state does not change. S2_INVALID names a setting, joint or body
-// that such rows cannot describe.
+// `world` must be a clone; its state does not change. The error S2_INVALID names a setting, joint
+// or body that an LCS cannot describe.
 S2Status s2_world_lcs(S2World *world, const S2LcsDef *def, S2Arena *arena, S2Lcs *lcs);
 
 // Reads 2 count numbers: values of the coordinates, then their speeds. The speeds exclude the part

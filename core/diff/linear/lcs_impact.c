@@ -1,4 +1,4 @@
-// The end of a step with an impact: v2 = v1 + Z J'p2, where Z is the inverse mass matrix restricted
+// An impact at the end of a step: v2 = v1 + Z J'p2, where Z is the inverse mass matrix restricted
 // to motions that the joints allow.
 #include "diff/linear/lcs_work.h"
 
@@ -61,7 +61,7 @@ static S2Status impact_find_jump(S2LcsWork *work) {
   return s2_ok();
 }
 
-// Adds rows to the parts that take part in an impact.
+// Adds impact rows for the contacts, limits and drives that take part in an impact.
 void s2_lcs_add_impact(const S2LcsWork *work) {
   S2Lcs *lcs = work->lcs;
   for (int p = 0; p < work->rows.part_count; p++) {
@@ -86,7 +86,8 @@ static void impact_row(const S2LcsWork *work, const S2LcsPart *part, int r) {
   if (row->line >= 0) {
     const S2LcsLine *line = &rows->line[row->line];
     s2_lcs_speed(work, r, &speed);
-    speed.value += row->slack >= 0 ? row->sign * line->bias : 0; // speed of a moving surface
+    speed.value += row->slack >= 0 ? row->sign * line->bias : 0; // speed of a moving surface along
+                                                                 // the row
     for (int p = 0; p < rows->part_count; p++) {
       for (int k = rows->part[p].impact; k >= 0 && k < rows->part[p].impact + rows->part[p].rows;
            k++) {
@@ -98,7 +99,7 @@ static void impact_row(const S2LcsWork *work, const S2LcsPart *part, int r) {
       }
     }
   }
-  // A normal row acts only if the motion ends closed.
+  // A normal row of the impact acts only if the motion ends with a closed gap.
   if (row->line >= 0 && row->slack < 0) {
     speed.value += WEIGHT * lcs->c[r];
     for (int k = 0; k < m; k++) {
@@ -130,7 +131,7 @@ static S2Status impact_turn(S2LcsWork *work, const double *impulse, double *bend
                      .nonsymmetric = true,
                      .a = s2_lcs_numbers(work, n, n),
                      .pivot = S2_TAKE(work->arena, int32_t, n + 1)};
-  // K' has the gradients as columns.
+  // The columns of K' are the gradients.
   for (int i = 0; i < n; i++) {
     memcpy(adjoint.a + i * n, system.line[i].j, sizeof(double) * (size_t)n);
     mu[i] = mass[i] * work->jumped[i] - impulse[i];
@@ -152,7 +153,7 @@ static S2Status impact_turn(S2LcsWork *work, const double *impulse, double *bend
     }
   }
   s2_dense_solve_many(&system.factor, column, m);
-  // The vectors that Z multiplies.
+  // The columns that Z multiplies.
   for (int r = 0; r < system.rigid; r++) {
     S2LcsLine line = {.line = system.line[r]};
     s2_lcs_bend(&work->rows, &line, mu[r], bend);
@@ -187,7 +188,7 @@ S2Status s2_lcs_impact(S2LcsWork *work) {
   s2_lcs_push(work, lcs->lambda, true, impulse, bend);
   s2_lcs_multiply(n, n, 1, work->jump, impulse, work->jumped);
   S2_TRY(impact_turn(work, impulse, bend));
-  // d(J w) = J dw + w' dJ enters the rows as well.
+  // d(J w) = J dw + w' dJ is also part of the row.
   for (int p = 0; p < rows->part_count; p++) {
     const S2LcsPart *part = &rows->part[p];
     for (int k = 0; part->impact >= 0 && k < part->rows; k++) {
@@ -209,7 +210,7 @@ S2Status s2_lcs_impact(S2LcsWork *work) {
 }
 
 // The speeds that w causes depend on q1, which depends on the coordinates. Adds this dependence to
-// the rows of speeds of a matrix with `columns` columns; its first rows belong to the coordinates.
+// the speed rows of a matrix with `columns` columns, whose first rows belong to the coordinates.
 static void impact_carry(const S2LcsWork *work, const double *by_r, int columns, double *matrix) {
   int half = work->m / 2;
   s2_lcs_multiply(half, half, columns, by_r, matrix, matrix + half * columns);

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-// ---- Worlds without such rows -----------------------------------------------------------------
+// ---- Worlds without an LCS --------------------------------------------------------------------
 
 static S2Status lcs_check_joint(const S2World *world, int32_t slot) {
   const S2Joint *joint = &world->joints.at[slot];
@@ -27,7 +27,7 @@ static S2Status lcs_check_joint(const S2World *world, int32_t slot) {
 }
 
 S2Status s2_lcs_check(const S2World *world) {
-  // Reject settings with which a step is not one problem of this form.
+  // Reject settings for which a step is not a single problem of this form.
   const S2WorldDef *def = &world->kept.def;
   if (def->stabilization != S2_PROJECTION && def->stabilization != S2_NO_STABILIZATION) {
     return s2_error(S2_INVALID, "lcs: stabilization 'projection' or 'none' expected");
@@ -150,7 +150,7 @@ static void lcs_add_contact(const S2Step *step, const S2Touch *touch, int k,
   const S2ManifoldPoint *at = &touch->points[k].at;
   const double *qa = step->q0 + 3 * touch->body_a;
   bool soft = touch->compliance > 0;
-  // An overlap counts as touching. An open gap may close completely within the step.
+  // An overlap counts as contact. An open gap may close completely within the step.
   double bias = fmax(at->gap, 0) / step->h, by_gap = 1 / step->h, compliance = 0;
   if (soft) {
     S2Blend blend = {.h = step->h, .alpha = 1, .beta = 1};
@@ -227,7 +227,8 @@ static void lcs_add_limit(const S2Step *step, S2JointId joint, const S2Line *lin
 // Adds a drive: an impulse of at most `most` that brings J v + bias to 0.
 static void lcs_add_drive(S2LcsKind kind, S2JointId joint, const S2Line *line, double bias,
                           double most, S2LcsRows *rows) {
-  if (!(most > 0) || most == INFINITY) { // unbounded: an equation, which the joints contain already
+  if (!(most > 0) || most == INFINITY) { // an unbounded drive is an equation, and the joints
+                                         // already contain it
     return;
   }
   int index = lcs_add_line(rows, line, bias, 0), row = rows->row_count;

@@ -1,5 +1,5 @@
-// The lines along which the rows of an LCS measure and push, and the line of each row. Private to
-// core/diff/linear.
+// The lines along which the rows of an LCS measure speeds and apply impulses, and the line of each
+// row. Private to core/diff/linear.
 #ifndef S2_LCS_LINES_H
 #define S2_LCS_LINES_H
 
@@ -13,14 +13,14 @@ typedef struct S2LcsLine {
   S2Line line;
   double bias;       // m/s, rad/s
   double by_value;   // derivative of the bias with respect to the function of gradient J
-  double compliance; // of its row
-  double base;       // N s, N m s: impulse that acts for any lambda
+  double compliance; // compliance of its row
+  double base;       // N s, N m s: constant impulse, independent of lambda
 } S2LcsLine;
 
 typedef struct S2LcsRow {
-  int line;    // -1: a slack
+  int line;    // -1: the row is a slack
   double sign; // 1 or -1: along the line or against it
-  int slack;   // tangents and drives: the row of their slack, else -1
+  int slack;   // tangents and drives: their slack row, else -1
 } S2LcsRow;
 
 typedef struct S2LcsRows {
@@ -38,7 +38,7 @@ S2Status s2_lcs_rows_of(const S2Step *step, S2Arena *arena, S2LcsRows *rows);
 
 // J w with w over the columns, plus the contribution of bodies without columns.
 double s2_lcs_along(const S2LcsRows *rows, const S2LcsLine *line, const double *w);
-// out (n) += factor w' dJ/dq, with w over the columns and bodies whose motion is given
+// out (n) += factor w' dJ/dq, where w covers the columns and the bodies with prescribed motion
 void s2_lcs_turn(const S2LcsRows *rows, const S2LcsLine *line, double factor, const double *w,
                  double *out);
 // to (n x n) += factor d(J')/dq

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-// If the residual of the LCP is at most this, its solution is accepted whatever status the solver
-// returns: x+ is then accurate to 1e-9, like the system itself.
+// A solution of the LCP is accepted if its residual is at most this, whatever status the solver
+// returns. Then x+ is accurate to 1e-9, like the system itself.
 static const double GOOD = 1e-9;
 
 void s2_lcs_push(const S2LcsWork *work, const double *lambda, bool impact, double *impulse,
@@ -73,7 +73,7 @@ void s2_lcs_speed(const S2LcsWork *work, int r, S2LcsSpeed *to) {
     s2_lcs_multiply(1, 1, m, &turn[i], s2_lcs_lift_q(work, i), to->e);
   }
   s2_lcs_multiply(1, n, inputs, j, work->by_input, to->h);
-  // Impulses act along the lines of their rows.
+  // Each impulse acts along the line of its row.
   s2_lcs_multiply(1, n, n, j, work->by_impulse, by_impulse);
   for (int k = 0; k < rows->row_count; k++) {
     const S2LcsRow *of = &rows->row[k];

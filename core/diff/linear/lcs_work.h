@@ -1,4 +1,4 @@
-// Private to core/diff/linear: an LCS under construction (lcs.c, lcs_impact.c).
+// An LCS under construction (lcs.c, lcs_impact.c). Private to core/diff/linear.
 #ifndef S2_LCS_WORK_H
 #define S2_LCS_WORK_H
 
@@ -11,20 +11,21 @@ typedef struct S2LcsWork { // a system under construction
   S2Lcs *lcs;
   S2Reduction reduction;
   S2LcsRows rows;
-  int n, m, inputs; // size of q; 2 coordinates; number of inputs
+  int n, m, inputs; // length of q; 2 coordinates; number of inputs
   double h;
-  S2Input *input;                           // inputs, then a force along each entry of q
+  S2Input *input;                           // the inputs, followed by a force along each entry of q
   double *lift;                             // 2n x m
   double *impulse;                          // n: J'p at the point of linearisation
   double *bend;                             // n x n: d(J'p)/dq
   double *v, *v_free;                       // n: v1 at that point, and v1 with lambda = 0
-  double *by_state, *by_impulse, *by_input; // of v1: n x m, n x n, n x inputs
-  bool strikes, struck;                     // the system has impact rows; the step had an impact
+  double *by_state, *by_impulse, *by_input; // derivatives of v1: n x m, n x n, n x inputs
+  bool strikes, struck;                     // whether the system has impact rows; whether the step
+                                            // had an impact
   double *jump, *jump_v; // Z; n x m: derivative of Z J'p2 with respect to the state
   double *jumped;        // n: Z J'p2
 } S2LcsWork;
 
-// Zeroed, in the arena.
+// Zeroed numbers in the arena.
 static inline double *s2_lcs_numbers(const S2LcsWork *work, int rows, int columns) {
   return S2_TAKE_ZEROED(work->arena, double, (size_t)rows *(size_t)columns + 1);
 }
@@ -55,7 +56,7 @@ typedef struct S2LcsSpeed {
 void s2_lcs_speed(const S2LcsWork *work, int r, S2LcsSpeed *to);
 // An additional entry of F for row r and lambda k of the same part: compliance, slacks.
 double s2_lcs_coupling(const S2LcsWork *work, const S2LcsPart *part, int r, int k);
-// Solves rows from .. to - 1 at x0, u0 into `lambda`; earlier rows are solved already.
+// Solves the rows from `from` to `to` - 1 at x0, u0 into `lambda`; earlier rows are already solved.
 S2Status s2_lcs_solve(const S2LcsWork *work, int from, int to);
 // The impulses `lambda` along the lines, of the motion or the impact: J'p (n) and d(J'p)/dq (n x
 // n).
@@ -64,8 +65,8 @@ void s2_lcs_push(const S2LcsWork *work, const double *lambda, bool impact, doubl
 
 // lcs_impact.c
 void s2_lcs_add_impact(const S2LcsWork *work); // adds impact rows to the parts that need them
-S2Status s2_lcs_impact(S2LcsWork *work);       // fills these rows, and solves their lambda
-// Adds the impact to A, B and D of the step without it; `free` is in the final state of that step.
+S2Status s2_lcs_impact(S2LcsWork *work);       // fills the impact rows and solves for their lambda.
+// Adds the impact to the A, B and D of a step without impacts, whose final state is in `free`.
 S2Status s2_lcs_impact_state(S2LcsWork *work, S2World *free);
 
 #endif

@@ -11,10 +11,10 @@
 
 // ---- Inputs -----------------------------------------------------------------------------------
 
-typedef struct Column { // of B: d(data that the step reads)/du
+typedef struct Column { // column of B: d(data that the step reads)/du
   S2InputKind kind;
-  int32_t slot[2]; // bodies; the joint if the input is a field of a joint
-  double f[2][3];  // on these bodies
+  int32_t slot[2]; // the two bodies, or the joint if the input is a field of a joint
+  double f[2][3];  // forces on these bodies
 } Column;
 
 static S2Status linearize_joint_column(const S2World *world, const S2Input *input, int number,
@@ -23,7 +23,7 @@ static S2Status linearize_joint_column(const S2World *world, const S2Input *inpu
   S2_TRY(s2_joint_slot(world, input->joint, &slot));
   const S2Joint *joint = &world->joints.at[slot];
   const char *name = s2_joint_type_name(joint->type);
-  // The input is a field of the joint, ...
+  // The input is a field of the joint.
   if (input->kind == S2_INPUT_REST) {
     column->slot[0] = slot;
     return joint->has_spring ? s2_ok()
@@ -44,7 +44,7 @@ static S2Status linearize_joint_column(const S2World *world, const S2Input *inpu
                ? s2_ok()
                : s2_error(S2_INVALID, "inputs[%d]: the %s has no motor: give it one", number, name);
   }
-  // ... or a force or torque between its bodies, along one of its coordinates.
+  // The input is a force or torque between the bodies, along a coordinate of the joint.
   bool torque = input->kind == S2_INPUT_JOINT_TORQUE;
   bool turns = joint->type == S2_HINGE || joint->type == S2_WHEEL || joint->type == S2_WELD;
   bool slides = joint->type == S2_SLIDER || joint->type == S2_WHEEL;
@@ -129,7 +129,7 @@ S2Status s2_actuator_input(const S2World *world, int index, S2Input *input) {
     return s2_error(S2_INVALID, "actuator '%s': %s cannot be an input of a linear step", def.name,
                     def.delay > 0 ? "one with a delay" : "an explicit position");
   }
-  // The meaning of a command of 1: a force or field of a joint, or a force on a body.
+  // The effect of a command of 1: a force or field of a joint, or a force on a body.
   *input = (S2Input){.body = def.body, .joint = def.joint, .amount = {1, 0, 0}};
   bool joint = def.joint.index != 0;
   if (def.kind == S2_ACTUATOR_POSITION) {
@@ -152,7 +152,7 @@ S2Status s2_actuator_input(const S2World *world, int index, S2Input *input) {
 
 // ---- Sweeps -----------------------------------------------------------------------------------
 
-// Memory that repeated linearisations share, so that they allocate none.
+// Memory that repeated linearisations reuse, so they do not allocate any.
 struct S2Linearizer {
   S2Trace *trace;
   S2WorldGradient g;
@@ -205,7 +205,7 @@ static S2Status linearize_sweep(S2Linearizer *linearizer, const S2World *world,
                                 const double *sum, S2Arena *arena, double *row_a, double *row_b) {
   S2WorldGradient *g = &linearizer->g;
   unsigned flags = g->flags;
-  // The weights are dl/d(final state), ...
+  // The weights are dl/d(final state).
   s2_world_gradient_clear(g);
   for (int i = 0, at = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
@@ -215,7 +215,7 @@ static S2Status linearize_sweep(S2Linearizer *linearizer, const S2World *world,
       at += 6;
     }
   }
-  // ... and the resulting dl/d(initial state) is the row of A.
+  // The resulting dl/d(initial state) is the row of A.
   S2_TRY(s2_trace_vjp(linearizer->trace, g, arena));
   linearize_turn(turning, g);
   for (int i = 0, at = 0; i < world->order.count; i++) {
@@ -261,13 +261,13 @@ static S2Status linearize_swept(S2Linearizer *linearizer, S2World *world, const 
     S2_TRY(linearize_sweep(linearizer, world, columns, sweeps->count, &turning, sweeps->sum + at,
                            arena, sweeps->a + at, sweeps->b + i * sweeps->count));
   }
-  // If a linear system of the sweep was singular, there is no derivative.
+  // There is no derivative if a linear system of the sweep was singular.
   return (linearizer->g.flags & S2_GRADIENT_SINGULAR) == 0
              ? s2_ok()
              : s2_error(S2_UNSOLVED, "linearize: a linear system of the derivative was not solved");
 }
 
-// Only a step that calls a force law shows whether the law supplies slopes. If the law does not,
+// Only a step that calls a force law shows whether the law supplies slopes. If a law has no slopes,
 // the world returns to its initial state.
 static S2Status linearize_step(S2Linearizer *linearizer, S2World *world, const Sweeps *sweeps,
                                const S2Reduction *reduction, S2Arena *arena) {
@@ -327,7 +327,7 @@ S2Status s2_linearizer_step(S2Linearizer *linearizer, S2World *world, const S2In
                             int count, const S2Reduction *reduction, S2Arena *arena,
                             S2Linear *linear) {
   int n = 2 * reduction->n, m = 2 * reduction->m;
-  // Velocities that violate the joints are kept: the step removes them.
+  // Velocities that violate the joints are left in place, because the step removes them.
   double *lift = S2_TAKE(arena, double, n *m + 1), *half = S2_TAKE(arena, double, n *m + 1);
   S2_TRY(s2_reduction_lift(world, reduction, arena, lift));
   *linear = (S2Linear){.states = m,

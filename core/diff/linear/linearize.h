@@ -1,5 +1,6 @@
 // A step as a linear map about the present state: x+ = A x + B u to first order. The derivatives
-// are exact: the notes of the step are read backwards once for each entry of the state (trace.h).
+// are exact. They take one reverse sweep over the recorded step for each entry of the state
+// (trace.h).
 #ifndef S2_LINEARIZE_H
 #define S2_LINEARIZE_H
 
@@ -7,26 +8,26 @@
 #include "dynamics/dynamics.h"
 
 typedef enum S2InputKind {
-  S2_INPUT_FORCE,        // on a body, at its centre of mass, during the step
+  S2_INPUT_FORCE,        // force on a body at its centre of mass during the step
   S2_INPUT_JOINT_FORCE,  // N, along the coordinate of a slider, wheel, spring, distance or rope:
-                         // acts on a, and oppositely on b
-  S2_INPUT_JOINT_TORQUE, // N m, of a hinge, wheel or weld: acts on a, and oppositely on b
-  S2_INPUT_MOTOR_SPEED,  // of a joint with a motor
+                         // acts on a, and with opposite sign on b
+  S2_INPUT_JOINT_TORQUE, // N m, of a hinge, wheel or weld: acts on a, and with opposite sign on b
+  S2_INPUT_MOTOR_SPEED,  // motor speed of a joint with a motor
   S2_INPUT_MOTOR_MAX,
-  S2_INPUT_REST, // of a joint's spring
-  S2_INPUT_GOAL, // of a joint's servo, as for actuators of kind "position"
+  S2_INPUT_REST, // rest length or angle of a joint's spring
+  S2_INPUT_GOAL, // goal of a joint's servo, as for actuators of kind "position"
 } S2InputKind;
 
 typedef struct S2Input {
   S2InputKind kind;
   S2BodyId body;    // FORCE
   S2JointId joint;  // the others
-  double amount[3]; // value at u = 1. FORCE: N m, N, N; others: only the first
+  double amount[3]; // value at u = 1. FORCE: N m, N, N; other kinds: only the first
   bool fixed;       // FORCE: its direction turns with the body
 } S2Input;
 
-// A reduced coordinate: of a body (`part` 0: angle, 1: x, 2: y), or of a joint (0: the coordinate
-// of its limits; 1: the angle of a wheel).
+// A reduced coordinate of a body (`part` 0: angle, 1: x, 2: y) or of a joint (`part` 0: the
+// coordinate of its limits; 1: the angle of a wheel).
 typedef struct S2Coordinate {
   S2BodyId body; // one of the two is null
   S2JointId joint;
@@ -36,8 +37,8 @@ typedef struct S2Coordinate {
 typedef struct S2Linear { // in the arena
   int states, inputs;
   double *a, *b;  // states x states, states x inputs; row-major
-  unsigned flags; // S2GradientFlag
-  // Reduced: states = 2 coordinates, their values and then their speeds.
+  unsigned flags; // S2GradientFlag.
+  // Reduced: the state contains the values of the coordinates, then their speeds.
   int coordinates;
   S2Coordinate *coordinate;
 } S2Linear;
@@ -56,11 +57,11 @@ S2Status s2_world_linearize_reduced(S2World *world, const S2Input *inputs, int c
                                     const S2Coordinate *wanted, int wanted_count, S2Arena *arena,
                                     S2Linear *linear);
 
-// An actuator as an input: a force, torque or speed without delay.
+// The input that corresponds to an actuator: a force, torque or speed without delay.
 S2Status s2_actuator_input(const S2World *world, int index, S2Input *input);
 
-// Consecutive steps that share memory, each as s2_world_linearize_reduced, with coordinates chosen
-// once (s2_reduction_choose). `linear` is in the arena.
+// Linearises consecutive steps as s2_world_linearize_reduced does, with shared memory and with
+// coordinates chosen once (s2_reduction_choose). `linear` is in the arena.
 typedef struct S2Linearizer S2Linearizer;
 struct S2Reduction;
 S2Linearizer *s2_linearizer_new(void);

@@ -7,10 +7,10 @@
 #include <string.h>
 
 // A row counts as independent if, mass-weighted, this fraction of it remains after projecting out
-// the earlier rows. Redundant rows leave 1e-15.
+// the earlier rows. For redundant rows the remainder is about 1e-15.
 static const double INDEPENDENT = 1e-7;
-// Smallest pivot relative to the largest for which rows count as independent; rounding leaves
-// 1e-15.
+// Rows count as independent if the smallest pivot is at least this fraction of the largest. For
+// dependent rows, rounding leaves about 1e-15.
 static const double APART = 1e-13;
 
 S2Lines s2_lines_of(const S2World *world, S2Arena *arena) {
@@ -74,7 +74,7 @@ void s2_line_add_slot(const S2Lines *lines, S2Line *line, int32_t slot, const do
   }
 }
 
-// How the line turns at the present velocities.
+// The change of the line's gradient at the present velocities.
 static void line_turn(const S2Lines *lines, S2Line *line) {
   memset(line->turn, 0, sizeof(double) * (size_t)lines->n);
   for (int to = 0; to < 2; to++) {
@@ -96,7 +96,7 @@ void s2_lines_retune(S2LineSystem *system) {
   }
 }
 
-// A row of a joint and its Hessian.
+// Adds a row of a joint and its Hessian.
 static void line_add_row(const S2Lines *lines, S2Line *line, const S2Joint *joint,
                          const S2JointRow *row, const S2JointHessian *hessian) {
   const int32_t slot[2] = {joint->a, joint->b};
@@ -119,8 +119,8 @@ static S2JointAt line_joint_at(const S2World *world, const S2Joint *joint) {
 
 // ---- Rigid rows -------------------------------------------------------------------------------
 
-// The rigid rows of a joint; returns their number. If the joint has matrices, the rows are
-// combinations of its equations.
+// Collects the rigid rows of a joint and returns their number. If the joint has matrices, the rows
+// are combinations of its equations.
 static int line_rigid_of(const S2Lines *lines, const S2Joint *joint,
                          S2Line out[S2_JOINT_EQUATIONS]) {
   S2JointAt at = line_joint_at(lines->world, joint);
@@ -138,7 +138,7 @@ static int line_rigid_of(const S2Lines *lines, const S2Joint *joint,
     if (!all && !soft[i].rigid) {
       continue;
     }
-    // The same combination of the Hessians.
+    // Combine the Hessians in the same way.
     S2JointHessian mixed = {0};
     for (int k = 0; k < count && !all; k++) {
       for (int e = 0; e < 36; e++) {
@@ -188,13 +188,13 @@ S2Line s2_line_of_coordinate(const S2Lines *lines, const S2Coordinate *coordinat
 
 bool s2_basis_extend(S2Basis *basis, const double *row) {
   double size = 0, left = 0, *x = basis->try;
-  // Entries divided by roots of masses, so that lengths and angles are comparable.
+  // Divide the entries by the roots of masses, so that lengths and angles are comparable.
   for (int i = 0; i < basis->n; i++) {
     x[i] = row[i] / basis->scale[i];
     size += x[i] * x[i];
   }
-  // Remove the parts along the basis (Gram-Schmidt).
-  for (int pass = 0; pass < 2; pass++) { // twice is enough
+  // Remove the components along the basis (Gram-Schmidt).
+  for (int pass = 0; pass < 2; pass++) { // two passes are enough
     for (int k = 0; k < basis->count; k++) {
       const double *e = basis->at + k * basis->n;
       double along = 0;
@@ -216,7 +216,7 @@ bool s2_basis_extend(S2Basis *basis, const double *row) {
   for (int i = 0; i < basis->n; i++) {
     basis->at[basis->count * basis->n + i] = x[i] / sqrt(left);
   }
-  // The remainder is the next vector.
+  // The remainder is the next basis vector.
   basis->count += 1;
   return true;
 }
@@ -231,7 +231,7 @@ void s2_input_push(const S2World *world, const S2Input *input, double push[3]) {
   }
 }
 
-// How the force of a thruster of 1 N turns with its body.
+// The derivative of a 1 N thruster force as its body turns.
 static S2Line line_of_thrust(const S2Lines *lines, const S2ActuatorDef *def, bool backwards) {
   S2Line line = s2_lines_new(lines);
   int32_t slot = (int32_t)def->body.index - 1;
@@ -301,7 +301,7 @@ int s2_basis_constrain(const S2Lines *lines, S2Basis *basis, S2Line *kept) {
 
 // ---- The square system --------------------------------------------------------------------------
 
-// All rigid rows if their number is `wanted`, otherwise the independent ones.
+// Takes all rigid rows if their number is `wanted`, otherwise the independent rows.
 static int lines_constrain(const S2Lines *lines, int wanted, S2Line *line) {
   const S2World *world = lines->world;
   int rows = 0;
@@ -322,7 +322,7 @@ static int lines_constrain(const S2Lines *lines, int wanted, S2Line *line) {
   return s2_basis_constrain(lines, &basis, line);
 }
 
-// Whether elimination leaves a significant pivot in each row.
+// Whether elimination finds a significant pivot in each row.
 static bool lines_apart(const S2Dense *factor) {
   double most = 0, least = INFINITY;
   for (int i = 0; i < factor->size; i++) {
@@ -339,7 +339,7 @@ S2Status s2_lines_hold(const S2World *world, const S2Reduction *reduction, S2Are
   int n = reduction->n, wanted = n - reduction->m;
   system->line = S2_TAKE(arena, S2Line, n + 1);
   system->rigid = system->count = lines_constrain(&system->lines, wanted, system->line);
-  if (system->rigid != wanted) { // a singular pose: other joints are redundant here
+  if (system->rigid != wanted) { // a singular pose, in which other joints are redundant
     return s2_error(S2_INVALID,
                     "coordinates: in this position the joints leave %d motions free, not %d",
                     n - system->rigid, reduction->m);
@@ -351,7 +351,7 @@ S2Status s2_lines_solve_for(const S2World *world, const S2Reduction *reduction, 
                             S2LineSystem *system) {
   int n = reduction->n;
   S2_TRY(s2_lines_hold(world, reduction, arena, system));
-  // Factor K. Its rows are rigid rows, then coordinates; it is stored by columns.
+  // Factor K. Its rows are the rigid rows, followed by the coordinates. It is stored by columns.
   system->count = n;
   system->factor = (S2Dense){.size = n,
                              .nonsymmetric = true,

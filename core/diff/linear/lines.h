@@ -11,7 +11,7 @@ typedef struct S2Line { // a function of the poses
   double value;
   double *j;       // n: its gradient
   double *turn;    // n: derivative of J v with respect to q
-  double rest;     // speed that bodies without columns and moving goals add
+  double rest;     // speed due to moving goals and to bodies without columns
   int32_t slot[2]; // bodies on which its second derivative depends; S2_NONE: none
   S2JointHessian bend;
 } S2Line;
@@ -24,16 +24,17 @@ typedef struct S2Lines {
 } S2Lines;
 
 S2Lines s2_lines_of(const S2World *world, S2Arena *arena);
-S2Line s2_lines_new(const S2Lines *lines); // the line of the function 0
-// Adds a derivative with respect to (angle, x, y) of a body.
+S2Line s2_lines_new(const S2Lines *lines); // the line of a function that is 0 everywhere.
+// Adds the derivative with respect to (angle, x, y) of a body.
 void s2_line_add_slot(const S2Lines *lines, S2Line *line, int32_t slot, const double j[3]);
-// out += factor Hess w, w over the columns
+// out += factor Hess w, where w covers the columns
 void s2_line_bend(const S2Lines *lines, const S2Line *line, double factor, const double *w,
                   double *out);
-// out += factor Hess w, w the velocities of bodies without columns (whose motion is given)
+// out += factor Hess w, where w contains the velocities of bodies without columns (with prescribed
+// motion)
 void s2_line_bend_along(const S2Lines *lines, const S2Line *line, double factor, double *out);
 S2Line s2_line_of_coordinate(const S2Lines *lines, const S2Coordinate *coordinate);
-int s2_line_parts_of(const S2Joint *joint); // number of its coordinates
+int s2_line_parts_of(const S2Joint *joint); // number of coordinates of a joint.
 
 // The force on a body at u = 1 in its present pose: N m, N, N.
 void s2_input_push(const S2World *world, const S2Input *input, double push[3]);
@@ -44,10 +45,10 @@ typedef struct S2Turning {
   S2Lines lines;
   int count;
   S2Line *line;
-  double *u, *force, *by_pose; // by_pose, force: n numbers of scratch memory
+  double *u, *force, *by_pose; // by_pose, force: scratch memory for n numbers
 } S2Turning;
 
-// For the commands in force. `backwards`: (dF/dq)' in place of dF/dq.
+// Uses the current commands. With `backwards`, (dF/dq)' replaces dF/dq.
 S2Status s2_turning_of(S2World *world, bool backwards, S2Arena *arena, S2Turning *turning);
 
 // ---- Which rows are independent ---------------------------------------------------------------
@@ -67,33 +68,34 @@ int s2_basis_constrain(const S2Lines *lines, S2Basis *basis, S2Line *kept);
 
 // ---- The square system ------------------------------------------------------------------------
 
-// The system K at the present poses and velocities.
+// The square system K at the present poses and velocities.
 typedef struct S2LineSystem {
   S2Lines lines;
   S2Line *line;     // n: rigid rows, then coordinates
-  int rigid, count; // number of rigid rows; of all rows
+  int rigid, count; // number of rigid rows; number of all rows
   S2Dense factor;   // of K
 } S2LineSystem;
 
-// The rigid rows alone, without coordinates and K.
+// Builds only the rigid rows, without coordinates and K.
 S2Status s2_lines_hold(const S2World *world, const S2Reduction *reduction, S2Arena *arena,
                        S2LineSystem *system);
 S2Status s2_lines_solve_for(const S2World *world, const S2Reduction *reduction, S2Arena *arena,
                             S2LineSystem *system);
-// Updates the lines after velocities of bodies with columns have changed.
+// Updates the lines after a change in the velocities of bodies with columns.
 void s2_lines_retune(S2LineSystem *system);
 
 // ---- The functions of reduce.h for a given system ----------------------------------------------
 
 // The index of entry k of q in the state ({q, v} of each body). The velocity of that entry is 3
-// places later.
+// entries later.
 static inline int s2_reduction_place(int k) {
   return 6 * (k / 3) + k % 3;
 }
 
 // `mu` (NULL, or one per rigid row): v = settled v + M^-1 J' mu.
 S2Status s2_reduction_settle_by(S2World *world, S2LineSystem *system, double *mu);
-void s2_reduction_lift_by(const S2LineSystem *system, int m, double *lift); // of settled velocities
+// The velocities must be settled.
+void s2_reduction_lift_by(const S2LineSystem *system, int m, double *lift);
 S2Status s2_reduction_lift_of(S2World *world, S2LineSystem *system, int m, double *lift);
 S2Status s2_reduction_lower_by(const S2LineSystem *system, int m, double *lower);
 

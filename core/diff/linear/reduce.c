@@ -7,7 +7,7 @@
 
 // ---- Which coordinates ------------------------------------------------------------------------
 
-// Takes those coordinates of a body or joint that are free; returns how many.
+// Takes the free coordinates of a body or joint, and returns their number.
 static int reduction_take(const S2Lines *lines, S2Basis *basis, S2Coordinate of, int parts,
                           S2Reduction *reduction) {
   int before = basis->count;
@@ -47,7 +47,7 @@ static S2Status reduction_take_wanted(const S2Lines *lines, S2Basis *basis,
     S2Coordinate of = wanted[i];
     int32_t slot;
     int parts = 3;
-    // All coordinates of the body or joint.
+    // Try all coordinates of the body or joint.
     if (of.joint.index != 0) {
       S2_TRY(s2_joint_slot(world, of.joint, &slot));
       parts = s2_joint_active(world, &world->joints.at[slot])
@@ -57,7 +57,7 @@ static S2Status reduction_take_wanted(const S2Lines *lines, S2Basis *basis,
       S2_TRY(s2_body_slot(world, of.body, &slot));
       parts = lines->column[slot] != S2_NONE ? 3 : 0;
     }
-    // Each listed object must add a coordinate, ...
+    // Each listed object must add a coordinate.
     if (reduction_take(lines, basis, of, parts, reduction) == 0) {
       return s2_error(S2_INVALID,
                       "coordinates[%d]: the joints and the coordinates listed before it already "
@@ -65,7 +65,7 @@ static S2Status reduction_take_wanted(const S2Lines *lines, S2Basis *basis,
                       i + 1);
     }
   }
-  // ... and together they must determine the motion of all bodies.
+  // Together, the listed objects must determine the motion of all bodies.
   if (basis->count < lines->n) {
     return s2_error(S2_INVALID,
                     "coordinates: %d of the %d motions that joints allow are not determined by the "
@@ -99,13 +99,13 @@ S2Status s2_reduction_choose(const S2World *world, const S2Coordinate *wanted, i
   return status;
 }
 
-// Velocities after the rigid rows alone have acted, as in the step: u = v - M^-1 J' mu with J M^-1
-// J' mu = J v + rest.
+// The velocities that the rigid rows alone would leave, as in the step: u = v - M^-1 J' mu with J
+// M^-1 J' mu = J v + rest.
 typedef struct Settled {
   int rigid;
   double *mass;   // n
   double *mu;     // rigid
-  S2Dense factor; // of J M^-1 J'
+  S2Dense factor; // factors of J M^-1 J'
 } Settled;
 
 static S2Status reduction_rigid_factor(const S2LineSystem *system, Settled *settled) {
@@ -120,7 +120,7 @@ static S2Status reduction_rigid_factor(const S2LineSystem *system, Settled *sett
                                   .a = S2_TAKE(arena, double, rigid *rigid + 1),
                                   .nonsymmetric = true,
                                   .pivot = S2_TAKE(arena, int32_t, rigid + 1)}};
-  // Masses over the columns, then the matrix of the rigid rows.
+  // Collect the masses, then the matrix of the rigid rows.
   for (int s = 0; s < world->order.count; s++) {
     int32_t slot = world->order.at[s], at = lines->column[slot];
     for (int c = 0; c < 3 && at != S2_NONE; c++) {
@@ -235,12 +235,12 @@ void s2_reduction_lift_by(const S2LineSystem *system, int m, double *lift) {
   int n = system->lines.n;
   memset(lift, 0, sizeof(double) * (size_t)(4 * n * m));
   double *p = S2_TAKE_ZEROED(arena, double, n *m + 1), *s = S2_TAKE_ZEROED(arena, double, n *m + 1);
-  // dq/d(coordinates): K p = e_k
+  // Solve K p = e_k for the columns p of dq/d(coordinates).
   for (int k = 0; k < m; k++) {
     p[k * n + n - m + k] = 1;
   }
   s2_dense_solve_many(&system->factor, p, m);
-  // dv/d(coordinates), as rows turn: K s = -turn p
+  // Solve K s = -turn p for the columns s of dv/d(coordinates), because the rows turn.
   for (int k = 0; k < m; k++) {
     for (int i = 0; i < n; i++) {
       for (int c = 0; c < n; c++) {
@@ -325,7 +325,7 @@ static void reduction_lower_speed(const S2LineSystem *system, const Settled *set
   if (rigid > 0) {
     s2_dense_solve(&settled->factor, y);
   }
-  // First by_v, then by_q, which uses it.
+  // First compute by_v, then by_q, which depends on by_v.
   memcpy(by_v, line->j, sizeof(double) * (size_t)n);
   for (int r = 0; r < rigid; r++) {
     for (int c = 0; c < n; c++) {
@@ -352,7 +352,7 @@ S2Status s2_reduction_lower_by(const S2LineSystem *system, int m, double *lower)
   int n = system->lines.n;
   Settled settled;
   S2Status status = reduction_rigid_factor(system, &settled);
-  // One row for the value of each coordinate, and one for its speed.
+  // One row for the value of each coordinate, and one row for its speed.
   memset(lower, 0, sizeof(double) * (size_t)(4 * n * m));
   double *u = S2_TAKE(arena, double, n + 1);
   double *by_q = S2_TAKE(arena, double, n + 1), *by_v = S2_TAKE(arena, double, n + 1);

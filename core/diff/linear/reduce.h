@@ -1,4 +1,4 @@
-// Coordinates of the motions that the rigid rows of joints allow. Private to core/diff.
+// Independent coordinates of the motions that the rigid rows of joints allow. Private to core/diff.
 //
 // Let J be the independent rigid rows and c(q) the coordinates. Then K = [J; dc/dq] is square, and
 // near the present state
@@ -10,14 +10,14 @@
 #include "diff/linear/linearize.h"
 
 typedef struct S2Reduction {
-  int n, m; // size of q of the bodies that move; coordinates
+  int n, m; // length of q of the moving bodies; number of coordinates
   S2Coordinate *coordinate;
 } S2Reduction;
 
 S2Status s2_reduction_choose(const S2World *world, const S2Coordinate *wanted, int wanted_count,
                              S2Arena *arena, S2Reduction *reduction);
-// Removes from the velocities the part M^-1 J' mu that violates the joints, as the next step would.
-// This does not change the later motion. Speeds of coordinates exclude this part.
+// Removes the part M^-1 J' mu of the velocities that violates the joints, as the next step would.
+// This does not change the later motion. Speeds of coordinates do not include this part.
 S2Status s2_reduction_settle(S2World *world, const S2Reduction *reduction, S2Arena *arena);
 // Save and restore all velocities (in the arena), for callers that settle them only temporarily.
 double *s2_reduction_keep(const S2World *world, S2Arena *arena);
@@ -27,7 +27,7 @@ void s2_reduction_restore(S2World *world, const double *v);
 S2Status s2_reduction_lift(S2World *world, const S2Reduction *reduction, S2Arena *arena,
                            double *lift);
 S2Status s2_reduction_settle_and_lift(S2World *world, const S2Reduction *reduction, S2Arena *arena,
-                                      double *lift); // of the settled velocities
+                                      double *lift); // lift for settled velocities
 S2Status s2_reduction_lower(const S2World *world, const S2Reduction *reduction, S2Arena *arena,
                             double *lower);
 

@@ -1,9 +1,7 @@
 // The derivative of a static equilibrium, from the implicit function theorem.
 //
-// At an equilibrium a step from rest does not move the bodies, q = Q(q, p), however they arrived
-// there:
-//
-//     (I - dQ/dq)' x = dl/dq,    dl/dp = (dQ/dp)' x.
+// A step Q from rest does not move bodies in equilibrium, q = Q(q, p), however they arrived there.
+// So (I - dQ/dq)' x = dl/dq and dl/dp = (dQ/dp)' x.
 //
 // Each row of dQ/dq takes one backward sweep over that step.
 #include "diff/linear/static_vjp.h"
@@ -13,8 +11,8 @@
 #include <math.h>
 #include <string.h>
 
-// NOTHING: a smaller pivot of I - dQ/dq counts as a direction in which bodies may rest anywhere.
-// OF_LOSS: the largest fraction of dl/dq along such a direction.
+// NOTHING: a smaller pivot of I - dQ/dq indicates a direction in which bodies may rest anywhere.
+// OF_LOSS: the largest permitted fraction of dl/dq along such a direction.
 static const double NOTHING = 1e-11, OF_LOSS = 1e-8;
 
 static void static_swap(double *a, double *b) {
@@ -23,7 +21,7 @@ static void static_swap(double *a, double *b) {
   *b = was;
 }
 
-typedef struct System { // rows of `at`: n numbers and a right side
+typedef struct System { // each row of `at`: n numbers and a right-hand side
   int n;
   double *at;
   int *column; // the unknown of each column
@@ -57,7 +55,7 @@ static double static_pivot(const System *system, int k) {
   return fabs(static_row_of(system, k)[k]);
 }
 
-// False: the loss depends on a direction that the rows do not determine.
+// Returns false if the loss depends on a direction that the rows do not determine.
 static bool static_solve(const System *system, double *x) {
   int n = system->n, rank = 0;
   double size = 0;
@@ -66,7 +64,7 @@ static bool static_solve(const System *system, double *x) {
     system->column[i] = i;
     x[i] = 0;
   }
-  // Elimination until only rounding remains.
+  // Eliminate until the remaining entries are rounding errors.
   for (; rank < n && static_pivot(system, rank) > NOTHING; rank++) {
     const double *from = static_row_of(system, rank);
     for (int i = rank + 1; i < n; i++) {
@@ -82,7 +80,7 @@ static bool static_solve(const System *system, double *x) {
       return false;
     }
   }
-  // Back substitution; undetermined directions get 0.
+  // Back substitution. Undetermined directions are set to 0.
   for (int i = rank - 1; i >= 0; i--) {
     const double *row = static_row_of(system, i);
     double sum = row[n];
@@ -102,12 +100,12 @@ S2Status s2_world_rest_traced(S2World *world, const double *f, S2Trace *trace) {
   S2WorldDef *def = &world->kept.def, plain = s2_world_def();
   s2_world_changed(world);
   s2_world_image_write(world, image);
-  // From rest, under the applied forces.
+  // Start from rest, under the applied forces.
   if (bytes > 0) {
     memset(world->v.at, 0, bytes);
     memcpy(world->f.at, f, bytes);
   }
-  // One implicit solve, without settings that depend on the path.
+  // Take one implicit solve, without settings that depend on the path.
   world->callbacks.motion = NULL;
   def->alpha = plain.alpha;
   def->beta = plain.beta;
@@ -115,8 +113,8 @@ S2Status s2_world_rest_traced(S2World *world, const double *f, S2Trace *trace) {
   def->substeps = plain.substeps;
   def->stabilization = plain.stabilization;
   def->geometric_stiffness = plain.geometric_stiffness;
-  def->flow = plain.flow; // at rest both flows solve the same problem
-  // Traced. Joints without an error are recorded as projected, too.
+  def->flow = plain.flow; // both flows solve the same problem at rest.
+  // Record the step. Projections of joints without an error are also recorded.
   s2_notes_clear(&trace->notes);
   trace->notes.projects = true;
   world->notes = &trace->notes;
@@ -138,7 +136,7 @@ S2Status s2_static_vjp(const S2Trace *trace, int count, const int32_t *at,
                    S2_TAKE(arena, int, count)};
   double *x = S2_TAKE(arena, double, count);
   S2Status status = s2_ok();
-  // (I - dQ/dq)', one sweep for each number
+  // Compute (I - dQ/dq)' with one sweep per coordinate.
   for (int i = 0; i < count && status.code == S2_OK; i++) {
     s2_world_gradient_clear(one);
     one->q[at[i]] = 1;
@@ -148,13 +146,13 @@ S2Status s2_static_vjp(const S2Trace *trace, int count, const int32_t *at,
     }
     static_row_of(&system, i)[count] = gradient->q[at[i]];
   }
-  // Solve for x, if it is determined.
+  // Solve for x if it is determined.
   if (status.code == S2_OK && !static_solve(&system, x)) {
     status = s2_error(S2_INVALID,
                       "world:solve_static() ended where bodies could also rest nearby (friction "
                       "holds them, or nothing moves them back), so the result has no derivative");
   }
-  // dl/dp = (dQ/dp)' x, by one more sweep
+  // Compute dl/dp = (dQ/dp)' x with one more sweep.
   s2_world_gradient_clear(one);
   for (int i = 0; i < count; i++) {
     one->q[at[i]] = x[i];
@@ -162,19 +160,19 @@ S2Status s2_static_vjp(const S2Trace *trace, int count, const int32_t *at,
   if (status.code == S2_OK) {
     status = s2_trace_vjp(trace, one, arena);
   }
-  // Clear derivatives with respect to data that do not affect the equilibrium.
+  // Clear derivatives with respect to data that do not affect an equilibrium.
   size_t numbers = 3 * (size_t)gradient->slots;
   memset(one->v, 0, sizeof(double) * numbers);
-  memset(gradient->f, 0, sizeof(double) * numbers); // forces have acted
-  for (int i = 0; i < count; i++) {                 // initial poses do not matter
+  memset(gradient->f, 0, sizeof(double) * numbers); // the forces have already acted
+  for (int i = 0; i < count; i++) {                 // initial poses have no effect
     one->q[at[i]] = gradient->q[at[i]] = gradient->v[at[i]] = 0;
   }
-  for (int i = 0; i < gradient->joints; i++) { // nor do stored impulses
+  for (int i = 0; i < gradient->joints; i++) { // stored impulses have no effect
     memset(one->joint[i].impulse, 0, sizeof one->joint[i].impulse);
     memset(gradient->joint[i].impulse, 0, sizeof gradient->joint[i].impulse);
     one->joint[i].reaction_time = gradient->joint[i].reaction_time = 0;
   }
-  one->dt = one->alpha = one->beta = 0; // nor does the length of the step
+  one->dt = one->alpha = one->beta = 0; // the step length has no effect
   s2_world_gradient_add(gradient, one);
   s2_arena_rewind(arena, mark);
   return status;

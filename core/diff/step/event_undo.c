@@ -1,15 +1,13 @@
-// The derivative of event stepping (algorithm B4 in docs/stepping.md): intervals of an island's
-// step.
-//
-// An interval is x+ = flow(x, h). The last one of a step takes the remaining time, h = left. An
-// interval that ends where two bodies meet takes the h at which their gap is 0:
+// The derivative of event stepping (algorithm B4 in docs/stepping.md): the intervals of an island's
+// step. An interval is x+ = flow(x, h). The last interval of a step takes the remaining time, h =
+// left. If two bodies meet, the interval ends at the time h at which their gap is 0:
 //
 //     gap(flow(x, h)) = 0  =>  dh = -(dgap/dx dx)/(dgap/dh),   left+ = left - h
 //
 // The adjoint of h is the adjoint of the flow's end minus the adjoint of the remaining time. It
 // becomes a multiple of the adjoint of the gap at the end of the flow. The remaining time passes
 // its adjoint unchanged to the previous interval. The rates belong to the computed flow, which
-// sliding contacts change. A separate sweep over the flow computes them.
+// depends on sliding contacts, so a separate sweep over the flow computes the rates.
 #include "diff/step/undo.h"
 #include "dynamics/rattle/rattle.h"
 #include "dynamics/step/forces.h"
@@ -17,11 +15,11 @@
 
 #include <string.h>
 
-// Fraction of an island's speed below which bodies that meet only graze: derivatives grow without
-// bound there.
+// Bodies that meet at less than this fraction of the island's speed only graze. There, derivatives
+// grow without bound.
 #define GRAZING 1e-6
 // Bodies that have just left each other meet again after S2_EVENT_LEAVING of the remaining time.
-// An interval is of this kind if its length agrees within the relative error GIVEN.
+// An interval is of this kind if its length equals that time within the relative error GIVEN.
 #define GIVEN 1e-9
 
 static void event_free_nodes(const S2Undo *undo, const S2Note *note) {
@@ -34,7 +32,7 @@ static double event_since_start(const S2Undo *undo, const S2Note *note) {
   return note->t - undo->world->kept.time;
 }
 
-// ---- Bodies that no solve moves ---------------------------------------------------------------
+// ---- Bodies without a solve -------------------------------------------------------------------
 
 void s2_undo_drift(S2Undo *undo, const S2Note *note) {
   s2_undo_enter(undo);
@@ -56,18 +54,18 @@ void s2_undo_drift(S2Undo *undo, const S2Note *note) {
   undo->length_bar = 0;
 }
 
-// Moves ground to its pose at the time of an interval, so that adjoints of its poses belong to that
-// time.
+// Moves the ground to its pose at the time of an interval, so that the adjoints of its pose belong
+// to that time.
 static void event_place_ground(S2Undo *undo) {
   const S2Note *interval = s2_undo_last(undo, S2_ACT_INTERVAL);
   const S2Note *start = s2_undo_last(undo, S2_ACT_FREE);
   double done = event_since_start(undo, interval);
   for (int i = 0; i < interval->of->grounds; i++) {
     for (int at = 3 * interval->of->ground[i], c = 0; c < 3; c++, at++) {
-      // Ground moves at free_v all the time.
+      // Ground always moves at free_v.
       undo->step.q0[at] = start->free.q0[at] + done * undo->step.free_v[at];
       undo->step.q1[at] = undo->step.q0[at] + undo->step.h * undo->step.free_v[at];
-      // Adjoints of its poses at other times are kept for later.
+      // Adjoints of ground poses at other times are saved for later.
       undo->ground0[at] = undo->bar.q0[at];
       undo->ground1[at] = undo->bar.q1[at];
       undo->bar.q0[at] = undo->bar.q1[at] = 0;
@@ -80,8 +78,8 @@ static void event_place_ground(S2Undo *undo) {
   }
 }
 
-// During impacts at the start of the step a lock has the rate of that time. Undoing these impacts
-// uses the same rate.
+// In impacts at the start of the step, a lock has its rate at that time. The reverse sweep over
+// these impacts uses the same rate.
 static void event_set_locks(const S2Undo *undo, const S2Note *interval) {
   const S2World *world = undo->world;
   for (int i = 0; i < interval->of->island.joints && world->drives.count > 0; i++) {
@@ -90,7 +88,7 @@ static void event_set_locks(const S2Undo *undo, const S2Note *interval) {
 }
 
 // An impact at the start of the step uses the velocity of ground at that time. The adjoint of this
-// velocity is kept apart from the adjoint of the mean velocity of ground.
+// velocity is stored separately from the adjoint of the ground's mean velocity.
 static void event_set_ground(S2Undo *undo, const S2Note *interval) {
   S2StepAdjoint *bar = &undo->bar;
   for (int i = 0; i < interval->of->grounds && interval->interval.sets_out; i++) {
@@ -161,7 +159,7 @@ static void event_arrive_vjp(S2Undo *undo, const S2Note *note, const S2Note *int
       bar->h += q * ((1 - share) * undo->step.v0[at] + share * undo->step.v1[at]);
     }
   }
-  // The ground has moved at free_v.
+  // The ground moved at free_v.
   for (int i = 0; i < interval->of->grounds; i++) {
     for (int at = 3 * interval->of->ground[i], c = 0; c < 3; c++, at++) {
       bar->q0[at] += bar->q1[at];
@@ -172,9 +170,9 @@ static void event_arrive_vjp(S2Undo *undo, const S2Note *note, const S2Note *int
   }
 }
 
-// The smooth derivative does not contain later contacts that the step does not reach.
+// The smooth derivative excludes later contacts that the step does not reach.
 static void event_flag_unseen(S2Undo *undo, const S2Note *note) {
-  bool depends = false, last = undo->share == 1; // share below 1: more of the step follows
+  bool depends = false, last = undo->share == 1; // share below 1: the step continues after the flow
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
     depends |= undo->bar.free_v[3 * note->of->island.node[i / 3] + i % 3] != 0;
   }
@@ -204,13 +202,13 @@ static size_t event_impulses(const S2Undo *undo) {
   return S2_JOINT_ROWS * (size_t)undo->notes->joint_slots;
 }
 
-// Points the adjoints of a sweep to scratch arrays, for all results that are not used.
+// Redirects adjoints of unused results of a sweep to scratch arrays.
 static void event_scratch_bars(S2Undo *undo) {
   size_t count = 3 * (size_t)undo->notes->slots;
   size_t joints = (size_t)undo->notes->joint_slots;
   S2Arena *arena = undo->arena;
   double *v = S2_TAKE_ZEROED(arena, double, 10 * count);
-  // Answers and the gradient go to copies, too.
+  // The answers and the gradient are copies, too.
   undo->gradient = undo->answers.gradient = undo->scratch;
   double *of_laws = S2_TAKE_ZEROED(arena, double, 5 * count);
   undo->held = of_laws;
@@ -239,8 +237,9 @@ static void event_scratch_bars(S2Undo *undo) {
   };
 }
 
-// Takes the adjoints of everything that was read after the end of the flow: projections, and their
-// changes of velocities and joint impulses. All of these may depend on the length of the flow.
+// Takes the adjoints of all results that were read after the end of the flow: projections, and the
+// changes that they make to velocities and joint impulses. All of these may depend on the length of
+// the flow.
 static void event_take_bars(S2Undo *undo, const S2StepAdjoint *from) {
   size_t bytes = sizeof(double) * 3 * (size_t)undo->notes->slots;
   memcpy(undo->bar.q1, from->q1, bytes);
@@ -276,22 +275,22 @@ static void event_add_gap(S2Undo *undo, const S2Note *note, double part) {
 }
 
 typedef enum EventOf { // the quantity that is differentiated with respect to the length of a flow
-  OF_LOSS,             // the loss, by the adjoints of the flow's end
-  OF_GAP,              // the gap that is 0 there
-  OF_LIMIT             // the value of the limit that closes there
+  OF_LOSS,             // the loss, through the adjoints at the end of the flow
+  OF_GAP,              // the gap that is 0 at the end of the flow
+  OF_LIMIT             // the value of the limit that closes at the end of the flow
 } EventOf;
 
 // dl/dh of the flow that ends with the note.
 static void event_rate(S2Undo *undo, const S2Note *note, EventOf of, double *rate) {
   const S2Note *interval = s2_undo_last(undo, S2_ACT_INTERVAL);
-  if (undo->scratch == NULL) { // it is kept for later calls
+  if (undo->scratch == NULL) { // allocated once, for all later calls
     undo->scratch = s2_world_gradient_like(undo->gradient, undo->arena);
   }
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   // A separate sweep; all its other results are discarded.
   S2Undo all = *undo;
   event_scratch_bars(undo);
-  // The differentiated quantity: the gap at the end of the flow, or the loss as a function of the
+  // The quantity to differentiate: the gap at the end of the flow, or the loss as a function of the
   // state there.
   if (of == OF_GAP) {
     event_add_gap(undo, note, 1);
@@ -301,7 +300,7 @@ static void event_rate(S2Undo *undo, const S2Note *note, EventOf of, double *rat
   undo->closing = of == OF_LIMIT ? 1 : 0;
   event_take_impulses(undo, of != OF_LOSS);
   event_arrive_vjp(undo, note, interval);
-  // Back over the flow to its start.
+  // Sweep backwards over the flow to its start.
   while (s2_undo_good(undo)) {
     undo->index -= 1;
     const S2Note *by = s2_note_at(undo->notes, undo->index);
@@ -319,7 +318,7 @@ static void event_rate(S2Undo *undo, const S2Note *note, EventOf of, double *rat
       s2_undo_fly(undo, by);
     }
   }
-  // Restores everything but the rate.
+  // Restore everything except the rate.
   *rate = undo->bar.h;
   *undo = all;
   s2_undo_put_nodes(note, note->arrive.v1, undo->step.v1);
@@ -329,7 +328,7 @@ static void event_rate(S2Undo *undo, const S2Note *note, EventOf of, double *rat
 // The derivative of the time at which bodies meet.
 static void event_meeting_vjp(S2Undo *undo, const S2Note *note) {
   const S2Note *interval = s2_undo_last(undo, S2_ACT_INTERVAL);
-  // Bodies that have just left each other meet again after a fixed fraction of the remaining time.
+  // Bodies that have just separated meet again after a fixed fraction of the remaining time.
   double approach, h_bar, slop = S2_TOUCH_SLOP * note->of->island.length;
   if (fabs(note->h - S2_EVENT_LEAVING * interval->h) <= GIVEN * note->h) {
     undo->share = S2_EVENT_LEAVING;
@@ -338,7 +337,7 @@ static void event_meeting_vjp(S2Undo *undo, const S2Note *note) {
   // The gap must be 0 at the end of the interval; otherwise its length has no derivative.
   undo->share = 0;
   if (note->arrive.point == S2_NONE ||
-      undo->open.touches[0].points[note->arrive.point].at.gap > slop) { // they did not meet
+      undo->open.touches[0].points[note->arrive.point].at.gap > slop) { // the bodies did not meet
     undo->gradient->flags |= s2_undo_depends(undo, note, true) ? S2_GRADIENT_PARTIAL : 0;
     return;
   }
@@ -350,7 +349,7 @@ static void event_meeting_vjp(S2Undo *undo, const S2Note *note) {
   // remaining time.
   event_rate(undo, note, OF_LOSS, &h_bar);
   event_rate(undo, note, OF_GAP, &approach);
-  // If they only graze, the rate is close to 0. (The speed of an island depends on step.h.)
+  // If the bodies only graze, the rate is close to 0. (The speed of an island depends on step.h.)
   undo->step.h = note->h > 0 ? note->h : interval->h;
   double least = GRAZING * s2_island_speed(&undo->step, &note->of->island);
   undo->step.h = note->h;
@@ -375,14 +374,15 @@ static void event_closing_vjp(S2Undo *undo, const S2Note *note) {
   event_rate(undo, note, OF_LIMIT, &approach);
   const S2Island *island = &note->of->island;
   double speed = s2_island_speed(&undo->step, island), least = GRAZING * speed;
-  least = fmin(least, least / island->length); // for an angle
+  least = fmin(least, least / island->length); // convert to an angular speed if the coordinate is
+                                               // an angle
   undo->gradient->flags |= approach > -least ? S2_GRADIENT_GRAZING : 0;
   undo->closing = approach < 0 ? -(h_bar - undo->left_bar) / approach : 0;
 }
 
 void s2_undo_arrive(S2Undo *undo, const S2Note *note) {
   const S2Note *interval = s2_undo_last(undo, S2_ACT_INTERVAL);
-  // all of the remaining time, or half of it
+  // the interval takes all of the remaining time, or half of it
   undo->share = note->arrive.meets ? 1 : note->h / interval->h;
   if (event_closes(undo, note)) {
     event_closing_vjp(undo, note);
@@ -399,8 +399,7 @@ void s2_undo_arrive(S2Undo *undo, const S2Note *note) {
 
 // ---- Parts of an interval ---------------------------------------------------------------------
 
-// The impulses of joints and contacts in a step are the sum over the impacts and flows of its
-// intervals.
+// The joint and contact impulses of a step are sums over the impacts and flows of its intervals.
 static void event_take_sums(S2Undo *undo, const S2Note *note) {
   for (int i = 0; i < note->of->island.joints; i++) {
     int32_t slot = note->of->island.joint[i];
@@ -443,40 +442,40 @@ void s2_undo_struck(S2Undo *undo, const S2Note *note) {
 void s2_undo_interval(S2Undo *undo, const S2Note *note) {
   undo->in_interval = false;
   event_forget_ground(undo, note);
-  undo->length_bar += undo->bar.elapsed; // the time since the step began is length - left
+  undo->length_bar += undo->bar.elapsed; // time since the start of the step = length - left
   undo->left_bar -= undo->bar.elapsed;
   undo->bar.elapsed = 0;
   for (int i = 0; i < note->of->island.joints; i++) { // impulses of the previous step are not read
     memset(undo->bar.joint_impulse + S2_JOINT_ROWS * (size_t)note->of->island.joint[i], 0,
            sizeof(double) * S2_JOINT_ROWS);
   }
-  // In all intervals but the first, q0 and v0 were q1 and v2 of the previous one.
+  // Except in the first interval, q0 and v0 were q1 and v2 of the previous interval.
   if (note->interval.earlier > 0) {
     s2_undo_move_nodes(note, undo->bar.q0, undo->bar.q1);
     s2_undo_move_nodes(note, undo->bar.v0, undo->bar.v2);
-  } else { // all of the step remains
+  } else { // the whole step remains
     undo->length_bar += undo->left_bar;
     undo->left_bar = 0;
   }
 }
 
-// The adjoint of J through point k of a touch; `bar` is the adjoint of J.
+// Passes on the adjoint `bar` of J through contact point k of a touch.
 static void event_work_vjp(S2Undo *undo, const S2Note *note, int i, int k, double bar,
                            S2TouchBar *pair) {
   const S2Touch *touch = &undo->open.touches[i];
   const S2TouchPoint *at = &touch->points[k];
   const double *v0 = undo->step.v0, *v2 = undo->step.v2;
-  if (at->normal_impulse == 0 && at->tangent_impulse == 0) { // the flow has no row for it
+  if (at->normal_impulse == 0 && at->tangent_impulse == 0) { // the flow has no row for this point
     return;
   }
-  // J = sum over normal and tangent of impulse (u0 + u2)/2. Adjoints of the impulses, ...
+  // J = sum over normal and tangent of impulse (u0 + u2)/2. Adjoints of the impulses.
   S2Vec2 n = at->at.normal, t = s2_left(n), t_bar = {0};
   S2PointBar point = {0};
   S2Work work = s2_touch_work(touch, k, v0, v2, note->of->tiny);
   double normal = bar * at->normal_impulse / 2, tangent = bar * at->tangent_impulse / 2;
   undo->pushed[2 * note->of->touch_index[i] + k] += bar * (work.u0 + work.u2) / 2;
   undo->dragged[2 * note->of->touch_index[i] + k] += bar * (work.along0 + work.along2) / 2;
-  // ... of the velocities before and after, where they count, ...
+  // Adjoints of the velocities before and after, if they are used.
   for (int after = 0; after < 2; after++) {
     const double *v = after ? v2 : v0;
     double *v_bar = after ? undo->bar.v2 : undo->bar.v0;
@@ -488,7 +487,7 @@ static void event_work_vjp(S2Undo *undo, const S2Note *note, int i, int k, doubl
       pair->surface_speed -= tangent;
     }
   }
-  // ... and of the position of the point, at q1 if its rows were made there.
+  // Adjoint of the position of the point, at q1 if its rows were assembled there.
   point.normal = s2_add(point.normal, s2_right(t_bar));
   if (note->energy.turned) {
     s2_touch_point_vjp(undo->world, touch, k, undo->step.q1, &point, undo->bar.q1, undo->gradient);
@@ -497,8 +496,8 @@ static void event_work_vjp(S2Undo *undo, const S2Note *note, int i, int k, doubl
   }
 }
 
-// Force laws at the end of the flow have changed v1 after the flow: no mean velocity contains the
-// term f'h (old v1 - v1)/2.
+// Force laws at the end of the flow change v1 after the flow, so no mean velocity contains the term
+// f'h (old v1 - v1)/2.
 static void event_kick_vjp(S2Undo *undo, double bar) {
   int index = undo->index;
   const S2Note *note;
@@ -517,14 +516,14 @@ static void event_kick_vjp(S2Undo *undo, double bar) {
   }
 }
 
-// The adjoint of f'(h m - (q1 - q0)) and of the work of contacts; `bar` is the adjoint of their
-// sum. m is the mean of v0 and v2 if there was a flow, otherwise v1.
+// Passes on `bar`, the adjoint of the sum of f'(h m - (q1 - q0)) and the work of contacts. Here m
+// is the mean of v0 and v2 if there was a flow, otherwise v1.
 static void event_gain_vjp(S2Undo *undo, const S2Note *note, double bar) {
   S2Step *step = &undo->step;
   S2StepAdjoint *to = &undo->bar;
   // The mean velocity of the flow: (v0 + v2)/2, or v1 without a flow.
   double share = note->energy.flowed ? 0.5 : 0;
-  // f'(h mean - (q1 - q0)): the work of forces in excess of their work along the motion.
+  // f'(h mean - (q1 - q0)) is the excess of the work of forces over their work along the motion.
   for (int i = 0; i < note->of->island.nodes; i++) {
     for (int at = 3 * note->of->island.node[i], c = 0; c < 3; c++, at++) {
       double f = step->force[at], *later = note->energy.flowed ? &to->v2[at] : &to->v1[at];

@@ -1,21 +1,22 @@
-// The derivative of the feedback of projections: displacements by joints change the velocities, by
-// the fraction that adds no energy (dynamics/project/project.c).
+// The derivative of the feedback of projections: joint displacements change the velocities, scaled
+// by a fraction that adds no energy (dynamics/project/project.c).
 #include "diff/step/undo.h"
 #include "dynamics/project/spin.h"
 
-// ROUNDING: the rounding error of a sum, as a fraction of its terms. DOUBT: a fraction that is
-// uncertain by more than this is at an edge.
+// ROUNDING: the rounding error of a sum, as a fraction of its terms. DOUBT: a fraction with a
+// larger uncertainty counts as being at an edge.
 static const double ROUNDING = 1e-14, DOUBT = 1e-7;
-// If the fraction is uncertain by more than this share of itself, it has no correct digits, and no
-// derivative. Below that the derivative has as many digits as the fraction. A small fraction does
-// not mean a small derivative: the room is the square of the impulse that joints take from the free
-// motion, and the change of the velocities, its root, is proportional to that impulse.
+// If the relative uncertainty of the fraction exceeds this, it has no correct digits and no
+// derivative. Otherwise the derivative has as many correct digits as the fraction. A small fraction
+// does not mean a small derivative. The energy room is the square of the impulse that joints take
+// from the free motion. The change of the velocities is the root of the room, so it is proportional
+// to that impulse.
 static const double LOST = 0.1;
 
-typedef struct Room { // a s^2 + b s <= room
+typedef struct Room { // the inequality a s^2 + b s <= room
   double a, b, room;
-  double b_doubt, room_doubt; // their rounding errors
-  double b_left;              // the remainder of a b that is 0, within the tolerance of the solve
+  double b_doubt, room_doubt; // rounding errors of a, b and room
+  double b_left;              // remainder of a b that is 0 within the tolerance of the solve
 } Room;
 
 static double feedback_largest_fraction(Room of) {
@@ -23,15 +24,15 @@ static double feedback_largest_fraction(Room of) {
   return of.a + of.b <= room ? 1 : of.b > 0 ? 2 * room / (of.b + root) : (root - of.b) / (2 * of.a);
 }
 
-// The fraction if b and the room are changed by their rounding errors.
+// The fraction after b and the room are changed by their rounding errors.
 static double feedback_doubtful_fraction(Room of, double sign) {
   of.b -= sign * of.b_doubt;
   of.room += sign * of.room_doubt;
   return feedback_largest_fraction(of);
 }
 
-// The two rooms of harmless_fraction() in project.c: from the energy of the free motion, and from
-// the work of forces.
+// The two energy rooms of harmless_fraction() in project.c: from the energy of the free motion, and
+// from the work of forces.
 static void feedback_find_rooms(const S2Undo *undo, const S2Note *note, S2Vec2 frame,
                                 Room room[2]) {
   const S2Step *step = &undo->step;
@@ -48,18 +49,19 @@ static void feedback_find_rooms(const S2Undo *undo, const S2Note *note, S2Vec2 f
     double v0 = step->v0[at] - ride[i % 3], v2 = step->v2[at] - ride[i % 3];
     double free_v = step->free_v[at] - ride[i % 3];
     double push = note->h * step->force[at] / 2, more = note->solve.x[i] / note->h;
-    // ... at most the energy of the free motion minus the energy of v2, ...
+    // The first room: the energy of the free motion minus the energy of v2.
     room[0].a += inertial * more * more / 2;
     room[0].b += inertial * v2 * more;
     room[0].room += inertial * (free_v * free_v - v2 * v2) / 2;
-    // ... and at most the energy of v0 plus the work of forces during the step, at the mean speed.
+    // The second room: the energy of v0 plus the work of forces during the step, at the mean speed,
+    // minus the energy of v2.
     room[1].b += (inertial * v2 - push) * more;
     room[1].room += inertial * (v0 * v0 - v2 * v2) / 2 + push * (v0 + v2);
     // Sums of absolute values, for the rounding errors.
     of_b += (inertial * fabs(v2) + fabs(push)) * fabs(more);
     of_room += inertial * (v0 * v0 + free_v * free_v + v2 * v2) / 2;
   }
-  // Both have the same square of the displacements.
+  // Both rooms have the same square of the displacements.
   room[1].a = room[0].a;
   for (int k = 0; k < 2; k++) {
     room[k].b_doubt = ROUNDING * of_b;
@@ -89,33 +91,33 @@ static bool feedback_is_nothing(const Room *room) { // within rounding
   return fabs(room->b) <= room->b_left && room->room < -room->room_doubt;
 }
 
-// The room for energy is 0 within rounding. It stays 0 unless something begins to take energy: a
-// damper or friction that increases from 0 makes the room larger than 0.
+// Whether the energy room is not negative beyond rounding. A room of 0 stays 0 unless some part
+// begins to dissipate energy: a damper or friction that increases from 0 makes the room positive.
 static bool feedback_is_open(const Room *room) {
   return room->room >= -room->room_doubt;
 }
 
-// The room that bounds the fraction. NULL: no room bounds it, or there is no room whatever the data
-// are. Rigid joints displace bodies at right angles to the velocities that they allow. So if no
-// ground moves the bodies, b of the first room is 0 and stays 0. The other room has no such
-// property. If its b is 0, for example if all bodies fall alike, the derivative of max(0, -b/a) is
-// the mean of both sides.
+// Returns the energy room that bounds the fraction, or NULL if no room bounds it or if the room is
+// 0 for all data. Rigid joints displace bodies at right angles to the velocities that they allow.
+// So if no ground moves the bodies, b of the first room is 0 and stays 0. The second room has no
+// such property. If its b is 0, for example if all bodies fall alike, the derivative of max(0,
+// -b/a) is the mean of both sides.
 static const Room *feedback_binding(S2Undo *undo, const S2Note *note, const Room rooms[2]) {
   double part = note->solve.fraction,
          of[2] = {feedback_largest_fraction(rooms[0]), feedback_largest_fraction(rooms[1])};
   const Room *room = &rooms[fabs(of[0] - part) <= fabs(of[1] - part) ? 0 : 1];
-  bool other = false; // the derivative on another side differs
-  // There is no room whatever the data are, unless the ground moves.
+  bool other = false; // the derivative on the other side differs.
+  // The room is 0 for all data, unless the ground moves.
   if (feedback_is_nothing(&rooms[0])) {
     other = feedback_stands_on_movers(undo, &note->of->island);
     room = NULL;
   } else {
-    // If both rooms bind, or rounding decides, the derivative on the other side differs.
+    // If both rooms bind or rounding errors decide, the derivative on the other side differs.
     bool both = fabs(of[0] - of[1]) <= DOUBT && part > 0 && part < 1;
     double doubt = feedback_doubtful_fraction(*room, 1) - feedback_doubtful_fraction(*room, -1);
     bool alike = part < DOUBT && feedback_is_nothing(room), linear = room->b > room->b_left;
     bool lost = part == 0 || doubt > LOST * part;
-    // otherwise something else reduced the fraction
+    // otherwise another bound reduced the fraction
     bool binds = part > 0 || room->room <= room->room_doubt;
     bool opens = linear && binds && feedback_is_open(room);
     other = both || (doubt > DOUBT && !alike);
@@ -145,7 +147,7 @@ static void feedback_fraction_vjp(S2Undo *undo, const S2Note *note, double fract
   if (fraction_bar == 0) {
     return;
   }
-  // The room that binds, in the frame of the island's ground.
+  // The energy room that binds, in the frame of the island's ground.
   S2Vec2 frame = s2_island_frame(step, &note->of->island, note->of->ground, note->of->grounds);
   const double ride[3] = {0, frame.x, frame.y};
   double ride_bar[3] = {0};
@@ -161,7 +163,7 @@ static void feedback_fraction_vjp(S2Undo *undo, const S2Note *note, double fract
          to = none ? 0 : fraction_bar / slope;
   double a_bar = -s * s * to, b_bar = none ? -fraction_bar / (2 * room.a) : -s * to;
   double room_bar = feedback_is_open(&room) ? to : 0;
-  // The sums in feedback_find_rooms, term by term.
+  // Differentiate the sums in feedback_find_rooms term by term.
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
     int32_t slot = note->of->island.node[i / 3];
     const S2Body *body = &undo->world->bodies.at[slot];
@@ -171,11 +173,11 @@ static void feedback_fraction_vjp(S2Undo *undo, const S2Note *note, double fract
     double v0 = step->v0[at] - ride[i % 3], v2 = step->v2[at] - ride[i % 3];
     double free_v = step->free_v[at] - ride[i % 3], v0_bar = 0, free_bar = 0;
     double push = free_one ? 0 : h * step->force[at] / 2, more = note->solve.x[i] / h;
-    // Both rooms: a = m x^2/2, b = (m v2 - push) x with x the displacement per h.
+    // Both rooms: a = m x^2/2 and b = (m v2 - push) x, where x is the displacement divided by h.
     double v2_bar = b_bar * inertial * more - room_bar * inertial * v2;
     double more_bar = a_bar * inertial * more + b_bar * (inertial * v2 - push);
     double weight = a_bar * more * more / 2 + b_bar * v2 * more, push_bar = 0;
-    // The room: m (free_v^2 - v2^2)/2, or m (v0^2 - v2^2)/2 + push (v0 + v2).
+    // The room is m (free_v^2 - v2^2)/2 or m (v0^2 - v2^2)/2 + push (v0 + v2).
     if (free_one) {
       free_bar = room_bar * inertial * free_v;
       weight += room_bar * (free_v * free_v - v2 * v2) / 2;
@@ -185,7 +187,7 @@ static void feedback_fraction_vjp(S2Undo *undo, const S2Note *note, double fract
       weight += room_bar * (v0 * v0 - v2 * v2) / 2;
       push_bar = room_bar * (v0 + v2) - b_bar * more;
     }
-    // Velocities are relative to the frame, the push is h f/2.
+    // Velocities are relative to the frame, and the push is h f/2.
     bar->v0[at] += v0_bar;
     bar->v2[at] += v2_bar;
     bar->free_v[at] += free_bar;
@@ -200,7 +202,7 @@ static void feedback_fraction_vjp(S2Undo *undo, const S2Note *note, double fract
 
 void s2_undo_feedback(S2Undo *undo, const S2Note *note) {
   double fraction_bar = 0, h = note->h;
-  // v2 += s/h x, where x is the displacement by joints: adjoints of x, s and h.
+  // v2 += s/h x, where x is the displacement by joints. Adjoints of x, s and h.
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
     int at = 3 * note->of->island.node[i / 3] + i % 3;
     double bar = undo->bar.v2[at];
@@ -209,12 +211,13 @@ void s2_undo_feedback(S2Undo *undo, const S2Note *note) {
     fraction_bar += bar * note->solve.x[i] / h;
     undo->bar.h -= note->solve.fraction * bar * note->solve.x[i] / (h * h);
   }
-  // Earlier projections get the factor by which their impulses were kept.
+  // Earlier projections receive the factor by which their impulses were scaled.
   for (int i = 0; i < note->of->island.joints; i++) {
     int32_t slot = note->of->island.joint[i];
     undo->feed[slot] = note->solve.fraction / h;
   }
-  for (int r = 0; r < note->solve.rows; r++) { // part/h of these went into the kept impulses
+  for (int r = 0; r < note->solve.rows; r++) { // part/h of these displacements went into the stored
+                                               // impulses
     const S2ShakenRow *of = &note->of->shaken[r];
     double bar = s2_undo_impulse(undo, of->joint, of->row, of->push);
     fraction_bar += bar * note->of->lambda[r] / h;

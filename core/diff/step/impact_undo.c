@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-// Targets of an impact: e times the speed of arrival.
+// The targets of an impact are e times the speed of arrival.
 static void impact_targets_vjp(S2Undo *undo, const S2Note *note) {
   for (int i = 0; i < note->of->island.touches; i++) {
     const S2Touch *touch = &undo->open.touches[i];
@@ -40,7 +40,7 @@ static void impact_exchange_joints(S2Undo *undo, const S2Note *note) {
   }
 }
 
-// Undoes an assignment to v2 of the island's nodes; `from` is the adjoint of its source.
+// Reverses an assignment to v2 of the island's nodes; `from` is the adjoint of its source.
 static void impact_put_back(S2Undo *undo, const S2Note *note, double *from) {
   s2_undo_move_nodes(note, undo->bar.v2, from);
   s2_undo_put_nodes(note, note->plain.before, undo->step.v2);
@@ -64,7 +64,7 @@ void s2_undo_rebound(S2Undo *undo, const S2Note *note) {
   if (!s2_undo_kept_impulses(undo, note)) {
     impact_exchange_joints(undo, note);
   }
-  // otherwise islands are undone side by side (SLOW comes after all impacts)
+  // otherwise islands are processed side by side (SLOW follows all impacts)
   if (undo->in_interval) {
     memset(undo->struck, 0, sizeof(double) * S2_TOUCH_IMPULSES * (size_t)undo->touches);
   }
@@ -79,7 +79,7 @@ typedef struct Keep {
   const double *pressed, *struck;
 } Keep;
 
-// The impulses at a point times its speeds before the impact.
+// The work of the impulses at a point: impulses times the speeds before the impact.
 static void impact_point_vjp(const Keep *keep, int i, int k, S2TouchBar *pair) {
   S2Undo *undo = keep->undo;
   const S2Touch *touch = &undo->open.touches[i];
@@ -88,12 +88,13 @@ static void impact_point_vjp(const Keep *keep, int i, int k, S2TouchBar *pair) {
   S2PointBar point = {0};
   int from = S2_TOUCH_IMPULSES * i + 2 * k;
   int at = 2 * keep->note->of->touch_index[i] + k;
-  // Speeds of the point before the impact. The factors are -pressed in room, struck in linear.
+  // Speeds of the point before the impact. The factors are -pressed in `room` and struck in
+  // `linear`.
   double across = s2_touch_velocity(touch, k, n, v1);
   double along = s2_touch_velocity(touch, k, t, v1) - touch->surface_speed;
   double by = keep->linear * keep->struck[from] - keep->room * keep->pressed[from];
   double drag = keep->linear * keep->struck[from + 1] - keep->room * keep->pressed[from + 1];
-  // a point without an impulse in the motion has no row there
+  // a point without an impulse in the motion has no row in it
   if (keep->pressed[from] != 0 || keep->pressed[from + 1] != 0) {
     undo->pushed[at] -= keep->room * across;
     undo->dragged[at] -= keep->room * along;
@@ -108,8 +109,8 @@ static void impact_point_vjp(const Keep *keep, int i, int k, S2TouchBar *pair) {
   s2_undo_point(undo, i, k, &point);
 }
 
-// Impulses of the impact were reduced, too. Returns dl/d(fraction), and updates the adjoints of the
-// full impulses.
+// The impulses of the impact were reduced by the same fraction. Returns dl/d(fraction), and updates
+// the adjoints of the full impulses.
 static double impact_fraction_bar(S2Undo *undo, const S2Note *note, const double *struck) {
   double fraction_bar = 0;
   for (int i = 0; i < S2_TOUCH_IMPULSES * note->of->island.touches; i++) {
@@ -129,21 +130,21 @@ void s2_undo_keep(S2Undo *undo, const S2Note *note) {
   const double *struck = pressed + S2_TOUCH_IMPULSES * island->touches;
   S2StepAdjoint *bar = &undo->bar;
   S2Step *step = &undo->step;
-  // The results that are proportional to s: impulses, ...
+  // The impulses, which are proportional to s.
   double s = note->keep.fraction, fraction_bar = impact_fraction_bar(undo, note, struck);
   S2ImpactEnergy energy =
       s2_impact_energy(step, undo->open.touches, island, pressed, struck, note->keep.before);
-  // ... velocities, ...
+  // The velocities, whose change is proportional to s.
   for (int i = 0; i < 3 * island->nodes; i++) {
     int at = 3 * island->node[i / 3] + i % 3;
     fraction_bar += bar->v2[at] * (note->keep.before[i] - step->v1[at]);
   }
-  // ... and the direct adjoints of the impulses in the loss.
+  // The direct adjoints of the impulses in the loss.
   fraction_bar += s2_undo_keep_impulses(undo, note, struck);
   // ds from linear s + square s^2 = room. If s = 0, or if there is no room, s stays constant.
   double to = s > 0 && energy.room > 0 ? fraction_bar / (energy.linear + 2 * energy.square * s) : 0;
   Keep keep = {undo, note, to, -s * to, pressed, struck};
-  // Contacts, whose work is in room and linear.
+  // Contacts: their work is part of `room` and `linear`.
   for (int i = 0; i < island->touches; i++) {
     S2TouchBar pair = {0};
     const S2Touch *touch = &undo->open.touches[i];
@@ -154,7 +155,7 @@ void s2_undo_keep(S2Undo *undo, const S2Note *note) {
     // Viscous drag along the surface is not a friction row.
     undo->gradient->flags |= touch->viscosity > 0 ? S2_GRADIENT_PARTIAL : 0;
   }
-  // Bodies: square and room contain the kinetic energy before and after the impact.
+  // Bodies: `square` and `room` contain the kinetic energies before and after the impact.
   for (int i = 0; i < 3 * island->nodes; i++) {
     int32_t slot = island->node[i / 3];
     int at = 3 * slot + i % 3;
@@ -175,8 +176,8 @@ void s2_undo_keep(S2Undo *undo, const S2Note *note) {
 
 // ---- Reflections ------------------------------------------------------------------------------
 
-// The gain during the reflection: the amount by which e times the speed of approach at arrival
-// exceeds e times the present one; 0 if it does not.
+// The gain during the reflection: e times the speed of approach at arrival minus e times the
+// present speed of approach, or 0 if this is negative.
 static void impact_gain_vjp(S2Undo *undo, const S2Note *note) {
   for (int i = 0; i < note->of->island.touches; i++) {
     const S2Touch *touch = &undo->open.touches[i];
@@ -186,12 +187,12 @@ static void impact_gain_vjp(S2Undo *undo, const S2Note *note) {
       const S2Choice *choice = &undo->open.choices[2 * i + k];
       S2Vec2 n = touch->points[k].at.normal;
       double e = touch->restitution, u = s2_touch_velocity(touch, k, n, undo->step.v2);
-      // The target is max(0, e u - e arrival), nothing else.
+      // The target is only max(0, e u - e arrival).
       *more = 0;
       if (bar == 0 || !(choice->bias < 0) || !(-choice->bias + e * u > 0)) {
         continue;
       }
-      S2PointBar point = {0}; // bar (e u - e arrival)
+      S2PointBar point = {0}; // adjoint times (e u - e arrival)
       s2_touch_velocity_vjp(touch, k, n, undo->step.v2, bar * e, undo->bar.v2, &point,
                             &point.normal);
       pair.restitution += bar * (u - s2_arrival_vjp(undo, touch, k, -bar * e, &point));
@@ -214,7 +215,7 @@ void s2_undo_blend(S2Undo *undo, const S2Note *note) {
     undo->reflected[at] = e * bar;
     undo->bar.v2[at] = (1 - e) * bar;
   }
-  if (note->of->island.touches > 0) { // all have this e
+  if (note->of->island.touches > 0) { // all points of a touch have this e
     S2TouchBar pair = {.restitution = e_bar};
     s2_touch_material_vjp(undo->world, &undo->open.touches[0], &pair, undo->gradient);
   }
@@ -240,14 +241,14 @@ void s2_undo_reflect(S2Undo *undo, const S2Note *note) {
 
 // ---- Impacts at a time within the step ---------------------------------------------------------
 
-// Whether the whole step at the note is left to large islands, which only event stepping splits.
+// Whether the island took the step as a whole, as large islands do with stepping "auto".
 static bool impact_left_whole(const S2Undo *undo) {
   return undo->world->kept.def.stepping == S2_AUTO &&
          s2_undo_last(undo, S2_ACT_INTERVAL)->interval.earlier == 0;
 }
 
-// In speculative steps, bodies without bounce land without a rebound. In such steps a restitution
-// of 0 that is a parameter counts as a constant.
+// In speculative steps, bodies without restitution land without a rebound. In such steps a
+// restitution of 0 counts as a constant, even if it is a parameter.
 static bool impact_leaves_restitution(const S2Undo *undo) {
   const S2WorldGradient *all = undo->gradient;
   bool leaves = false;
@@ -271,8 +272,8 @@ void s2_undo_hit(S2Undo *undo, const S2Note *note) {
   }
 }
 
-// A joint reached a limit in a step by projection. Every stepping scheme places that impact at the
-// end of the step. (With restitution the joint's row sets another flag.)
+// Handles a joint that reached a limit in a step by projection. Every stepping scheme places that
+// impact at the end of the step. (With restitution the joint's row sets another flag.)
 void s2_undo_stop(S2Undo *undo, const S2Note *note) {
   undo->gradient->flags |= s2_undo_depends(undo, note, false) ? S2_GRADIENT_IMPACT : 0;
 }

@@ -37,7 +37,7 @@ void s2_undo_sum_contacts(S2Undo *undo) {
   }
 }
 
-// Reactions and impulses of contacts are sums over all fractions.
+// Reactions and contact impulses are sums over all parts of the step.
 void s2_undo_end_fraction(S2Undo *undo) {
   size_t joints = 3 * (size_t)undo->notes->joint_slots;
   memcpy(undo->bar.joint_reaction, undo->reaction, sizeof(double) * joints);
@@ -75,7 +75,7 @@ const S2ContactGradient *s2_undo_asked_impulse(const S2Undo *undo, const S2Touch
   return at != NULL && impulse_is_asked(at) ? at : NULL;
 }
 
-// Whether the contact belongs to the island of a note. (The note lists only contacts with rows.)
+// Whether a contact belongs to the island of a note. (The note lists only contacts that have rows.)
 static bool impulse_is_of(const S2Undo *undo, const S2ContactGradient *contact,
                           const S2Island *island) {
   const int32_t shapes[2] = {contact->shape_a, contact->shape_b};
@@ -107,12 +107,12 @@ void s2_undo_forget_joints(S2Undo *undo, const S2Note *note) {
 
 bool s2_undo_refuses_impulses(const S2Undo *undo, const S2Note *note, const char *what) {
   bool contacts = false, joints = false;
-  // Contacts between its bodies, ...
+  // The contacts between bodies of the island.
   for (int i = 0; i < undo->contacts && undo->asked; i++) {
     const S2ContactGradient *at = &undo->contact[i];
     contacts |= impulse_is_asked(at) && impulse_is_of(undo, at, &note->of->island);
   }
-  // ... and its joints.
+  // The joints of the island.
   for (int i = 0; i < 3 * note->of->island.joints; i++) {
     joints |= undo->bar.joint_reaction[3 * note->of->island.joint[i / 3] + i % 3] != 0;
   }
@@ -149,14 +149,14 @@ double s2_undo_impulse(const S2Undo *undo, int32_t joint, int row, const double 
   return bar + (row == S2_NONE ? 0 : undo->bar.joint_impulse[S2_JOINT_ROWS * joint + row]);
 }
 
-// The adjoint of an impulse as a vector, directly and through its moments.
+// The adjoint of an impulse vector, both direct and through its moments.
 static S2Vec2 impulse_vector_bar(const S2ContactGradient *at, const S2TouchPoint *point) {
   S2Vec2 bar = s2_add_scaled(at->impulse, at->angular_a, s2_left(point->at.point));
   return s2_add_scaled(bar, -at->angular_b, s2_left(point->arm_b));
 }
 
-// Scales `bar` by the fraction of the impact that is kept, for `count` numbers per joint slot, and
-// keeps the original in `waiting`. Returns the contribution of the whole impact.
+// Scales `bar` (`count` numbers per joint slot) by the fraction of the impact that acts, and saves
+// the original in `waiting`. Returns the contribution of the whole impact.
 static double impulse_keep_joints(const S2Note *note, int count, const double *struck, double *bar,
                                   double *waiting) {
   double sum = 0;
@@ -171,7 +171,7 @@ static double impulse_keep_joints(const S2Note *note, int count, const double *s
 
 double s2_undo_keep_impulses(S2Undo *undo, const S2Note *note, const double *struck) {
   const S2Island *island = &note->of->island;
-  // dl/ds of the impulses that the impact gave contact points, ...
+  // dl/ds of the contact impulses of the impact.
   double sum = 0;
   for (int i = 0; i < 2 * island->touches; i++) {
     const S2Touch *touch = &undo->open.touches[i / 2];
@@ -184,7 +184,7 @@ double s2_undo_keep_impulses(S2Undo *undo, const S2Note *note, const double *str
              s2_dot(s2_left(n), bar) * struck[2 * i + 1];
     }
   }
-  // ... whose adjoints belong to the full impulses from here on, ...
+  // From here on, their adjoints belong to the full impulses.
   for (int i = 0; i < undo->contacts && undo->asked; i++) {
     S2ContactGradient *at = &undo->contact[i];
     if (impulse_is_of(undo, at, island)) {
@@ -194,7 +194,7 @@ double s2_undo_keep_impulses(S2Undo *undo, const S2Note *note, const double *str
       at->angular_b *= note->keep.fraction;
     }
   }
-  // ... and of joints.
+  // dl/ds of the joint impulses of the impact.
   undo->keeps = true;
   sum += impulse_keep_joints(note, S2_JOINT_ROWS, note->of->impulse, undo->bar.joint_impulse,
                              undo->waiting_impulse);
@@ -209,15 +209,15 @@ bool s2_undo_kept_impulses(S2Undo *undo, const S2Note *note) {
       undo->contact[i] = undo->gradient->contact[i];
     }
   }
-  if (keeps) { // the contact impulses of the motion are kept already
+  if (keeps) { // the contact impulses of the motion are already stored
     s2_undo_forget_joints(undo, note);
   }
   undo->keeps = false;
   return keeps;
 }
 
-// From the sums to the normal and tangential impulses of one solve: the adjoints of the impulses
-// themselves, and of the geometry in which they acted.
+// Passes the adjoints of the sums on to the normal and tangential impulses of one solve, and to the
+// geometry in which these impulses acted.
 static void impulse_point_vjp(S2Undo *undo, int touch, int k, const double lambda[2],
                               double lambda_bar[2]) {
   const S2Touch *of = &undo->open.touches[touch];
@@ -225,11 +225,11 @@ static void impulse_point_vjp(S2Undo *undo, int touch, int k, const double lambd
   if (at == NULL || !impulse_is_asked(at)) {
     return;
   }
-  // The impulse as a vector, n ln + t lt, and its adjoint: directly and through moments.
+  // The impulse vector n ln + t lt and its adjoint, both direct and through moments.
   S2Vec2 n = of->points[k].at.normal, t = s2_left(n);
   S2Vec2 all = s2_add_scaled(s2_scale(lambda[0], n), lambda[1], t);
   S2Vec2 all_bar = impulse_vector_bar(at, &of->points[k]);
-  S2Vec2 normal_bar = s2_add(all_bar, at->press); // of lambda[0] n
+  S2Vec2 normal_bar = s2_add(all_bar, at->press); // adjoint of lambda[0] n
   lambda_bar[0] += s2_dot(n, normal_bar);
   lambda_bar[1] += s2_dot(t, all_bar);
   // The impulse points along the normal, and its moments are about the centres of both bodies.
@@ -245,7 +245,7 @@ void s2_undo_contact_impulses(S2Undo *undo, const S2Note *note, const S2Assembly
                               double *dl_dlambda, double *aside) {
   S2SolveKind kind = note->solve.kind;
   const double *lambda = note->of->lambda;
-  // In the order of the rows: normal and tangent of each point that is used.
+  // Follow the order of the rows: the normal and the tangent of each point in use.
   int r = assembly->parts;
   for (int i = 0; i < 2 * note->of->island.touches && undo->asked; i++) {
     const S2Touch *touch = &undo->open.touches[i / 2];
@@ -254,7 +254,7 @@ void s2_undo_contact_impulses(S2Undo *undo, const S2Note *note, const S2Assembly
       continue;
     }
     bool normal = s2_solve_traits(kind).normals, rough = s2_solve_is_rough(kind, touch);
-    // Absent rows have the impulse 0.
+    // Rows that do not exist have impulse 0.
     const double here[2] = {normal ? lambda[r] : 0, rough ? lambda[r + normal] : 0};
     double bar[2] = {0};
     impulse_point_vjp(undo, i / 2, i % 2, here, bar);
@@ -267,7 +267,7 @@ void s2_undo_contact_impulses(S2Undo *undo, const S2Note *note, const S2Assembly
     }
     r += normal + rough;
   }
-  // Rows of viscosity are listed among the rows of joints.
+  // Viscosity rows are listed among the joint rows.
   for (int p = 0; p < assembly->parts && undo->asked; p++) { // viscosity
     int point = assembly->part[p].row;
     if (assembly->part[p].joint == S2_NONE) {

@@ -1,6 +1,6 @@
-// Derivatives of force laws. The notes hold the answers of the laws, and the derivatives of the
-// answers with respect to the arguments. The adjoints go from there to the bodies whose states were
-// arguments.
+// Derivatives of force laws. The notes contain the forces that laws returned, and the derivatives
+// of these forces with respect to the arguments of the laws. The adjoints go to the bodies whose
+// states were arguments.
 #include "diff/step/undo.h"
 #include "dynamics/step/forces.h"
 #include "dynamics/step/laws.h"
@@ -8,9 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-// Iteration for adjoints of answers that depend on velocities, which in turn depend on the answers.
-// ROUNDS: largest number of iterations. STANDS: the change at which they end, as a fraction of the
-// largest adjoint.
+// Iteration for adjoints of forces that depend on velocities, which in turn depend on the forces.
+// ROUNDS: the largest number of iterations. STANDS: the change at which iterations end, as a
+// fraction of the largest adjoint.
 enum { ROUNDS = 200 };
 static const double STANDS = 1e-15;
 
@@ -18,13 +18,13 @@ static const double STANDS = 1e-15;
 
 typedef S2LawsSeen Seen;
 
-// A call happens at a fraction of h after the start. The times for all bodies are proportional to
+// A law is called at a fraction of h after the start. The times for all bodies are proportional to
 // dt.
 static void laws_time_vjp(const Seen *seen, double bar) {
   S2Undo *undo = seen->undo;
   const S2Note *note = seen->note;
-  if (seen->since_bar != NULL) {                              // in the two-stage flow
-    undo->bar.elapsed += note->act == S2_ACT_PIECE ? bar : 0; // the time when it began
+  if (seen->since_bar != NULL) {                              // a law in the two-stage flow
+    undo->bar.elapsed += note->act == S2_ACT_PIECE ? bar : 0; // the time when the interval began
     *seen->since_bar += bar;
   } else if (note->of == NULL) {
     double elapsed = note->t - undo->world->kept.time + seen->part * note->h;
@@ -36,7 +36,8 @@ static void laws_time_vjp(const Seen *seen, double bar) {
   }
 }
 
-// A body in free motion from the step's start: q + s (v + s/2 a), v + s a, a = (free_v - v)/dt.
+// A body in free motion from the start of the step: q + s (v + s/2 a), v + s a, a = (free_v -
+// v)/dt.
 static void laws_way_vjp(const Seen *seen, const S2LawTerm *term, double bar) {
   S2Undo *undo = seen->undo;
   double s = seen->since, dt = undo->step.dt;
@@ -51,7 +52,7 @@ static void laws_way_vjp(const Seen *seen, const S2LawTerm *term, double bar) {
   undo->law_free[at] += bend_bar / dt;
   undo->law_v[at] -= bend_bar / dt;
   undo->length_bar -= bend_bar * bend / dt;
-  laws_time_vjp(seen, bar * term->rate); // since the start of the step
+  laws_time_vjp(seen, bar * term->rate); // time since the start of the step
 }
 
 static void laws_term_vjp(const Seen *seen, const S2LawTerm *term, double bar) {
@@ -59,7 +60,7 @@ static void laws_term_vjp(const Seen *seen, const S2LawTerm *term, double bar) {
   int at = 3 * term->term.slot + (int)term->term.part % 3;
   bool pose = term->term.part < S2_BODY_OMEGA;
   if (!pose && !s2_undo_goes(&undo->world->bodies.at[term->term.slot])) {
-    undo->gradient->v[at] += bar; // it is kept for later
+    undo->gradient->v[at] += bar; // no act changes this velocity
   } else if (term->of != S2_LAW_OWN) {
     laws_way_vjp(seen, term, bar);
   } else if (!pose) {
@@ -107,7 +108,7 @@ void s2_undo_seen(S2Undo *undo) {
   }
 }
 
-// ---- The start of a piece -----------------------------------------------------------------------
+// ---- Laws at the start of a piece ---------------------------------------------------------------
 
 void s2_undo_laws(S2Undo *undo, const S2Note *note) {
   const S2LawsAct *act = note->laws.act;
@@ -127,16 +128,16 @@ void s2_undo_laws(S2Undo *undo, const S2Note *note) {
   }
 }
 
-// ---- Its end ------------------------------------------------------------------------------------
+// ---- Laws at the end of a piece -----------------------------------------------------------------
 
-// v = u + c (L(v) - L0) for several bodies: y = v_bar + D' c y, which is the adjoint of u.
+// For several bodies v = u + c (L(v) - L0), so the adjoint of u is y = v_bar + D' c y.
 static void laws_agree_vjp(const Seen *seen, const bool *own, const double *c, const double *v_bar,
                            double *y) {
   const S2LawsAct *act = seen->note->laws.act;
   S2Arena *arena = seen->undo->arena;
   S2ArenaMark mark = s2_arena_mark(arena);
   int slots = seen->undo->notes->slots;
-  double *rest = S2_TAKE(arena, double, 3 * slots); // v_bar and the terms of the other bodies
+  double *rest = S2_TAKE(arena, double, 3 * slots); // v_bar plus the terms of the other bodies
   bool stands = false;
   for (int round = 0; round < ROUNDS && !stands; round++) {
     memcpy(rest, v_bar, sizeof *rest * 3 * (size_t)slots);
@@ -189,7 +190,7 @@ void s2_undo_laws_end(S2Undo *undo, const S2Note *note) {
   for (int i = 0; i < act->count; i++) {
     int32_t slot = act->answers[i].slot;
     own[slot] = true;
-    if (island) { // the mean force, which free_v contains
+    if (island) { // the mean force, a part of free_v
       s2_undo_free_body(undo, slot, note->h);
     }
     for (int at = 3 * slot; at < 3 * slot + 3; at++) {

@@ -21,7 +21,7 @@ static void motion_move(const S2Undo *undo, double *from, double *to) {
 
 // ---- Copies -------------------------------------------------------------------------------------
 
-// Impulses before this act do not enter any energy whose derivative is still to come.
+// Impulses before this act do not affect any energy that the sweep has yet to differentiate.
 static void motion_forget_energies(const S2Undo *undo) {
   size_t bytes = sizeof(double) * 2 * (size_t)undo->touches;
   memset(undo->pushed, 0, bytes);
@@ -62,7 +62,7 @@ void s2_undo_q0_is_q1(S2Undo *undo, const S2Note *note) {
 
 // ---- Positions ----------------------------------------------------------------------------------
 
-// q = q0 + until carry, where `until` is a fraction of h.
+// Differentiates q = q0 + until carry, where the time `until` is proportional to h.
 static void motion_carried_vjp(S2Undo *undo, const S2Note *note, double until, int at, double bar) {
   undo->bar.q0[at] += bar;
   undo->bar.h += s2_undo_carry(undo, note, at) * bar * (until / note->h);
@@ -83,7 +83,7 @@ void s2_undo_integrate(S2Undo *undo, const S2Note *note) {
         continue;
       }
       to->q0[at] += bar;
-      if (goes) { // a body that only v1 moves is handled likewise
+      if (goes) { // bodies that only v1 moves are treated in the same way
         to->h += undo->step.v1[at] * bar;
         to->v1[at] += note->h * bar;
       }
@@ -92,7 +92,7 @@ void s2_undo_integrate(S2Undo *undo, const S2Note *note) {
   memset(undo->displaced, 0, sizeof(double) * motion_count(undo));
 }
 
-// Points at q = q0 + until carry. Their gaps were extrapolated back by that time times their
+// Contact points at q = q0 + until carry. Their gaps were extrapolated back by that time at their
 // speeds.
 void s2_undo_linearise(S2Undo *undo, const S2Note *note) {
   const S2Touch *touch = &undo->open.touches[0];
@@ -106,14 +106,14 @@ void s2_undo_linearise(S2Undo *undo, const S2Note *note) {
   double *carry = S2_TAKE_ZEROED(undo->arena, double, count);
   double *q_bar = S2_TAKE_ZEROED(undo->arena, double, count);
   double *carry_bar = S2_TAKE_ZEROED(undo->arena, double, count);
-  // The assumed poses of the two bodies.
+  // The poses of the two bodies at that time.
   for (int side = 0; side < 2; side++) {
     for (int at = 3 * slot[side]; at < 3 * slot[side] + 3; at++) {
       carry[at] = s2_undo_carry(undo, note, at);
       q[at] = undo->step.q0[at] + until * carry[at];
     }
   }
-  // gap = gap(q) - until n'(carry of a - carry of b). The point itself is the one at q.
+  // gap = gap(q) - until n'(carry of a - carry of b). The contact point is taken at q.
   for (int k = 0; k < touch->count; k++) {
     S2PointBar *bar = &undo->late_bar[2 * note->of->touch_index[0] + k];
     S2Vec2 n = touch->points[k].at.normal;
@@ -133,7 +133,7 @@ void s2_undo_linearise(S2Undo *undo, const S2Note *note) {
   s2_arena_rewind(undo->arena, mark);
 }
 
-// Here the time of the end counts as a constant, though it depends on the data.
+// Here the end time counts as a constant, although it depends on the data.
 void s2_undo_short(S2Undo *undo, const S2Note *note) {
   double fraction = note->scaled.fraction;
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
@@ -144,7 +144,8 @@ void s2_undo_short(S2Undo *undo, const S2Note *note) {
   undo->gradient->flags |= S2_GRADIENT_PARTIAL;
 }
 
-// The adjoint of the q1 that an abandoned path started from. It is kept while the path is undone.
+// Saves the adjoint of the q1 from which an abandoned path started, while the sweep passes over
+// that path.
 void s2_undo_go_back(S2Undo *undo, const S2Note *note) {
   s2_undo_move_nodes(note, undo->bar.q1, undo->back);
   s2_undo_put_nodes(note, note->go_back.q1, undo->step.q1);

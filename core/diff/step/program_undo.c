@@ -1,11 +1,10 @@
-// Functions of the program in a step. When a problem is made again, the notes give the recorded
-// answers. This file also contains the derivatives of prescribed motions: of locks, and of bodies
-// that the program moves.
+// User callbacks in a step. When a problem is assembled again, the notes supply the recorded return
+// values. This file also differentiates the prescribed motions of locks and of kinematic bodies.
 #include "diff/step/undo.h"
 
 #include <string.h>
 
-// ---- Answering again ----------------------------------------------------------------------------
+// ---- Recorded return values ---------------------------------------------------------------------
 
 static bool program_constraint(void *user, S2World *world, S2ConstraintCall *call) {
   S2Asked asked = S2_ASKED_VALUE;
@@ -44,7 +43,7 @@ static bool program_spring(void *user, S2World *world, S2SpringCall *call) {
 void s2_undo_answer(S2Undo *undo) {
   S2World *world = undo->world;
   int joints = world->joints.count;
-  // The answers, and the destinations of their adjoints.
+  // The returned values, and the destinations of their adjoints.
   undo->answers = (S2Answers){
       .notes = undo->notes,
       .gradient = undo->gradient,
@@ -54,7 +53,7 @@ void s2_undo_answer(S2Undo *undo) {
       .begin = S2_TAKE_ZEROED(undo->arena, double, 3 * joints + 1),
       .end = S2_TAKE_ZEROED(undo->arena, double, 3 * joints + 1),
   };
-  // A call with the same poses and time gets the same answer as in the step.
+  // A call with the same poses and time returns the same value as in the step.
   world->callbacks = (S2Callbacks){
       .user = &undo->answers, .constraint = program_constraint, .spring = program_spring};
   world->evaluating = true;
@@ -62,10 +61,10 @@ void s2_undo_answer(S2Undo *undo) {
   for (int i = 0; i < joints; i++) {
     constraints |= undo->notes->fixed->joint[i].type == S2_CONSTRAINT;
   }
-  if (!constraints) { // then no caller reads their answers
+  if (!constraints) { // no caller reads the returned values
     return;
   }
-  // Otherwise the arguments of constraints are stored, as in a world.
+  // Otherwise store the arguments of constraints, as a world does.
   world->memos.at = S2_TAKE_ZEROED(undo->arena, S2ConstraintMemo, joints);
   world->memos.count = joints;
   for (int i = 0; i < joints; i++) {
@@ -75,14 +74,14 @@ void s2_undo_answer(S2Undo *undo) {
 
 // ---- Motions ------------------------------------------------------------------------------------
 
-// All times of a step are in proportion to dt.
+// All times within a step are proportional to dt.
 static void program_time_vjp(const S2Answers *answers, double dt, double t, double bar) {
   answers->gradient->time += bar;
   answers->gradient->dt += bar * (t - answers->begun) / dt;
 }
 
-// From the adjoints of the answered velocity, and of the velocities at both ends of the step, to q
-// and the previous velocity. Sets the former adjoints to 0.
+// Passes the adjoints of the returned velocity and of the velocities at both ends of the step on to
+// q and the previous velocity. Sets the passed adjoints to 0.
 static void program_velocities_vjp(const S2Undo *undo, const S2Answer *answer, double h,
                                    double v_bar[3], double start_bar[3], double end_bar[3],
                                    double q_bar[3]) {
@@ -105,7 +104,8 @@ static void program_velocities_vjp(const S2Undo *undo, const S2Answer *answer, d
   }
 }
 
-// The drive of the lock before this note in the same substep. NULL: the lock was at its own goal.
+// The drive of the lock before this note in the same substep, or NULL if the lock was at its own
+// goal.
 static const S2Drive *program_drive_before(const S2Undo *undo, int32_t slot) {
   int index = undo->index;
   const S2Note *note;
@@ -125,11 +125,11 @@ static void program_lock_vjp(S2Undo *undo, const S2Note *note, int32_t slot) {
   for (int c = 0; c < 3; c++) { // the rate of a component that is not locked is 0
     rate[c] = undo->world->joints.at[slot].locked[c] ? rate[c] : 0;
   }
-  // The answer depends on the lock's place.
+  // The returned value depends on the lock's pose.
   if (answer != NULL) {
     program_velocities_vjp(undo, answer, note->h, rate, begin, end, goal);
   }
-  // If the lock followed an earlier answer, its goal moved with that answer.
+  // If the lock followed an earlier returned value, its goal moved with that value.
   for (int c = 0; c < 3; c++) {
     double of_rate = rate[c], since = before == NULL ? 0 : drive->start - before->start;
     rate[c] = 0;
@@ -163,7 +163,7 @@ void s2_undo_motions(S2Undo *undo, const S2Note *note) {
     if (answer != NULL) {
       program_velocities_vjp(undo, answer, note->h, of[0], of[1], of[2], of[3]);
     }
-    for (int c = 0; c < 3; c++) { // components without an answer have one velocity
+    for (int c = 0; c < 3; c++) { // components without a returned value have one velocity
       of[0][c] += of[1][c] + of[2][c];
       of[1][c] = of[2][c] = 0;
     }
@@ -194,12 +194,12 @@ void s2_undo_given_up(S2Undo *undo, int32_t slot, double elapsed) {
   S2JointAt at = {.world = world, .joint = joint, .q = undo->step.q1, .elapsed = elapsed};
   S2BoundedRow rows[S2_JOINT_EQUATIONS];
   int count = s2_lock_yields(joint) ? s2_lock_bounded_rows(&at, rows) : 0;
-  // Each component that has a bound and has moved away from its goal.
+  // Process each component that has a bound and has moved away from its goal.
   for (int i = 0; i < count; i++) {
     int c = rows[i].component;
     double push = rows[i].most / rows[i].mass, q = undo->step.q1[3 * joint->a + c],
            bar = g->goal[c];
-    // A component that is held has not moved.
+    // A component that the lock holds has not moved.
     bool held = joint->driven && drive != NULL && drive->place[c];
     if (!held) {
       (void)s2_lock_goal_kept(q - rows[i].row.value, q, push, elapsed, &held);

@@ -1,16 +1,16 @@
-// The derivative of a projection of an island. A projection is undone like a solve (solve_undo.c),
-// with displacements in place of velocities.
+// The derivative of the projection of an island. The sweep treats a projection like a solve
+// (solve_undo.c), with displacements in place of velocities.
 #include "diff/step/solve_undo.h"
 #include "dynamics/joints/rows.h"
 
 #include <string.h>
 
-// Whether the row is an equation of a joint. Points that are held are equations, too.
+// Whether the row is an equation of a joint or of a contact point that is held.
 static bool project_is_equation(const S2Assembly *assembly, int row) {
   return row < assembly->parts && assembly->problem.row[row].lo < 0;
 }
 
-// In a projection contacts have their geometry at q1.
+// In a projection, the geometry of contacts is taken at q1.
 static void project_put_point(S2SolveUndo *solve, int i, int k, const S2PointBar *point) {
   S2Undo *undo = solve->undo;
   s2_touch_point_vjp(undo->world, &undo->open.touches[i], k, undo->step.q1, point, undo->bar.q1,
@@ -18,7 +18,7 @@ static void project_put_point(S2SolveUndo *solve, int i, int k, const S2PointBar
 }
 
 // Restores q1 to its value before the projection. Computes dl/d(displacement) from q1 and from the
-// fraction that the largest turn limited.
+// fraction s, which depends on the largest rotation.
 static void project_take_displacement(S2SolveUndo *solve) {
   const S2Note *note = solve->note;
   S2Undo *undo = solve->undo;
@@ -34,7 +34,7 @@ static void project_take_displacement(S2SolveUndo *solve) {
     }
     most = fabs(note->solve.x[3 * i]) > fabs(note->solve.x[3 * most]) ? i : most;
   }
-  // s was the largest allowed turn divided by the largest turn.
+  // s is the largest allowed rotation divided by the largest rotation.
   if (note->solve.fraction < 1) {
     double turn = note->solve.x[3 * most];
     solve->dl_dv[3 * most] -= fraction_bar * note->solve.fraction / turn;
@@ -51,10 +51,10 @@ static void project_begin(S2SolveUndo *solve) {
   project_take_displacement(solve);
 }
 
-// Passes after the first one find limits and contacts where earlier passes put them, up to
-// rounding, and move almost nothing. So the choice of active rows does not affect the derivative.
-// The same holds in event stepping, where the gaps of resting bodies and of bodies that have just
-// met are 0 whatever the data are.
+// After the first pass, limits and contacts are closed up to rounding, and further passes move
+// bodies very little. So the choice of active rows does not affect the derivative. In event
+// stepping this also holds for the first pass, because the gaps of bodies that rest or have just
+// met are 0 for all data.
 static bool project_is_later_pass(const S2Undo *undo, const S2Note *of) {
   int32_t first = of->of->island.node[0];
   for (int i = undo->index - 1; i >= 0; i--) {
@@ -68,7 +68,7 @@ static bool project_is_later_pass(const S2Undo *undo, const S2Note *of) {
   return false;
 }
 
-// Modes are judged relative to the errors that were to be removed.
+// The modes of rows are classified relative to the errors that the projection removes.
 static void project_scale(S2Problem *problem, const S2Note *note) {
   problem->velocity_scale = S2_PROJECTION_TRIGGER * note->of->island.length;
   for (int r = 0; r < problem->rows; r++) { // open gaps are not removed
@@ -85,13 +85,13 @@ static void project_copy_rows(S2Problem *problem, S2Arena *arena) {
   problem->row = rows;
 }
 
-// Assembles the island with the joints' rows at q0.
+// Assembles the island with the joint rows at q0.
 static S2Assembly project_assemble_start(S2Undo *undo, const S2Note *note) {
   return s2_assemble(&undo->step, undo->step.q0, undo->step.touches, &note->of->island,
                      undo->open.choices, S2_SOLVE_PROJECTION);
 }
 
-// Rows of S2_PROJECT_SHAKE: equations at q0. Returns their number.
+// Collects the rows of S2_PROJECT_SHAKE, which are equations at q0. Returns their number.
 static int project_take_start(const S2Assembly *start, S2Assembly *assembly, S2Arena *arena) {
   S2Problem *problem = &assembly->problem;
   project_copy_rows(problem, arena);
@@ -104,8 +104,8 @@ static int project_take_start(const S2Assembly *start, S2Assembly *assembly, S2A
   return count;
 }
 
-// The fraction of the joints' displacement, J' lambda / mass, that goes into the velocities: its
-// adjoint goes to lambda.
+// A fraction of the joint displacement J' lambda / mass goes into the velocities. Its adjoint goes
+// to lambda.
 static void project_feed_vjp(S2SolveUndo *solve, const S2Assembly *start, int equations, double *ja,
                              double *jb) {
   S2Undo *undo = solve->undo;
@@ -114,13 +114,13 @@ static void project_feed_vjp(S2SolveUndo *solve, const S2Assembly *start, int eq
     const S2Row *row = &solve->assembly->problem.row[r];
     const S2JointPart *part = &start->part[r];
     double lambda = note->of->lambda[r], sum = 0;
-    // Displacements J' lambda/m of bodies. Displacements of a gear's nodes are ignored.
+    // Displacements J' lambda/m of bodies. Displacements of a gear's auxiliary nodes are ignored.
     for (int side = 0; side < 2; side++) {
       int node = side == 0 ? row->a : row->b;
       const double *j = side == 0 ? row->ja : row->jb;
       double *j_bar = side == 0 ? ja : jb;
       for (int c = 0; c < 3 && node != S2_GROUND && node < note->of->island.nodes; c++) {
-        int32_t slot = note->of->island.node[node]; // displacements of a gear's nodes are ignored
+        int32_t slot = note->of->island.node[node]; // the auxiliary nodes of a gear are ignored
         double mass = solve->assembly->problem.mass[3 * node + c];
         double over = note->solve.fraction * undo->displaced[3 * slot + c] / mass;
         sum += j[c] * over;
@@ -129,7 +129,7 @@ static void project_feed_vjp(S2SolveUndo *solve, const S2Assembly *start, int eq
             over * j[c] * lambda * (c == 0 ? note->of->stiffness : 1) / mass;
       }
     }
-    // The impulses that joints keep.
+    // The impulses that joints store.
     sum += note->solve.fraction * undo->feed[part->joint] *
            s2_undo_impulse(undo, part->joint, part->row, part->push);
     solve->dl_dlambda[r] += sum;
@@ -156,7 +156,7 @@ static void project_joints_vjp(S2SolveUndo *solve, const S2Assembly *start, int 
   S2Undo *undo = solve->undo;
   const S2Note *note = solve->note;
   S2McpGradient *data = &solve->data;
-  // Rows, errors and the directions of impulses, all at q1, ...
+  // Take rows, errors and the directions of impulses at q1.
   double h = undo->bar.h, elapsed = undo->bar.elapsed;
   double *none =
       S2_TAKE_ZEROED(undo->arena, double, 3 * (note->solve.rows + note->of->island.nodes));
@@ -167,7 +167,7 @@ static void project_joints_vjp(S2SolveUndo *solve, const S2Assembly *start, int 
   rows.bias = data->bias;
   rows.rhs = start == NULL ? data->rhs : none;
   rows.given = solve->given;
-  // ... or errors at q1 and everything else at q0, where the equations were taken from.
+  // Take errors at q1, and all other data at q0, where the equations were assembled.
   if (start != NULL) {
     S2RowsAdjoint at_start = s2_rows_adjoint(note->solve.x, none);
     at_start.lambda = note->of->lambda;
@@ -188,13 +188,13 @@ static void project_joints_vjp(S2SolveUndo *solve, const S2Assembly *start, int 
                       &undo->bar);
     undo->step.q1 = q1;
     undo->bar.q1 = q1_bar;
-    // The adjoints at the start are separate from those at the end.
+    // The adjoints at the start and at the end are stored separately.
     memset(data->ja, 0, sizeof(double) * 3 * (size_t)equations);
     memset(data->jb, 0, sizeof(double) * 3 * (size_t)equations);
   }
   s2_joint_rows_vjp(&undo->step, &note->of->island, S2_SOLVE_PROJECTION, solve->assembly, &rows,
                     &undo->bar);
-  if (note->h == 0) { // before the step goals do not move
+  if (note->h == 0) { // goals do not move before the step
     undo->bar.h = h;
     undo->bar.elapsed = elapsed;
   }
@@ -208,7 +208,8 @@ static void project_put_solved_point(S2SolveUndo *solve, int i, int k, const S2P
   S2Undo *undo = solve->undo;
   const S2Touch *now = &undo->open.touches[i], *then = &solve->touches[i];
   S2PointBar point = *bar, gap = {.gap = bar->gap};
-  // If the feature still exists, its gap is measured at q1, and all other data come from the solve.
+  // If the contact feature still exists, its gap is measured at q1, and all other data are taken
+  // from the solve.
   for (int j = 0; j < now->count; j++) {
     if (now->points[j].at.id == then->points[k].at.id) {
       point.gap = 0;
@@ -217,7 +218,8 @@ static void project_put_solved_point(S2SolveUndo *solve, int i, int k, const S2P
       return;
     }
   }
-  // If the feature is gone, its gap is the gap in the solve plus h times the speed.
+  // If the contact feature no longer exists, its gap is the gap in the solve plus h times the
+  // speed.
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   const S2Note *moved = s2_undo_last(undo, S2_ACT_INTEGRATE);
   int count = 3 * undo->notes->slots;
@@ -243,7 +245,7 @@ static void project_put_solved_point(S2SolveUndo *solve, int i, int k, const S2P
   s2_arena_rewind(undo->arena, mark);
 }
 
-// The row of `end` that gives row r its error. -1: there is none.
+// The row of `end` that contains the error of row r, or -1 if there is none.
 static int project_end_row(const S2SolveUndo *solve, const S2Assembly *end, int r) {
   const S2JointPart *then = &solve->assembly->part[r];
   int found = -1;
@@ -270,7 +272,7 @@ static void project_solved_joints_vjp(S2SolveUndo *solve, const S2Assembly *end)
       data->bias[r] = 0;
     }
   }
-  // Rows and right-hand sides are evaluated at q0, ...
+  // Rows and right-hand sides are evaluated at q0.
   double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
   S2RowsAdjoint at_start = s2_rows_adjoint(note->solve.x, none);
   at_start.lambda = note->of->lambda;
@@ -288,7 +290,7 @@ static void project_solved_joints_vjp(S2SolveUndo *solve, const S2Assembly *end)
                     &undo->bar);
   undo->step.q1 = q1;
   undo->bar.q1 = q1_bar;
-  // ... and errors at q1.
+  // Errors are evaluated at q1.
   s2_joint_rows_vjp(&undo->step, &note->of->island, S2_SOLVE_PROJECTION, end, &at_end, &undo->bar);
 }
 
@@ -297,15 +299,15 @@ static void project_solved_undo(S2Undo *undo, const S2Note *note) {
   S2ArenaMark mark = s2_arena_mark(arena);
   S2SolveUndo solve = {.undo = undo, .note = note};
   project_begin(&solve);
-  // Joints at the end, for their errors. The problem itself is at q0, with the touches of that
-  // time.
+  // Joints are evaluated at the end for their errors. The problem itself is at q0, with the touches
+  // at that time.
   S2Choice *no_contacts = S2_TAKE_ZEROED(arena, S2Choice, 2 * note->of->island.touches);
   S2Assembly end = s2_assemble(&undo->step, undo->step.q1, undo->step.touches, &note->of->island,
                                no_contacts, S2_SOLVE_PROJECTION);
   undo->step.touches = (S2Touch *)undo->open.solved; // only read
   S2Assembly made = project_assemble_start(undo, note);
   solve.assembly = &made;
-  // Its right-hand sides are the errors at q1.
+  // The right-hand sides of the problem are the errors at q1.
   if (s2_solve_same_rows(&solve)) {
     S2Problem *problem = &made.problem;
     project_copy_rows(problem, arena);
@@ -338,13 +340,13 @@ void s2_undo_project(S2Undo *undo, const S2Note *note) {
   S2ArenaMark mark = s2_arena_mark(arena);
   S2SolveUndo solve = {.undo = undo, .note = note};
   project_begin(&solve);
-  // Assembles the problem again, with larger inertias where turns were too large.
+  // Assembles the problem again, with larger inertias for bodies whose rotations were too large.
   S2Assembly made = s2_assemble(&undo->step, undo->step.q1, undo->step.touches, &note->of->island,
                                 undo->open.choices, S2_SOLVE_PROJECTION);
   solve.assembly = &made;
   project_scale(&made.problem, note);
   s2_wide_stiffen(&undo->step, &note->of->island, note->of->stiffness, made.mass);
-  // Equations of joints as at q0, and the part of them that goes into velocities.
+  // Joint equations at q0, and the part of their displacement that goes into velocities.
   solve.given = S2_TAKE_ZEROED(arena, double, made.parts + made.parts_given);
   double *ja = S2_TAKE_ZEROED(arena, double, 3 * note->solve.rows);
   double *jb = S2_TAKE_ZEROED(arena, double, 3 * note->solve.rows);
@@ -357,13 +359,13 @@ void s2_undo_project(S2Undo *undo, const S2Note *note) {
     equations = project_take_start(&start, &made, arena);
     project_feed_vjp(&solve, &start, equations, ja, jb);
   }
-  // From the solution to the data. Edges of later passes make no difference.
+  // Pass adjoints from the solution to the data. Edges of later passes have no effect.
   unsigned found = undo->found;
   if (same && s2_solve_differentiate(&solve)) {
     if (s2_world_way(&undo->world->kept.def) == S2_EVENT || project_is_later_pass(undo, note)) {
       undo->found = found;
     }
-    // The rows get the adjoint of the feedback.
+    // The rows receive the adjoint of the velocity feedback.
     for (int i = 0; i < 3 * note->solve.rows; i++) {
       solve.data.ja[i] += ja[i];
       solve.data.jb[i] += jb[i];

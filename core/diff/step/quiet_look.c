@@ -1,4 +1,4 @@
-// Observations of a step and its solves, for the case that every derivative of a loss is 0
+// Observations of a step and its solves, which explain why every derivative of a loss is 0
 // (quiet.h).
 #include "diff/step/rattle_undo.h"
 #include "diff/step/solve_undo.h"
@@ -69,7 +69,8 @@ static bool quiet_tracks_material(const S2WorldGradient *all, int32_t slot) {
          S2_TRACKS_BODY(all, slot, contact_damping) || S2_TRACKS_BODY(all, slot, contact_viscosity);
 }
 
-// Called when the last act of a step is undone. The adjoint still belongs to the steps after it.
+// Called when the sweep reaches the last act of a step. At this point the adjoint contains only the
+// effect of later steps.
 void s2_quiet_look_at_step(S2Undo *undo) {
   const S2WorldGradient *all = undo->gradient;
   S2Quiet *quiet = all->quiet;
@@ -77,7 +78,7 @@ void s2_quiet_look_at_step(S2Undo *undo) {
     return;
   }
   int32_t entered = S2_NONE, asked = S2_NONE;
-  // Bodies that parameters enter, and bodies that the loss depends on.
+  // Mark bodies that depend directly on parameters, and bodies that the loss depends on.
   for (int i = 0; i < undo->world->order.count; i++) {
     int32_t slot = undo->world->order.at[i];
     bool has = quiet_any(all->q + 3 * slot, 3 * sizeof(double)) ||
@@ -95,7 +96,7 @@ void s2_quiet_look_at_step(S2Undo *undo) {
                     "nothing strikes body %s, so its restitution has no effect");
     }
   }
-  // Likewise for each joint.
+  // Mark joints in the same way.
   for (int i = 0; i < undo->world->joint_order.count; i++) {
     int32_t slot = undo->world->joint_order.at[i];
     const S2JointGradient *t = slot < all->tracked->joints ? &all->tracked->joint[slot] : NULL;
@@ -105,7 +106,7 @@ void s2_quiet_look_at_step(S2Undo *undo) {
                      "%s does not reach its limits, so they have no effect");
     }
   }
-  // Gravity and dt enter all bodies.
+  // Gravity and dt affect all bodies.
   const S2WorldGradient *t = all->tracked;
   quiet->linked |= t->gravity.x != 0 || t->gravity.y != 0 || t->dt != 0;
   if (entered != S2_NONE && asked != S2_NONE) {
@@ -120,7 +121,7 @@ static double quiet_speed(const double *v, double reach) {
 }
 
 void s2_quiet_look_at_flight(const S2Undo *undo) {
-  // fraction of the change by forces in the step: below it is rounding
+  // fraction of the change by forces in the step; smaller values are rounding
   static const double still = 1e-10;
   const S2WorldGradient *all = undo->gradient;
   if (all->quiet == NULL || all->tracked == NULL) {
@@ -144,11 +145,11 @@ void s2_quiet_look_at_flight(const S2Undo *undo) {
 
 // ---- A solve ----------------------------------------------------------------------------------
 
-// A row of joint `slot`. `full`: it pushes with its bound; `pushes`: it pushes at all.
+// Inspects a row of joint `slot`. `full`: its force is at its bound; `pushes`: its force is not 0.
 static void quiet_look_at_joint_row(const S2Undo *undo, int32_t slot, int row, bool full,
                                     bool pushes) {
   const S2WorldGradient *all = undo->gradient;
-  // A reason is true unless a row contradicts it.
+  // A reason holds unless a row contradicts it.
   if (row == S2_JOINT_MOTOR && full) {
     all->quiet->denied[S2_QUIET_MOTOR_IDLE] = true;
     if (S2_TRACKS_JOINT(all, slot, motor_speed)) {
@@ -173,7 +174,7 @@ static void quiet_look_at_joint_row(const S2Undo *undo, int32_t slot, int row, b
   }
 }
 
-// Adjoints of an island, 3 per node: of its velocities and of impulses; and its masses.
+// The masses of an island, and the adjoints of its velocities and impulses; 3 numbers per node.
 typedef struct QuietBars {
   const double *v, *push, *mass;
 } QuietBars;
@@ -195,8 +196,9 @@ static bool quiet_is_held(const S2Undo *undo, const QuietBars *bars, int32_t slo
   return asked > rounding * hypot(bar[1], bar[2]) && most <= rounding * asked;
 }
 
-// A point that presses shows that material has an effect, unless the point sticks. Friction below
-// its bound has no effect, and may hold the body against all changes by the parameters.
+// A contact point with a normal force shows that materials have an effect, unless it sticks.
+// Friction below its bound has no effect, and may hold the body against all changes of the
+// parameters.
 static void quiet_look_at_point(const S2Undo *undo, const S2Touch *touch, int k, bool sticks,
                                 const QuietBars *bars) {
   const S2WorldGradient *all = undo->gradient;
@@ -261,7 +263,7 @@ void s2_quiet_look_at_solve(const S2SolveUndo *solve) {
       quiet_look_at_joint_row(undo, part->joint, part->row, full, lambda > 0);
     }
   }
-  // Normal rows, each followed by its friction row, in the order of the points.
+  // Visit normal rows, each followed by its friction row, in the order of the points.
   int r = solve->assembly->parts;
   for (int i = 0; i < 2 * island->touches && s2_solve_traits(note->solve.kind).normals; i++) {
     const S2Touch *touch = &solve->touches[i / 2];
@@ -281,7 +283,7 @@ void s2_quiet_look_at_piece(const S2RattlePiece *piece) {
   if (undo->gradient->quiet == NULL || undo->gradient->tracked == NULL) {
     return;
   }
-  double still = 1e-10 * rattle->speed; // less is rounding
+  double still = 1e-10 * rattle->speed; // smaller values are rounding errors
   for (int i = 0; i < rattle->nodes; i++) {
     undo->gradient->quiet->moved |=
         quiet_speed(rattle->u + 3 * i, rattle->island->length) > still &&

@@ -1,7 +1,7 @@
 // Derivatives of contacts in the two-stage flow. A stage imposes the rows of points that touch and
-// of points that stick. Sliding friction pushes with the normal impulse. So the normal row pushes
-// along n + s mu t, s = +-1, but still measures along n alone. Then the matrix of a stage is not
-// symmetric.
+// of points that stick. Sliding friction is proportional to the normal impulse. So the normal row
+// acts along n + s mu t, s = +-1, but still measures the speed along n alone. Then the matrix of a
+// stage is not symmetric.
 //
 // A contact that sticks in stage 1 does not move along the mean of its tangents at both ends. The
 // tangent at the end turns with the bodies, so the row of friction measures
@@ -12,9 +12,9 @@
 
 #include <string.h>
 
-// Fraction of the island's speed below which an impulse or a speed is on an edge.
+// Fraction of the island's speed below which an impulse or a speed counts as being on an edge.
 static const double EDGE = 1e-9;
-// An impulse may differ from its bound by this fraction of it.
+// An impulse may differ from its bound by this fraction of the bound.
 static const double AT_BOUND = 1e-9;
 
 // ---- Points ------------------------------------------------------------------------------------
@@ -24,7 +24,8 @@ static const S2Touch *contact_touch(const S2RattlePiece *piece, int r, bool end)
   return &(end ? &rattle->at1 : &rattle->at0)->touch[rattle->term[r].place];
 }
 
-// From the adjoint of a row (arm x d, d) of body a, minus the same for b, to its point.
+// Passes the adjoint of a row (arm x d, d) of body a, minus the same row for b, on to its contact
+// point.
 static S2PointBar contact_point_bar(const S2RattlePiece *piece, int r, bool end,
                                     const S2RowBar *bar) {
   const S2RattleTerm *term = &piece->rattle.term[r];
@@ -44,7 +45,7 @@ int s2_rattle_contact_vjp(S2RattlePiece *piece, int r, bool end, const S2RowBar 
   const S2Rattle *rattle = &piece->rattle;
   S2PointBar sum = contact_point_bar(piece, r, end, &bars[r]);
   int last = r;
-  // The normal row and those along the surface belong to one point.
+  // The normal row and the rows along the surface belong to the same contact point.
   while (last + 1 < rattle->rows && rattle->term[last + 1].source == S2_RATTLE_OF_SLIP) {
     last += 1;
     S2PointBar more = contact_point_bar(piece, last, end, &bars[last]);
@@ -64,7 +65,7 @@ void s2_rattle_contact_poses(const S2RattlePiece *piece, int r, const S2RowBar *
   const S2Touch *touch = contact_touch(piece, r, true);
   const double *q = piece->rattle.q1;
   S2PointBar point = contact_point_bar(piece, r, true, bar);
-  S2Vec2 any = {1, 0}; // the pose adjoints do not need the edge
+  S2Vec2 any = {1, 0}; // adjoints of poses do not depend on the edge
   S2PointSource to = s2_manifold_point_vjp(&touch->points[piece->rattle.term[r].index].at, any,
                                            q + 3 * touch->body_a, q + 3 * touch->body_b,
                                            world->pieces.at[touch->shape_a].radius,
@@ -77,14 +78,14 @@ void s2_rattle_contact_poses(const S2RattlePiece *piece, int r, const S2RowBar *
 
 // ---- Speeds ------------------------------------------------------------------------------------
 
-// rad/s, m/s: the mean velocity over the piece of a body, or of ground.
+// rad/s, m/s: the mean velocity of a body or of ground over the piece.
 static double contact_velocity(const S2RattlePiece *piece, int32_t slot, int c) {
   const S2Step *step = piece->rattle.step;
   int32_t node = step->node_of[slot];
   return node == S2_GROUND ? step->free_v[3 * slot + c] : piece->rattle.u[3 * node + c];
 }
 
-// m/s: the speed along row r with these sides, over the piece or at its end.
+// m/s: the speed along row r with the given Jacobians, over the piece or at its end.
 static double contact_speed(const S2RattlePiece *piece, int r, const S2RowSides *side, bool end) {
   const S2Rattle *rattle = &piece->rattle;
   const double *v = end ? rattle->v1 : rattle->u;
@@ -101,8 +102,8 @@ static double contact_speed(const S2RattlePiece *piece, int r, const S2RowSides 
   return speed;
 }
 
-// `factor` is the adjoint of the speed along row r. Adds to the adjoints of the row and of the
-// velocity of the ground.
+// Adds `factor`, the adjoint of the speed along row r, to the adjoints of the row and of the ground
+// velocity.
 static void contact_speed_vjp(const S2RattlePiece *piece, int r, const S2RowSides *side,
                               double factor, S2RowBar *bar) {
   const S2Step *step = piece->rattle.step;
@@ -153,8 +154,8 @@ static double stage_mobility(const S2RattlePiece *piece, int r, bool second) {
   return s2_rattle_row_mobility(rattle, &row);
 }
 
-// The larger of the impulse and the speed decides whether the row is held. If both are close to 0,
-// the row is on an edge and counts as open.
+// The row is held if the impulse is larger than the speed. If both are close to 0, the row is on an
+// edge and counts as open.
 static S2RattleState normal_state(S2RattlePiece *piece, int r, bool second) {
   double press = stage_impulse(piece, r, second) * stage_mobility(piece, r, second);
   double speed = stage_speed(piece, r, second), least = EDGE * piece->rattle.speed;
@@ -173,7 +174,7 @@ static S2RattleState friction_state(S2RattlePiece *piece, int r, bool second) {
   return !slides ? S2_RATTLE_HELD : ahead ? S2_RATTLE_AT_LO : S2_RATTLE_AT_HI;
 }
 
-// The state of a joint's row, which find_edge() checks as well.
+// The state of a joint row, which find_edge() also checks.
 static S2RattleState joint_state(const S2RattlePiece *piece, int r, bool second) {
   const S2RattleTerm *term = &piece->rattle.term[r];
   double x = stage_impulse(piece, r, second);
@@ -238,11 +239,11 @@ void s2_rattle_see_slip(const S2RattlePiece *piece, S2Row *see) {
   double *turns = S2_TAKE_ZEROED(arena, double, 3 * step->world->bodies.count);
   for (int r = 0; r < rattle->rows; r++) {
     if (rattle->term[r].source != S2_RATTLE_OF_SLIP || rattle->first[r] != S2_RATTLE_HELD) {
-      continue; // a row that is not held measures nothing
+      continue; // a row that is not held measures no speed
     }
     int32_t slot[2];
     s2_rattle_bodies(rattle, &rattle->term[r], slot);
-    // d(Jt1 u)/dq1, with u as the adjoint of Jt1.
+    // d(Jt1 u)/dq1, computed with u as the adjoint of Jt1.
     S2RowBar bar = {0};
     double part = rattle->late[r] ? 1 : 0.5;
     const S2RowSides none = {0};
@@ -265,12 +266,13 @@ void s2_rattle_see_slip(const S2RattlePiece *piece, S2Row *see) {
 
 // ---- Materials ---------------------------------------------------------------------------------
 
-// From J p and the adjoint of the impulse of friction row r to the coefficient.
+// Passes J p and the adjoint of the impulse of friction row r on to the coefficient.
 void s2_rattle_friction_vjp(S2RattlePiece *piece, int r, bool second, double pushed) {
   const S2Rattle *rattle = &piece->rattle;
   piece->pair[rattle->term[r].place].friction +=
       piece->share[second][r] * stage_impulse(piece, r - 1, second) * pushed;
-  if (second && s2_rattle_halved(&rattle->term[r - 1])) { // the bound is known: mu times 2 l
+  if (second && s2_rattle_halved(&rattle->term[r - 1])) { // the bound is the known value mu times 2
+                                                          // l
     piece->l_bar[r - 1] += 2 * piece->share[second][r] * rattle->term[r].mu * pushed;
   }
 }
@@ -279,7 +281,7 @@ void s2_rattle_slip_vjp(S2RattlePiece *piece, int r, bool second, S2RowBar *end)
   const S2Rattle *rattle = &piece->rattle;
   double y = piece->y[r], part = rattle->late[r] ? 1 : 0.5;
   piece->pair[rattle->term[r].place].surface_speed += y;
-  if (second) { // it measures like other rows
+  if (second) { // this row measures speeds like other rows
     return;
   }
   contact_speed_vjp(piece, r, &rattle->at1.side[r], -part * y, end);
@@ -303,7 +305,7 @@ static bool tracks_viscosity(const S2RattlePiece *piece, const S2Touch *touch) {
                                    S2_TRACKS_BODY(all, touch->body_b, contact_viscosity));
 }
 
-// Steps with and without a compliance are computed by different methods.
+// Steps with and without compliance are computed by different methods.
 static void flag_rigid(const S2RattlePiece *piece, const S2Touch *touch) {
   S2WorldGradient *all = piece->undo->gradient;
   bool tracked = all->tracked != NULL && (S2_TRACKS_BODY(all, touch->body_a, contact_compliance) ||
@@ -311,7 +313,7 @@ static void flag_rigid(const S2RattlePiece *piece, const S2Touch *touch) {
   all->flags |= tracked && !s2_touch_soft(touch) ? S2_GRADIENT_JUMP : 0;
 }
 
-// The sides of the row that friction would have.
+// The Jacobians of the row that friction would have.
 static S2RowSides smooth_sides(const S2RattlePiece *piece, int r, bool end) {
   const S2TouchPoint *point = &contact_touch(piece, r, end)->points[piece->rattle.term[r].index];
   S2Vec2 t = s2_left(point->at.normal);
@@ -321,7 +323,7 @@ static S2RowSides smooth_sides(const S2RattlePiece *piece, int r, bool end) {
 
 void s2_rattle_smooth_vjp(S2RattlePiece *piece, bool second) {
   const S2Rattle *rattle = &piece->rattle;
-  double still = 1e-10 * rattle->speed; // slower is rounding
+  double still = 1e-10 * rattle->speed; // slower slip is rounding error
   for (int r = 0; r < rattle->rows; r++) {
     const S2Touch *touch =
         contact_touch(piece, s2_rattle_of_contact(&rattle->term[r]) ? r : 0, true);

@@ -1,22 +1,23 @@
 // The adjoint of a stage as a dense system, solved with complete pivoting. Stages with contacts use
-// it, because sliding friction makes them nonsymmetric, and points that stick together repeat each
-// other. Islands of these pieces are small. Joints without another factorisation use it, too.
+// it because sliding friction makes them nonsymmetric, and rows of several sticking points can be
+// redundant. Islands of these pieces are small. It also serves joints that have no other
+// factorisation.
 #include "diff/step/rattle_undo.h"
 #include "mcp/pivot/dense_lu.h"
 #include "mcp/solvers.h"
 
 #include <string.h>
 
-// Fraction of the largest entry, with rows in units of their own mobility. A pivot up to this
-// belongs to a row that repeats others.
+// A pivot up to this fraction of the largest entry belongs to a redundant row. Rows are in units of
+// their own mobility.
 static const double REPEATS = 1e-10;
-// Fraction of the largest right-hand side. If a row without a pivot misses its right-hand side by
-// more, the requested adjoint is not determined.
+// If a row without a pivot misses its right-hand side by more than this fraction of the largest
+// right-hand side, the requested adjoint is not determined.
 static const double ASKED = 1e-8;
-// Adjoints below this have no correct digits: the loss depends on nothing.
+// Adjoints below this have no correct digits, so the loss counts as constant.
 static const double NOTHING = 1e-200;
 
-// Whether rows without a pivot agree with the others.
+// Whether rows without a pivot are consistent with the other rows.
 static bool dense_agrees(int n, const double *a, const double *x, const double *b) {
   double asked = 0, missed = 0;
   for (int i = 0; i < n; i++) {
@@ -30,7 +31,7 @@ static bool dense_agrees(int n, const double *a, const double *x, const double *
   return missed <= ASKED * asked + NOTHING;
 }
 
-// A stage's system. Rows are in units of their own mobility, which `scale` gives.
+// The system of a stage. Rows are in units of their own mobility, given by `scale`.
 typedef struct Dense {
   const S2Problem *problem;
   const S2Row *push, *see;
@@ -47,8 +48,8 @@ static double dense_scale(const Dense *dense, int r) {
   return own > 0 ? 1 / sqrt(own) : 0;
 }
 
-// Adds to q (3 per slot) `by` times the derivative of row r's measure with respect to the poses at
-// the start of the piece. It is 0 for rows that measure a change.
+// Adds to q (3 per slot) `by` times the derivative of the value measured by row r with respect to
+// the poses at the start of the piece. The derivative is 0 for rows that measure a change.
 static void dense_by_start(const S2Rattle *rattle, int r, double by, double *q) {
   const S2RattleTerm *term = &rattle->term[r];
   const S2RowSides *side = &rattle->at1.side[r];
@@ -61,10 +62,10 @@ static void dense_by_start(const S2Rattle *rattle, int r, double by, double *q) 
   }
 }
 
-// Whether row r of a contact in stage 1, which is on an edge and counts as free, would repeat rows
-// that hold. Then it takes a part of their load. If a change of some pose at the start would make
-// the rows contradict each other, the derivative with respect to that pose is different. An example
-// is the position of one of two boxes that friction holds side by side.
+// Whether contact row r of stage 1, which is on an edge and counts as free, would be redundant with
+// rows that are held. Such a row would take a part of their load. If a change of some pose at the
+// start made the rows contradict each other, the derivative with respect to that pose would be
+// different. An example is the position of one of two boxes that friction holds side by side.
 static bool dense_takes(const S2Rattle *rattle, const Dense *dense, int r, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   int slots = 3 * rattle->step->world->bodies.count;
@@ -76,8 +77,8 @@ static bool dense_takes(const S2Rattle *rattle, const Dense *dense, int r, S2Are
     asked = fmax(asked, fabs(dense->x[i]));
   }
   s2_dense_lu_solve(&dense->lu, c);
-  // `left`: the part of the row's mobility that held rows do not have. `q`: the measure of the row,
-  // minus the measure of the held rows in the same directions.
+  // `left`: the part of the row's mobility that held rows do not cover. `q`: the derivative of the
+  // row's value, minus the contribution of held rows in the same directions.
   bool takes = false;
   dense_by_start(rattle, r, 1, q);
   for (int i = 0; i < dense->n; i++) {
@@ -124,7 +125,7 @@ bool s2_rattle_dense(S2RattlePiece *piece, const S2RattleState *state, const dou
     speed[i] = right[i] / mass[i];
   }
   Dense dense = {&problem, push, see, n, index, scale, {0}, NULL};
-  for (int i = 0; i < n; i++) { // in units in which a row alone has the matrix 1
+  for (int i = 0; i < n; i++) { // scaled such that a single row has the matrix 1
     scale[i] = dense_scale(&dense, index[i]);
   }
   // The speed of each row per impulse of each other row.

@@ -1,15 +1,15 @@
-// Rows of the two-stage flow on the edge of two states of an active set: a limit that is closed and
-// does not press, dry friction or a motor that just holds. The derivative is one-sided there. Such
-// a row counts as free: open, or at its bound. If the adjoint does not move the free row, because
-// other rows hold it, both sides have the same derivative.
+// Rows of the two-stage flow on the edge between two states of an active set: a closed limit
+// without force, or dry friction or a motor that just holds. There the derivative is one-sided.
+// Such a row counts as free: open, or at its bound. If the adjoint does not move the free row,
+// because other rows hold it, both sides have the same derivative.
 #include "diff/step/rattle_undo.h"
 
-// Fraction of the island's speed below which an impulse or a speed is on an edge. Stages are solved
-// to rounding.
+// Fraction of the island's speed below which an impulse or a speed counts as being on an edge.
+// Stages are solved to rounding.
 static const double EDGE = 1e-9;
-// Fraction of the adjoint below which both sides have the same derivative.
+// Fraction of the adjoint below which the derivatives on both sides count as equal.
 static const double ALIKE = 1e-10;
-// Adjoints below this have no correct digits: the loss depends on nothing.
+// Adjoints below this have no correct digits, so the loss counts as constant.
 static const double NOTHING = 1e-200;
 
 double s2_rattle_row_off(const S2RattlePiece *piece, int r, bool second) {
@@ -77,8 +77,8 @@ void s2_rattle_flag_edge(const S2RattlePiece *piece, int r, bool second, double 
   piece->undo->gradient->flags |= matters ? S2_GRADIENT_WEAK : 0;
 }
 
-// A row with bounds that repeats others keeps the impulse that it had before. That impulse decides
-// how the others share the load, so a loss that contains their forces has no derivative.
+// A redundant row with bounds keeps its previous impulse. That impulse decides how the other rows
+// share the load, so a loss that contains their forces has no derivative.
 void s2_rattle_flag_repeated(const S2RattlePiece *piece) {
   const S2Rattle *rattle = &piece->rattle;
   bool repeats = false, asked = false;

@@ -1,5 +1,5 @@
-// Derivatives of force laws on the bodies of the two-stage flow. Stage 1 has the laws at (q0, u),
-// stage 2 at (q1, u).
+// Derivatives of force laws on the bodies of the two-stage flow. Stage 1 evaluates the laws at (q0,
+// u), stage 2 at (q1, u).
 #include "diff/step/rattle_undo.h"
 
 #include <string.h>
@@ -80,7 +80,8 @@ void s2_rattle_laws_vjp(S2RattlePiece *piece, bool second) {
     }
     s2_undo_law_answer(&seen, &answers[i], bar);
   }
-  double *to = second ? piece->u_bar : piece->v0_bar; // v0: the velocity that laws were held at
+  double *to = second ? piece->u_bar : piece->v0_bar; // v0: the velocity at which the laws were
+                                                      // evaluated
   for (int i = 0; i < 3 * rattle->nodes; i++) {
     to[i] += v[3 * rattle->island->node[i / 3] + i % 3];
   }

@@ -1,12 +1,12 @@
-// Derivatives of matrices of compliance C and damping D in the two-stage flow. However rows are
-// combined, they obey the joint's original equations. With K = C^-1 in the directions that have
+// Derivatives of matrices of compliance C and damping D in the two-stage flow. For any combination
+// of rows, the joint's original equations hold. With K = C^-1 in the directions that have
 // compliance,
 //
 //     stage 1    l + h/2 K g + D (g1 - g0)/2 = 0,    g = (g0 + g1)/2 (trapezoid) or g1
 //     stage 2    k + h/2 (K (g1 + h/2 w) + D w) = 0,    w = J1 v1 + rate
 //
-// The rows divide this by the factor of their speed, E: (h theta K + D)/2 h in stage 1, with theta
-// 1/2 or 1, and h/2 (h/2 K + D) in stage 2. So the adjoint of the equations is t = E^-1 y.
+// The rows divide this by the factor E of their speed. It is (h theta K + D)/2 h in stage 1, with
+// theta 1/2 or 1, and h/2 (h/2 K + D) in stage 2. So the adjoint of the equations is t = E^-1 y.
 // Directions without compliance are left unchanged.
 #include "diff/joints/joint_vjp.h"
 #include "diff/step/rattle_undo.h"
@@ -20,8 +20,8 @@ typedef struct Coupled { // a joint whose equations are coupled
   const S2Joint *joint;
   int place, count;
   bool trapezoid;
-  S2JointRow rows[2][N]; // at q0, q1
-  // K; D where there is compliance; the projection to those directions
+  S2JointRow rows[2][N]; // at q0, q1.
+  // K; D in compliant directions; the projection to these directions
   double k[N][N], d[N][N], on[N][N];
   double y[N], g0[N], g1[N];
 } Coupled;
@@ -34,7 +34,7 @@ static void matrix_times(int n, double a[N][N], const double *x, double *y) {
   memcpy(y, sum, sizeof(double) * (size_t)n);
 }
 
-// K, the projection P, and P D P.
+// The matrices K, the projection P, and P D P.
 static void take_matrices(Coupled *coupled) {
   int n = coupled->count;
   double c[N][N] = {{0}}, d[N][N] = {{0}}, packed[N * N] = {0}, value[N] = {0}, q[N * N];
@@ -77,7 +77,7 @@ static void take_rows(const S2RattlePiece *piece, bool second, Coupled *coupled)
                     elapsed, NULL};
     coupled->count = s2_joint_rows(&at, coupled->rows[end]);
   }
-  // y of the equations, and their values in the directions with compliance.
+  // The adjoints y of the equations, and the values of the equations in compliant directions.
   const int32_t *of = rattle->row_of[coupled->place];
   for (int i = 0; i < coupled->count; i++) {
     const S2RattleTerm *term = of[i] < 0 ? NULL : &rattle->term[of[i]];
@@ -94,7 +94,7 @@ static void take_rows(const S2RattlePiece *piece, bool second, Coupled *coupled)
   matrix_times(coupled->count, coupled->on, coupled->g1, coupled->g1);
 }
 
-// x := (a K + b D)^-1 x in the directions with compliance.
+// Sets x := (a K + b D)^-1 x in the compliant directions.
 static void divide_where_soft(Coupled *coupled, double a, double b, double *x) {
   static const double one[3] = {1, 1, 1};
   int n = coupled->count;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-// `choices`: the chosen contact points. NULL: there are none.
+// `choices`: the chosen contact points, or NULL if there are none.
 static S2RattlePiece piece_make(S2Undo *undo, S2Island *island, const S2LawFrame *frame,
                                 const S2RattleRecord *record, const S2Note *note, int k,
                                 const S2Choice *choices) {
@@ -42,7 +42,7 @@ static S2RattlePiece piece_make(S2Undo *undo, S2Island *island, const S2LawFrame
   for (int r = 0; r < rows; r++) {
     memcpy(piece.mix[r], piece.rattle.term[r].mix, sizeof piece.mix[r]);
   }
-  // Answers of this piece.
+  // The returned values of force laws in this piece.
   piece.answers = piece.laws > 0 ? note->rattle.answers + (ptrdiff_t)(2 * piece.laws * k) : NULL;
   for (int i = 0; i < piece.laws; i++) {
     piece.lawful[undo->step.node_of[piece.answers[i].slot]] = true;
@@ -78,7 +78,7 @@ void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
   double *q_bar = S2_TAKE(undo->arena, double, nodes), *v_bar = S2_TAKE(undo->arena, double, nodes);
   S2LawFrame frame = {step->q0, step->v0, step->free_v, 0};
   step->dt = note->h;
-  // The nodes of the island, and the adjoints of their final state.
+  // Take the nodes of the island and the adjoints of their final state.
   for (int i = 0; i < nodes; i++) {
     int at = 3 * island->node[i / 3] + i % 3;
     step->node_of[at / 3] = i / 3;
@@ -86,9 +86,9 @@ void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
     v_bar[i] = undo->flowed_v2[at];
     undo->flowed_q1[at] = undo->flowed_v2[at] = 0;
   }
-  // Piece after piece, from the last one.
+  // Process the pieces from the last to the first.
   bool good = true;
-  double next_bar = 0; // adjoint of the time at which a piece ends, from the next piece
+  double next_bar = 0; // adjoint of the end time of a piece, from the next piece
   for (int k = note->rattle.pieces - 1; k >= 0 && good; k--) {
     S2ArenaMark before = s2_arena_mark(undo->arena);
     S2RattleRecord record =
@@ -102,17 +102,18 @@ void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
     memset(q_bar, 0, sizeof *q_bar * (size_t)nodes);
     memset(v_bar, 0, sizeof *v_bar * (size_t)nodes);
     piece_gather(&piece, q_bar, v_bar);
-    // The time at which the piece ends is in proportion to the step, or depends on the state and
-    // the limit.
+    // The end time of the piece is proportional to the step length, or depends on the state and the
+    // limit.
     double end_bar = piece.end_bar + next_bar;
     next_bar = piece.start_bar;
     if (record.met < 0) {
       undo->length_bar += (record.done + record.h) / step->dt * end_bar;
     } else if (good) {
       S2RattlePiece timing = piece_make(undo, island, &frame, &record, note, k, NULL);
-      timing.unasked = true; // only the value of the limit counts
+      timing.unasked = true; // only the value of the limit has an adjoint
       timing.timing_bar = -end_bar / record.rises;
-      good = record.rises < 0 && s2_rattle_piece_vjp(&timing); // otherwise it only touches
+      good = record.rises < 0 && s2_rattle_piece_vjp(&timing); // otherwise the limit is only
+                                                               // touched
       piece_gather(&timing, q_bar, v_bar);
       next_bar += timing.start_bar;
     }
@@ -148,7 +149,7 @@ void s2_undo_piece(S2Undo *undo, const S2Note *note) {
     piece.v1_bar[i] = bar->v1[at];
     bar->q1[at] = bar->v1[at] = 0;
   }
-  // Back over both stages, and over the placing of the poses before them.
+  // Sweep backwards over both stages, and over the preceding correction of the poses.
   piece.timing_bar = undo->closing;
   undo->closing = 0;
   bool good = s2_rattle_piece_vjp(&piece);

@@ -1,5 +1,5 @@
-// Derivatives of reactions of joints in the two-stage flow: the half impulses on the first body,
-// about the anchor. Efforts of actuators are not reactions.
+// Derivatives of reactions of joints in the two-stage flow: the impulses of both stages on the
+// first body, about the anchor. Efforts of actuators are not reactions.
 #include "diff/step/rattle_undo.h"
 
 static const double *reaction_of(const S2RattlePiece *piece, int32_t joint) {
@@ -23,9 +23,9 @@ double s2_rattle_reaction_pull(const S2RattlePiece *piece, int32_t joint, const 
   return bar[0] * push[0] + bar[1] * push[1] + bar[2] * push[2];
 }
 
-// The impulse of a contact as a vector, and its moments on both bodies, are l times its row. The
-// impulse uses the whole row; the press of a normal row uses only its normal part. Returns false if
-// no adjoint is asked for.
+// The impulse vector of a contact and its moments on both bodies are l times its row. The impulse
+// uses the whole row, the normal impulse only the normal part. Returns false if no adjoint is
+// requested.
 static bool contact_asked(const S2RattlePiece *piece, int r, bool end, double on_a[3],
                           double on_b[3]) {
   const S2Rattle *rattle = &piece->rattle;
@@ -74,7 +74,7 @@ double s2_rattle_row_pull(const S2RattlePiece *piece, int r, bool end) {
   if (s2_rattle_of_contact(term)) {
     return contact_pull(piece, r, end);
   }
-  // Loads of the next step read the impulses of rows, which are the sums of both stages.
+  // Loads of the next step depend on the impulses of rows, which are the sums over both stages.
   int32_t joint = rattle->island->joint[term->place];
   double kept = piece->undo->bar.joint_impulse[S2_JOINT_ROWS * joint + term->index];
   bool force = term->source == S2_RATTLE_OF_GROUND && term->index != S2_GROUND_TORQUE;
@@ -101,7 +101,7 @@ void s2_rattle_reaction_vjp(S2RattlePiece *piece, int r, bool end, double impuls
   bar->ja[0] += impulse * reaction[0];
   bar->ja[1] += impulse * (reaction[1] + reaction[0] * arm.y);
   bar->ja[2] += impulse * (reaction[2] - reaction[0] * arm.x);
-  // The position of the anchor.
+  // Pass on the adjoint of the anchor's position.
   if (joint->a != S2_NONE && reaction[0] != 0) {
     double *q_bar = end ? piece->q1_bar : piece->q0_bar;
     const double *q = end ? rattle->q1 : rattle->q0;

@@ -1,5 +1,5 @@
-// Smooth derivatives of a piece with contacts or limits. The derivative of each stage is taken at
-// the point of the central path of its problem, with the rows at its solution. There z s = kappa
+// Smooth derivatives of a piece with contacts or limits. The derivative of each stage is taken at a
+// point of the central path of its problem, with the rows at the solution. On the path z s = kappa
 // for the pairs of each contact and limit (mcp/adjoint/mcp_vjp.h). With dz = -z/s ds the rows are
 // compliant rows of active contacts,
 //
@@ -8,9 +8,9 @@
 //     m = (a - b) r/(1 + (a + b) r),                    g = (a + b) - (a - b) m,
 //     e = 1/s1 - 1/s2 - (a - b) (1/s3 + r (1/s1 + 1/s2))/(1 + (a + b) r)
 //
-// Here m, from -1 to 1, is the used fraction of the friction bound. Friction pushes with that
-// fraction of the normal impulse as sliding friction does, and holds with the rest. k is kappa in
-// units of the row, V^2/w with its mobility w; dk = -k dw/w.
+// Here m, from -1 to 1, is the used fraction of the friction bound. That fraction of the friction
+// acts like sliding friction, and the remainder acts like sticking friction. k is kappa in units of
+// the row, V^2/w with its mobility w; dk = -k dw/w.
 #include "diff/step/rattle_undo.h"
 #include "mcp/solvers.h"
 
@@ -19,7 +19,7 @@
 typedef struct Relaxed { // a stage's problem, assembled again from its solution
   S2Problem problem;
   S2SmoothSolution on_path;
-  int32_t *row_of; // of its rows
+  int32_t *row_of; // for each row of the problem, the row of the piece
 } Relaxed;
 
 static double unknown_of(const S2RattlePiece *piece, int r, bool second) {
@@ -30,7 +30,7 @@ static double unknown_of(const S2RattlePiece *piece, int r, bool second) {
 
 // A contact that opens within the piece has no row in stage 2. The smooth derivative gives the
 // contact a row if it still separates at the end of the piece. If the contact approaches again, its
-// velocity does not keep it open.
+// velocity does not hold it open.
 static bool relax_knows(const S2RattlePiece *piece, int r, bool second) {
   const S2Rattle *rattle = &piece->rattle;
   const S2RattleTerm *term = &rattle->term[r];
@@ -41,8 +41,8 @@ static bool relax_knows(const S2RattlePiece *piece, int r, bool second) {
 }
 
 // The problem of the stage, assembled from its solution: rows with their bounds, and the right-hand
-// side. Returns false if it has rows with bounds of their own, compliant or viscous contacts, or
-// nothing to smooth.
+// side. Returns false if some rows have constant bounds, if contacts are compliant or viscous, or
+// if there is no row to smooth.
 static bool relax_problem(S2RattlePiece *piece, bool second, const double *mass, Relaxed *relaxed) {
   const S2Rattle *rattle = &piece->rattle;
   S2Arena *arena = piece->undo->arena;
@@ -63,7 +63,7 @@ static bool relax_problem(S2RattlePiece *piece, bool second, const double *mass,
     bool gives = s2_rattle_of_contact(term) && (term->soft || term->law == S2_RATTLE_EQUATION);
     bounded |= term->law == S2_RATTLE_BOUNDED || gives || term->source == S2_RATTLE_OF_GROUND;
     any |= term->law == S2_RATTLE_LIMIT;
-    // The speed that the row was measured with.
+    // The speed with which the row was measured.
     const S2RattleRows *at = second || rattle->late[r] ? &rattle->at1 : &rattle->at0;
     S2Row *row = &rows[n];
     *row = s2_rattle_row(rattle, r, &at->side[r]);
@@ -107,7 +107,7 @@ static double relax_mobility(const Relaxed *relaxed, int i) {
 }
 
 // The compliance of the rows of a contact or a limit, which begin at row i of the problem. It is
-// computed from z s = k, because differences would have no digits.
+// computed from z s = k, because differences would lose all digits.
 static void relax_row(S2RattlePiece *piece, bool second, const Relaxed *relaxed, int i) {
   const S2Problem *problem = &relaxed->problem;
   int r = relaxed->row_of[i], next = i + 1;
@@ -141,7 +141,7 @@ void s2_rattle_unit_vjp(S2RattlePiece *piece, int r, bool second, const S2Row *r
     if (node < 0) {
       continue;
     }
-    // w contains j^2/W of each node.
+    // w is the sum of j^2/W over the nodes.
     double inertial = rattle->inertial[at], damping = rattle->damping[at];
     bool damped = !second || rattle->step->dt * damping > 2 * inertial;
     double mass = inertial + (damped ? piece->half * damping : 0);
@@ -165,9 +165,9 @@ void s2_rattle_relax(S2RattlePiece *piece, bool second, const double *mass) {
   if (!smooth || !relax_problem(piece, second, mass, &relaxed) || !relax_solve(piece, &relaxed)) {
     return;
   }
-  // All of its rows are active. Velocities and impulses at the end of the piece are taken from the
-  // path. The momenta of stage 1 are kept: stage 2 starts with the velocities and impulses of the
-  // step.
+  // All rows of stage 2 are active. Velocities and impulses at the end of the piece are taken from
+  // the path. Stage 2 starts with the velocities and impulses of the step, so the momenta of stage
+  // 1 are unchanged.
   double *k = s2_arena_copy(piece->undo->arena, rattle->k, rattle->rows);
   S2RattleState *state = second ? rattle->second : rattle->first;
   for (int i = 0; i < relaxed.problem.rows; i++) {

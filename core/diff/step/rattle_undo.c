@@ -8,17 +8,17 @@
 //
 //     W2 p + J1' y = dl/dv1,   C2 y - J1 p = 0;       W1 p + J1' y = dl/du,   C1 y - J0 p = dl/dl
 //
-// The former has the symmetric matrix of stage 2, the latter the transpose of Newton's matrix.
+// The matrix of stage 2 is symmetric; the matrix of stage 1 is the transpose of Newton's matrix.
 #include "diff/step/rattle_undo.h"
 #include "diff/joints/joint_vjp.h"
 #include "mcp/solvers.h"
 
 #include <string.h>
 
-// ---- Numbers of joints -------------------------------------------------------------------------
+// ---- Parameters of joints ----------------------------------------------------------------------
 
-// Stiffness and damping of a compliant row, and their adjoints; with `compliant` a compliance c
-// replaces k.
+// Stiffness and damping of a compliant row, and their adjoints. With `compliant`, a compliance c
+// replaces the stiffness k.
 typedef struct Soft {
   bool compliant;
   double k, d; // N/m or (compliant) m/N; N s/m
@@ -52,7 +52,7 @@ static Soft soft_of(S2RattlePiece *piece, int r) {
 }
 
 // C = a/(h e), b = value g/e. Here e = t h K + D and g = K; with a compliance e = t h + D c, g = 1,
-// and a c replaces a. From the adjoints of C and b to the adjoints of K (c), D, h and the value.
+// and a c replaces a. Converts adjoints of C and b to adjoints of K (or c), D, h and the value.
 static void soften_vjp(S2RattlePiece *piece, int r, double h, double t, double a, double value,
                        double c_bar, double b_bar, double *value_bar, double *h_bar) {
   Soft soft = soft_of(piece, r);
@@ -99,7 +99,7 @@ static double sides_along(const S2Row *row, const double *x) {
   return sum;
 }
 
-// Adds `factor` times x of the row's nodes to its adjoint.
+// Adds `factor` times x of the row's nodes to the adjoint of the row.
 static void sides_vjp(const S2Row *row, double factor, const double *x, S2RowBar *bar) {
   for (int c = 0; c < 3; c++) {
     bar->ja[c] += row->a >= 0 ? factor * x[3 * row->a + c] : 0;
@@ -107,7 +107,7 @@ static void sides_vjp(const S2Row *row, double factor, const double *x, S2RowBar
   }
 }
 
-// Likewise for kinematic ground and driven locks; their velocity gets its adjoint, too.
+// As above for kinematic ground and driven locks, whose velocities also receive adjoints.
 static void given_speed_vjp(const S2RattlePiece *piece, int r, double factor, S2RowBar *bar) {
   const S2Rattle *rattle = &piece->rattle;
   const S2Step *step = rattle->step;
@@ -140,8 +140,8 @@ static void speed_along_vjp(S2RattlePiece *piece, int r, const S2Row *row, doubl
   bar->rate += factor;
 }
 
-// The destination of adjoints of rows at the start or the end of a piece: its poses and the joints'
-// numbers.
+// The destination of row adjoints at the start or the end of a piece: its poses and the joints'
+// parameters.
 static S2PlaceBar rattle_place_bar(S2RattlePiece *piece, bool end) {
   return (S2PlaceBar){.q = end ? piece->q1_bar : piece->q0_bar,
                       .elapsed = end ? &piece->elapsed_bar1 : &piece->elapsed_bar0,
@@ -191,7 +191,7 @@ static void rows_vjp(S2RattlePiece *piece, bool end, const S2RowBar *bars,
     const S2Joint *joint = s2_rattle_joint(rattle, term);
     S2JointGradient *g = &piece->undo->gradient->joint[rattle->island->joint[term->place]];
     S2JointAt at = rattle_joint_at(piece, joint, end, turn);
-    if (term->source == S2_RATTLE_OF_GROUND) { // its place does not matter to first order
+    if (term->source == S2_RATTLE_OF_GROUND) { // the pose of ground has no first-order effect
       for (int c = 0; c < 3; c++) {
         place.q[3 * joint->a + c] += bars[r].value * term->mix[c];
       }
@@ -222,7 +222,7 @@ static void rows_vjp(S2RattlePiece *piece, bool end, const S2RowBar *bars,
   s2_arena_rewind(rattle->step->arena, mark);
 }
 
-// Adjoints of the values of equations, from rows that matrices couple.
+// Adjoints of the values of equations whose rows are coupled by matrices.
 static void equations_vjp(S2RattlePiece *piece, bool end, const S2RowBar *bars) {
   const S2Rattle *rattle = &piece->rattle;
   S2PlaceBar place = rattle_place_bar(piece, end);
@@ -245,7 +245,7 @@ typedef struct Held { // the active rows of a stage
   int count;
 } Held;
 
-// The matrix of the active rows. False: it cannot be factored without pivoting.
+// The matrix of the active rows. Returns false if it cannot be factored without pivoting.
 static bool factor_held(const S2RattlePiece *piece, const S2RattleState *state, const double *mass,
                         const S2Row *push, const S2Row *see, Held *held, S2Bilateral *matrix,
                         S2Problem *problem) {
@@ -264,14 +264,14 @@ static bool factor_held(const S2RattlePiece *piece, const S2RattleState *state, 
   }
   *problem = (S2Problem){
       .nodes = piece->rattle.nodes, .rows = held->count, .mass = mass, .row = held->row};
-  // otherwise they repeat each other
+  // otherwise the rows are redundant
   return held->count == 0 || (rigid <= 3 * piece->rattle.nodes &&
                               s2_bilateral_init(matrix, problem, piece->undo->arena) &&
                               s2_bilateral_factor(matrix, held->left));
 }
 
-// p and y of a stage with masses `mass`, rows `push` and rows `see` that measure. `right` is the
-// adjoint of the velocities, l_bar the adjoint of the impulses. False: the rows cannot be factored.
+// p and y of a stage with the masses `mass`. Rows `push` apply impulses and rows `see` measure
+// speeds. `right` and l_bar are adjoints of velocities and impulses. False: factorisation fails.
 static bool stage_adjoint(S2RattlePiece *piece, const S2RattleState *state, const double *mass,
                           const S2Row *push, const S2Row *see, const double *right,
                           const double *l_bar) {
@@ -283,8 +283,8 @@ static bool stage_adjoint(S2RattlePiece *piece, const S2RattleState *state, cons
   S2Problem problem;
   S2Bilateral matrix;
   memset(piece->y, 0, sizeof(double) * (size_t)rows);
-  // A pivot may be small by chance, for a light body between heavy ones. Rows of poses that were
-  // placed may repeat each other.
+  // A pivot may be small although no row is redundant, for example for a light body between heavy
+  // bodies. Rows of corrected poses may be redundant.
   if (piece->rattle.touches > 0 ||
       !factor_held(piece, state, mass, push, see, &held, &matrix, &problem)) {
     return s2_rattle_dense(piece, state, mass, push, see, right, l_bar);
@@ -319,8 +319,8 @@ static bool stage_adjoint(S2RattlePiece *piece, const S2RattleState *state, cons
   return true;
 }
 
-// Adjoints of M, of the rates of damping, and of the force that acts in a stage for h/2. M
-// multiplies `moved`, and damping acts on the velocity `damped`.
+// Adjoints of M, of the damping rates, and of the force that acts for h/2 in a stage. M multiplies
+// `moved`, and damping acts on the velocity `damped`.
 static void bodies_vjp(S2RattlePiece *piece, const double *moved, const double *const *damped) {
   const S2Rattle *rattle = &piece->rattle;
   for (int i = 0; i < 3 * rattle->nodes; i++) {
@@ -351,14 +351,14 @@ static void second_row_vjp(S2RattlePiece *piece, int r, const S2Row *row) {
   S2RowBar *bar = &piece->at1[r];
   s2_rattle_reaction_vjp(piece, r, true, rattle->k[r] + (rattle->late[r] ? rattle->l[r] : 0), bar);
   s2_rattle_flag_edge(piece, r, true, pushed);
-  // J1' k, of which l is a known part
+  // J1' k, where k depends on the known l
   sides_vjp(row, rattle->k[r], piece->p, bar);
   piece->l_bar[r] += given ? pushed : sums ? -pushed : 0;
   double side = s2_rattle_side(rattle->second[r]);
   if (term->law == S2_RATTLE_FRICTION) {
     s2_rattle_friction_vjp(piece, r, true, pushed);
   } else if (side != 0) {
-    double times = sums ? 2 : 1; // in units of h/2
+    double times = sums ? 2 : 1; // factor in units of h/2
     most_vjp(piece, r, side * times * piece->half * pushed);
     piece->h_bar += side * times * term->most * pushed / 2;
   }
@@ -378,7 +378,7 @@ static void second_row_vjp(S2RattlePiece *piece, int r, const S2Row *row) {
     soften_vjp(piece, r, h / 2, 1, 1, rattle->at1.value[r], -y * rattle->k[r], -y, &bar->value,
                &half_bar);
     piece->h_bar += half_bar / 2;
-    piece->l_bar[r] += sums ? y * piece->c2[r] : 0; // from k = (l + k) - l
+    piece->l_bar[r] += sums ? y * piece->c2[r] : 0; // because k = (l + k) - l
   }
 }
 
@@ -389,7 +389,7 @@ static bool second_vjp(S2RattlePiece *piece) {
   double *mass = S2_TAKE(arena, double, nodes), *moved = S2_TAKE(arena, double, nodes);
   const double **damped = S2_TAKE(arena, const double *, nodes);
   S2Row *rows = S2_TAKE(arena, S2Row, rattle->rows);
-  // Masses of the stage, and the vectors that M and damping multiply.
+  // The masses of the stage, and the vectors that M and damping multiply.
   for (int i = 0; i < nodes; i++) {
     bool cayley = rattle->step->dt * rattle->damping[i] <= 2 * rattle->inertial[i];
     mass[i] = rattle->inertial[i] + (cayley ? 0 : piece->half * rattle->damping[i]);
@@ -429,9 +429,9 @@ static bool second_vjp(S2RattlePiece *piece) {
   return true;
 }
 
-// Stage 2 without the limits that are hit with restitution e replaces stage 2. The limits leave
-// with -e times the speed s along J1 in that stage, so s gets -e y and e gets -s y. False: no limit
-// is hit.
+// If limits are hit with restitution e, the result of stage 2 without these limits determines their
+// speeds s along J1. The limits separate at -e s, so the adjoint of s is -e y, and the adjoint of e
+// is -s y. Returns false if no limit is hit.
 static bool arrival_take_place(S2RattlePiece *piece) {
   S2Rattle *rattle = &piece->rattle;
   S2RattleArrival *arrival = &rattle->arrival;
@@ -470,7 +470,7 @@ static bool arrival_take_place(S2RattlePiece *piece) {
 // All adjoints of stage 2. `matrices`: see equations_vjp().
 static bool end_vjp(S2RattlePiece *piece, S2RowBar *matrices) {
   bool unasked = piece->unasked, good = true;
-  do { // with the limits that are hit, then without them
+  do { // first with the limits that are hit, then without them
     s2_rattle_find_states(piece, true);
     s2_rattle_find_edges(piece, true);
     good = second_vjp(piece);
@@ -484,8 +484,8 @@ static bool end_vjp(S2RattlePiece *piece, S2RowBar *matrices) {
 
 // ---- Stage 1 -----------------------------------------------------------------------------------
 
-// The effect on p of limits that push along J1, which turn with u: `turned` = h l Hess(g) p of
-// them, 3 per node. False: there are none.
+// The effect on p of limits that act along J1, which turns with u. `turned` is the sum of h l
+// Hess(g) p over these limits, 3 numbers per node. Returns false if there are no such limits.
 static bool late_turns(S2RattlePiece *piece, const S2Row *rows, double *turned) {
   const S2Rattle *rattle = &piece->rattle;
   S2Arena *arena = piece->undo->arena;
@@ -519,8 +519,8 @@ static bool late_turns(S2RattlePiece *piece, const S2Row *rows, double *turned) 
   return any;
 }
 
-// (W1 - h l Hess(g) - h/2 dL/du)' p + J1' y = dl/du, where all but W1 is small: a fixed-point
-// iteration.
+// Solves (W1 - h l Hess(g) - h/2 dL/du)' p + J1' y = dl/du by fixed-point iteration, because all
+// terms except W1 are small.
 static bool first_adjoint(S2RattlePiece *piece, const double *mass, const S2Row *end,
                           const S2Row *start, const double *l_bar) {
   enum { PASSES = 100 };
@@ -553,7 +553,7 @@ static void first_row_vjp(S2RattlePiece *piece, int r, const S2Row *row, S2RowBa
   S2RowBar *bar = &piece->at0[r];
   s2_rattle_flag_edge(piece, r, false, pushed);
   sides_vjp(row, rattle->l[r], piece->p, rattle->late[r] ? end : bar);
-  if (!rattle->late[r]) { // otherwise in stage 2
+  if (!rattle->late[r]) { // otherwise the row acts in stage 2
     s2_rattle_reaction_vjp(piece, r, false, rattle->l[r], bar);
   }
   if (term->law == S2_RATTLE_FRICTION) {
@@ -567,7 +567,7 @@ static void first_row_vjp(S2RattlePiece *piece, int r, const S2Row *row, S2RowBa
   }
   s2_rattle_unit_vjp(piece, r, false, row, rattle->late[r] ? end : bar);
   double theta = term->trapezoid ? 0.5 : 1, from = s2_rattle_from(rattle, r), none = 0;
-  bool begins = term->changes && from == rattle->at0.value[r]; // not if it starts from the surface
+  bool begins = term->changes && from == rattle->at0.value[r]; // false if it starts on the surface
   if (term->source == S2_RATTLE_OF_SLIP) {
     s2_rattle_slip_vjp(piece, r, false, end);
     if (term->soft) {
@@ -579,7 +579,7 @@ static void first_row_vjp(S2RattlePiece *piece, int r, const S2Row *row, S2RowBa
   end->value -= y / h;
   if (term->soft && term->source == S2_RATTLE_OF_ROWS &&
       s2_rattle_coupled(s2_rattle_joint(rattle, term))) {
-    return; // the rest follows for all rows of the joint at once
+    return; // the other adjoints are computed for all rows of the joint together
   }
   bar->value += begins ? y / h : 0;
   piece->h_bar += y * (rattle->at1.value[r] - from) / (h * h);
@@ -600,7 +600,7 @@ static bool first_vjp(S2RattlePiece *piece, S2RowBar *values) {
   const double **damped = S2_TAKE(arena, const double *, nodes);
   S2Row *start = S2_TAKE(arena, S2Row, rattle->rows), *end = S2_TAKE(arena, S2Row, rattle->rows);
   s2_rattle_put_slopes(piece);
-  // Masses, and dl/du with the adjoint of the poses at the end.
+  // Collect the masses and dl/du, which includes the adjoint of the final poses.
   for (int i = 0; i < nodes; i++) {
     mass[i] = rattle->inertial[i] + piece->half * (rattle->damping[i] + rattle->slope[i]);
     piece->u_bar[i] += rattle->h * piece->q1_bar[3 * rattle->island->node[i / 3] + i % 3];
@@ -639,8 +639,8 @@ static bool first_vjp(S2RattlePiece *piece, S2RowBar *values) {
 
 // ---- A piece -----------------------------------------------------------------------------------
 
-// Poses of ground at the piece's start or end: its place at the substep's start plus its motion
-// since. Returns the adjoint of that time.
+// Poses of ground at the start or end of a piece: its pose at the start of the substep, plus its
+// motion until that time. Returns the adjoint of that time.
 static double ground_places_vjp(S2RattlePiece *piece, double since, double *q_bar) {
   const S2Step *step = piece->rattle.step;
   S2StepAdjoint *bar = &piece->undo->bar;
@@ -675,7 +675,7 @@ bool s2_rattle_piece_vjp(S2RattlePiece *piece) {
   }
   rows_vjp(piece, true, piece->at1, piece->mix);
   equations_vjp(piece, true, matrices[1]);
-  // Rows of stage 1 at the end: matrices may combine them differently.
+  // Rows of stage 1 at the end of the piece, where matrices may combine them differently.
   s2_rattle_measure(rattle, rattle->q1, rattle->done + rattle->h, &rattle->at1);
   if (!first_vjp(piece, values)) {
     return false;
@@ -696,7 +696,7 @@ bool s2_rattle_piece_vjp(S2RattlePiece *piece) {
     piece->h_bar += piece->q1_bar[at] * rattle->u[i];
     piece->q1_bar[at] = 0;
   }
-  // in event stepping the ground is at the time of the piece
+  // event stepping: ground is at the time of the piece
   double began = piece->event ? 0 : rattle->done;
   piece->start_bar += ground_places_vjp(piece, began, piece->q0_bar);
   piece->end_bar += ground_places_vjp(piece, began + rattle->h, piece->q1_bar);
@@ -706,26 +706,26 @@ bool s2_rattle_piece_vjp(S2RattlePiece *piece) {
   return true;
 }
 
-// Poses off the joints by more than rounding are placed on them at the start of a step. Poses on
-// them count as placed by a move of 0. Otherwise the derivative with respect to a pose or an anchor
-// would be the derivative of errors below rounding, which stage 1 turns into velocities. Finds the
-// active rows of such a placing.
+// Poses that violate joints by more than rounding are corrected at the start of a step. Other poses
+// count as corrected by 0. Otherwise a derivative with respect to a pose or an anchor would be the
+// derivative of errors below rounding, which stage 1 converts to velocities. Finds the active rows
+// of such a correction.
 static void placing_of_none(const S2RattlePiece *piece, S2RattleState *state) {
   const S2Rattle *rattle = &piece->rattle;
   for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];
     bool holds = term->law == S2_RATTLE_LIMIT
                      ? rattle->first[r] == S2_RATTLE_HELD && !rattle->late[r]
-                     : rattle->first[r] != S2_RATTLE_GIVEN; // a GIVEN row repeats others
+                     : rattle->first[r] != S2_RATTLE_GIVEN; // a redundant GIVEN row
     bool held = s2_rattle_has_place(term) && holds;
     state[r] = held ? S2_RATTLE_HELD : S2_RATTLE_OPEN;
   }
 }
 
-typedef struct Placing { // one pass of a placing
-  S2Row *row;            // at the poses before
+typedef struct Placing { // one pass of a correction
+  S2Row *row;            // rows at the poses before the pass
   S2RattleState *state;
-  double *x, *dq; // x by rows; dq, 3 per node: the move
+  double *x, *dq; // x per row; dq, 3 per node: the displacement
 } Placing;
 
 // With g of the active rows, q + dq with M dq = J' x, J dq + g = 0. So M p + J' y = dl/dq, J p = 0,
@@ -753,7 +753,7 @@ static bool placing_vjp(S2RattlePiece *piece, const Placing *pass, double *q_bar
     q_bar[i] += piece->q0_bar[3 * rattle->island->node[i / 3] + i % 3];
     piece->q0_bar[3 * rattle->island->node[i / 3] + i % 3] = 0;
   }
-  (void)ground_places_vjp(piece, rattle->done, piece->q0_bar); // at the time 0
+  (void)ground_places_vjp(piece, rattle->done, piece->q0_bar); // at time 0
   return true;
 }
 
@@ -767,7 +767,7 @@ bool s2_rattle_placings_vjp(S2RattlePiece *piece, double *q_bar) {
   double *off = S2_TAKE(arena, double, rows), *still = S2_TAKE_ZEROED(arena, double, nodes);
   bool begins = rattle->done == 0, good = true;
   piece->elapsed_bar0 = 0;
-  // At the poses after placing.
+  // At the poses after the correction.
   for (int r = 0; r < rows && begins && note->placings == 0; r++) {
     pass.row[r] = s2_rattle_row(rattle, r, &rattle->at0.side[r]);
   }
@@ -775,7 +775,7 @@ bool s2_rattle_placings_vjp(S2RattlePiece *piece, double *q_bar) {
     placing_of_none(piece, pass.state);
     good = placing_vjp(piece, &pass, q_bar);
   }
-  for (int k = note->placings - 1; k >= 0 && good; k--) { // pass by pass
+  for (int k = note->placings - 1; k >= 0 && good; k--) { // from the last pass to the first
     const double *q = note->placing + (ptrdiff_t)(nodes + rows) * k, *held = q + nodes;
     for (int i = 0; i < nodes; i++) {
       rattle->q0[3 * rattle->island->node[i / 3] + i % 3] = q[i];
@@ -786,7 +786,7 @@ bool s2_rattle_placings_vjp(S2RattlePiece *piece, double *q_bar) {
       pass.state[r] = held[r] != 0 ? S2_RATTLE_HELD : S2_RATTLE_OPEN;
       off[r] = -rattle->at0.value[r];
     }
-    // Computes x and dq again.
+    // Compute x and dq again.
     good = stage_adjoint(piece, pass.state, rattle->inertial, pass.row, pass.row, still, off);
     memcpy(pass.x, piece->y, sizeof *pass.x * (size_t)rows);
     for (int i = 0; i < nodes; i++) {

@@ -8,75 +8,77 @@
 typedef struct S2RattlePiece {
   S2Undo *undo;
   S2Rattle rattle;
-  double half; // s, h/2
-  // 3 per slot: adjoints of the poses at the end and at the start of the piece
+  double half; // s, h/2.
+  // 3 numbers per slot: adjoints of the poses at the end and at the start of the piece
   double *q1_bar, *q0_bar;
-  double *u_bar, *v0_bar;            // 3 per node
-  double *v1_bar, *p;                // 3 per node
-  double *l_bar, *y;                 // 1 per row
-  double *c2, *b2;                   // 1 per row: soft rows at the end
-  double (*mix)[S2_JOINT_EQUATIONS]; // 1 per row: weights of a joint's equations, in stage 2
-  S2RowBar *at0, *at1;               // 1 per row: of the rows at both ends
-  // adjoints of the piece's length, and of the times at its ends
+  double *u_bar, *v0_bar;            // 3 numbers per node
+  double *v1_bar, *p;                // 3 numbers per node
+  double *l_bar, *y;                 // 1 number per row
+  double *c2, *b2;                   // 1 per row, for soft rows at the end
+  double (*mix)[S2_JOINT_EQUATIONS]; // 1 per row: weights of a joint's equations in stage 2
+  S2RowBar *at0, *at1;               // 1 per row: adjoints of the rows at both ends.
+  // adjoints of the length of the piece, and of the times at its ends
   double h_bar, elapsed_bar0, elapsed_bar1;
-  // adjoints of the times at which it begins and ends in the substep, with h_bar
+  // adjoints of the times in the substep at which the piece begins and ends
   double start_bar, end_bar;
-  bool unasked;      // the loss contains none of its impulses
-  double timing_bar; // in that case, the adjoint of the limit's value
+  bool unasked;      // the loss contains none of the piece's impulses
+  double timing_bar; // if `unasked`: the adjoint of the limit's value
   const S2Note *note;
   int laws;                   // number of bodies of the island with laws
-  const S2LawAnswer *answers; // in stage 1, then in stage 2
-  bool *lawful;               // 1 per node: has a law
-  bool *edge[2];              // 1 per row of a stage: it is on the edge of two states
-  // the same for friction: the fraction of its bound that it uses, signed
+  const S2LawAnswer *answers; // laws in stage 1, then laws in stage 2
+  bool *lawful;               // 1 per node: whether the body has a law
+  bool *edge[2];              // 1 per row of a stage: whether it is on the edge of two states.
+  // 1 per row of a stage: signed fraction of the friction bound that is used
   double *share[2];
   double *give[2];  // velocity per impulse: additional compliance of the row
-  double *unit[2];  // the unit of kappa: its error divided by its own mobility
-  bool event;       // of event stepping, with contacts
-  S2TouchBar *pair; // 1 per touch
-  double unused;    // destination of adjoints that no script can set
+  double *unit[2];  // unit of kappa for a row: its error divided by its mobility
+  bool event;       // a piece of event stepping, with contacts
+  S2TouchBar *pair; // 1 adjoint per touch
+  double unused;    // receives adjoints of numbers that no script can set
 } S2RattlePiece;
 
-// The bound that a row of this state is at, or the direction of its friction: 1 or -1. 0: neither.
+// The bound at which a row of this state is, or the direction of its friction: 1 or -1. Returns 0
+// for other states.
 static inline double s2_rattle_side(S2RattleState state) {
   return state == S2_RATTLE_AT_HI ? 1 : state == S2_RATTLE_AT_LO ? -1 : 0;
 }
 
-// rattle_undo.c. The first goes from q1_bar and v1_bar of the piece's nodes to their q0_bar and
-// v0_bar. The second goes from q_bar of poses that were placed on the joints (3 per node) to the
-// poses before. False: a matrix is singular.
+// rattle_undo.c. The first function converts q1_bar and v1_bar of the piece's nodes to q0_bar and
+// v0_bar. The second converts q_bar of poses that were corrected for joint errors (3 per node) to
+// q_bar of the poses before. Both return false if a matrix is singular.
 bool s2_rattle_piece_vjp(S2RattlePiece *piece);
 bool s2_rattle_placings_vjp(S2RattlePiece *piece, double *q_bar);
 
-// rattle_laws_undo.c. `put_laws` restores the forces of laws in a stage, `put_slopes` the damping
-// of laws along the coordinate they push, kg/s, which is part of the matrix of stage 1.
-// `laws_turn`: `turned` += h/2 (dL/du + slope)' p of stage 1. `laws_vjp` goes from p to the
-// arguments of the laws in a stage, except for velocities of stage 1, which are in its matrix.
+// rattle_laws_undo.c. `put_laws` restores the forces of laws in a stage. `put_slopes` restores the
+// damping of laws (kg/s) along the coordinates on which they act; it is part of the matrix of stage
+// 1. `laws_turn`: `turned` += h/2 (dL/du + slope)' p of stage 1. `laws_vjp` passes p on to the
+// arguments of the laws in a stage, except for the velocities of stage 1, which its matrix
+// contains.
 void s2_rattle_put_laws(S2RattlePiece *piece, bool second);
 void s2_rattle_put_slopes(S2RattlePiece *piece);
 void s2_rattle_laws_turn(const S2RattlePiece *piece, double *turned);
 void s2_rattle_laws_vjp(S2RattlePiece *piece, bool second);
 
-// rattle_matrix_undo.c: rows that matrices of compliance or damping couple. The first returns
-// whether they do. The other goes from y and l of stage 1, or k of stage 2, to the matrices, to h
-// and to the values that the rows do not contain: `at0`, and in stage 2 `at1` (one for each
-// equation of a joint, S2_JOINT_EQUATIONS per joint of the island).
+// rattle_matrix_undo.c: rows that are coupled by matrices of compliance or damping. The first
+// function returns whether a joint has such rows. The other passes y and l of stage 1, or k of
+// stage 2, on to the matrices, to h and to the values that the rows do not contain: `at0`, and in
+// stage 2 `at1` (one for each equation of a joint, S2_JOINT_EQUATIONS per joint of the island).
 static inline bool s2_rattle_coupled(const S2Joint *joint) {
   return joint->compliance.size > 0 || joint->damping.size > 0;
 }
 void s2_rattle_matrices_vjp(S2RattlePiece *piece, bool second, S2RowBar *bars);
 
 // rattle_reaction_undo.c. The first two return the adjoint of the reaction per unit impulse along
-// these sides of a joint, or along row r. The third goes from an impulse along row r to the place
-// where it acts.
+// these sides of a joint, or along row r. The third passes the adjoint of an impulse along row r on
+// to the place where the impulse acts.
 double s2_rattle_reaction_pull(const S2RattlePiece *piece, int32_t joint, const S2RowSides *side,
                                bool end);
 double s2_rattle_row_pull(const S2RattlePiece *piece, int r, bool end);
 void s2_rattle_reaction_vjp(S2RattlePiece *piece, int r, bool end, double impulse, S2RowBar *bar);
 
-// rattle_edge_undo.c. The first finds rows of a stage on an edge and frees them. The second sets a
-// flag if the other state of such a row has a different derivative, from J p of a stage and the
-// adjoint of the reaction. The third sets a flag for rows with bounds that repeat others.
+// rattle_edge_undo.c. The first function finds rows of a stage on an edge and frees them. The
+// second sets a flag if the other state of such a row has a different derivative; it uses J p of a
+// stage and the adjoint of the reaction. The third sets a flag for redundant rows with bounds.
 void s2_rattle_find_edges(S2RattlePiece *piece, bool second);
 void s2_rattle_flag_edge(const S2RattlePiece *piece, int r, bool second, double pushed);
 void s2_rattle_flag_repeated(const S2RattlePiece *piece);
@@ -84,42 +86,44 @@ void s2_rattle_flag_repeated(const S2RattlePiece *piece);
 // The error of row r of a stage, m/s or rad/s: its measured value minus its target.
 double s2_rattle_row_off(const S2RattlePiece *piece, int r, bool second);
 
-// rattle_relax_undo.c: smooth derivatives. Sets states, shares and compliances of a stage, and
-// velocities and impulses on the central path. `mass` are its masses (3 per node, unchanged).
+// rattle_relax_undo.c: smooth derivatives. Sets the states, shares and compliances of a stage, and
+// its velocities and impulses on the central path. `mass` holds the masses of the stage (3 per
+// node, unchanged).
 void s2_rattle_relax(S2RattlePiece *piece, bool second, const double *mass);
-// From y of row r to the unit of its kappa; `bar` is the adjoint of that row.
+// Passes y of row r on to the unit of the row's kappa; `bar` is the adjoint of the row.
 void s2_rattle_unit_vjp(S2RattlePiece *piece, int r, bool second, const S2Row *row, S2RowBar *bar);
 
 // rattle_contact_undo.c: states of the rows of a piece with contacts. The solver of such a piece
-// does not find an active set.
+// does not determine an active set.
 void s2_rattle_find_states(S2RattlePiece *piece, bool second);
-// From the adjoints of the rows of a contact point, of which r is the first, to its poses and
-// shapes. Returns the last of these rows. The second function takes one row at the end of the piece
-// and goes to the poses alone, q_bar (3 per slot).
+// The first function passes the adjoints of the rows of a contact point, beginning with row r, on
+// to the poses and shapes. It returns the last of these rows. The second function passes the
+// adjoint of one row at the end of the piece on to the poses alone, q_bar (3 per slot).
 int s2_rattle_contact_vjp(S2RattlePiece *piece, int r, bool end, const S2RowBar *bars);
 void s2_rattle_contact_poses(const S2RattlePiece *piece, int r, const S2RowBar *bar, double *q_bar);
-// Adds sliding friction to the normal rows that push, and to the adjoints of their impulses.
+// Adds sliding friction to the impulse directions of normal rows, and to the adjoints of their
+// impulses.
 void s2_rattle_fold(const S2RattlePiece *piece, bool second, S2Row *push, double *bar);
-// The measure of friction rows of stage 1 as a function of u.
+// Differentiates the speed that friction rows measure in stage 1 with respect to u.
 void s2_rattle_see_slip(const S2RattlePiece *piece, S2Row *see);
-// For friction row r. The first, if it slides: from J p and the adjoint of the impulse to its
-// coefficient. The second, if it sticks: from y to the surface speed and (in stage 1) to its
-// directions at both ends.
+// For a sliding friction row r, the first function passes J p and the adjoint of the impulse on to
+// the coefficient. For a sticking row, the second function passes y on to the surface speed and (in
+// stage 1) to the directions of the row at both ends.
 void s2_rattle_friction_vjp(S2RattlePiece *piece, int r, bool second, double pushed);
 void s2_rattle_slip_vjp(S2RattlePiece *piece, int r, bool second, S2RowBar *end);
-// Coefficients of 0 with respect to which a script differentiates.
+// Derivatives with respect to material coefficients that are 0.
 void s2_rattle_smooth_vjp(S2RattlePiece *piece, bool second);
 void s2_rattle_materials_vjp(const S2RattlePiece *piece);
 
-// rattle_dense_undo.c: p and y of a stage with contacts. False: the matrix is singular.
+// rattle_dense_undo.c: computes p and y of a stage with contacts. Returns false if the matrix is
+// singular.
 bool s2_rattle_dense(S2RattlePiece *piece, const S2RattleState *state, const double *mass,
                      const S2Row *push, const S2Row *see, const double *right, const double *l_bar);
 
-// rattle_zero_undo.c: bounds of 0 with respect to which a script differentiates, in stage 2 (`end`)
-// or stage 1.
+// rattle_zero_undo.c: derivatives with respect to bounds that are 0, in stage 2 (`end`) or stage 1.
 void s2_rattle_zeros_vjp(const S2RattlePiece *piece, bool end);
 
-// quiet_look.c, see diff/world/quiet.h: a piece whose stage 1 has been undone.
+// quiet_look.c (see diff/world/quiet.h): inspects a piece after the sweep over its stage 1.
 void s2_quiet_look_at_piece(const S2RattlePiece *piece);
 
 #endif

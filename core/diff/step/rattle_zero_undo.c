@@ -1,16 +1,16 @@
-// Derivatives of the two-stage flow with respect to numbers that are 0: one-sided, towards positive
-// numbers.
+// Derivatives of the two-stage flow with respect to parameters that are 0: one-sided, towards
+// positive values.
 #include "diff/step/rattle_undo.h"
 
 #include <string.h>
 
-// Dry friction or a motor with the bound 0 has no row. With a positive bound it pushes against the
-// speed of its coordinate: in stage 1 against the mean speed, in both stages together against the
-// speed at the end. A coordinate at rest may be pushed either way, and counts as 0.
+// Dry friction or a motor with the bound 0 has no row. With a positive bound, its force opposes the
+// speed of its coordinate: the mean speed in stage 1, and the speed at the end in both stages
+// together. A coordinate at rest may be pushed either way, so its derivative counts as 0.
 typedef struct Zero {
   int32_t slot;
-  bool effort;        // of an actuator, not a reaction of the joint
-  S2RowSides side[2]; // at both ends
+  bool effort;        // an actuator effort, which is not a reaction of the joint
+  S2RowSides side[2]; // row sides at both ends of the piece
   double speed[2], value[2];
 } Zero;
 
@@ -62,10 +62,9 @@ static double zero_against(double speed, double still) {
   return fabs(speed) <= still ? 0 : speed < 0 ? 1 : -1;
 }
 
-// Springs and servos without gains have no row. With small gains they push in both stages with h/2
-// times the stiffness times the mean value, and the damping times the mean speed. This is for
-// equation `index` of `joint`, or (S2_OF_DRIVE) for its actuator. `goal` replaces the value of a
-// spring that has none.
+// Springs and servos without gains have no row. With small gains, the impulse in each stage is h/2
+// times the sum of stiffness times mean value and damping times mean speed. `index` is an equation
+// of `joint`, or S2_OF_DRIVE for its actuator. `goal` replaces the value if a spring has none.
 static void zero_soft_vjp(const S2RattlePiece *piece, int32_t slot, const S2Joint *joint, int index,
                           double goal, bool end, double *stiffness, double *damping) {
   const S2Rattle *rattle = &piece->rattle;
@@ -87,7 +86,7 @@ static void zero_soft_vjp(const S2RattlePiece *piece, int32_t slot, const S2Join
     memcpy(zero.side[i].a, row->ja, sizeof row->ja);
     memcpy(zero.side[i].b, row->jb, sizeof row->jb);
   }
-  // Half of it acts in each stage.
+  // Half of the impulse acts in each stage.
   double pushed = piece->half * zero_pushed(piece, &zero, end);
   *stiffness -= pushed * (value[0] + value[1]) / 2;
   *damping -= pushed * (value[1] - value[0]) / rattle->h;
@@ -116,7 +115,7 @@ static void zero_gains_vjp(const S2RattlePiece *piece, int32_t slot, bool end) {
   }
 }
 
-// A servo with the bound 0 pushes in both stages towards the mean target of its gains.
+// A servo with a bound of 0 pushes in both stages towards the mean target of its gains.
 static void zero_servo_most_vjp(const S2RattlePiece *piece, int32_t slot, double still, bool end) {
   const S2Joint *joint = &piece->rattle.step->world->joints.at[slot];
   if (!joint->has_servo || joint->servo_max != 0 || joint->servo_kp + joint->servo_kd == 0) {
@@ -131,8 +130,8 @@ static void zero_servo_most_vjp(const S2RattlePiece *piece, int32_t slot, double
       zero_against(excess, least) * piece->half * zero_pushed(piece, &zero, end);
 }
 
-// Ground friction with a bound of 0: a positive bound pushes against the motion, along the mean
-// velocity in both stages, or against the turn.
+// Ground friction with a bound of 0: with a positive bound, its force opposes the mean velocity in
+// both stages, and its torque opposes the rotation.
 static void zero_disc_vjp(const S2RattlePiece *piece, int32_t slot, double still, bool end) {
   const S2Rattle *rattle = &piece->rattle;
   const S2WorldGradient *all = piece->undo->gradient;
@@ -156,7 +155,7 @@ static void zero_disc_vjp(const S2RattlePiece *piece, int32_t slot, double still
 }
 
 // A limit without restitution stops the coordinate. The derivative with respect to the restitution
-// would need the speed of arrival, which only limits with restitution have.
+// would need the speed of arrival, which is recorded only for limits with restitution.
 static void flag_zero_rebounds(const S2RattlePiece *piece) {
   const S2Rattle *rattle = &piece->rattle;
   for (int r = 0; r < rattle->rows; r++) {
@@ -171,7 +170,7 @@ static void flag_zero_rebounds(const S2RattlePiece *piece) {
   }
 }
 
-// Springs with a curve use the flow by projection, so the loss jumps as a curve leaves 0.
+// Nonlinear springs use the flow by projection, so the loss jumps when the nonlinear terms leave 0.
 static void flag_zero_curves(const S2RattlePiece *piece, int32_t slot) {
   S2WorldGradient *all = piece->undo->gradient;
   const S2Joint *joint = &piece->rattle.step->world->joints.at[slot];
@@ -180,11 +179,11 @@ static void flag_zero_curves(const S2RattlePiece *piece, int32_t slot) {
   all->flags |= curve ? S2_GRADIENT_JUMP : 0;
 }
 
-// The adjoint of stage 2 (`end`) or stage 1; p are the momenta of the piece.
+// The adjoint of stage 2 (`end`) or stage 1. The array p holds the adjoint momenta of the piece.
 void s2_rattle_zeros_vjp(const S2RattlePiece *piece, bool end) {
   const S2Rattle *rattle = &piece->rattle;
   const S2WorldGradient *all = piece->undo->gradient;
-  double still = 1e-10 * rattle->speed; // slower is rounding
+  double still = 1e-10 * rattle->speed; // slower motion is rounding error
   if (end) {
     flag_zero_rebounds(piece);
   }

@@ -1,4 +1,5 @@
-// The derivative of taking energy back from the velocities (dynamics/project/repay.c, energy.c).
+// The derivative of the removal of surplus energy from the velocities (dynamics/project/repay.c,
+// energy.c).
 #include "diff/step/undo.h"
 
 // ---- The loss of speed -----------------------------------------------------------------------
@@ -15,7 +16,8 @@ static void repay_ride_vjp(S2Undo *undo, const S2Note *note, int32_t slot,
     }
     int32_t at = 3 * note->of->ground[g];
     const double *v = undo->step.free_v + at, *from = undo->step.q1 + at;
-    // The ground's velocity at the body, v + w x (q - from); with several grounds, the mean.
+    // The velocity of the ground at the body, v + w x (q - from), or the mean velocity of several
+    // grounds.
     S2Vec2 arm = s2_vec2(q[1] - from[1], q[2] - from[2]), arm_bar = s2_scale(v[0], s2_right(bar));
     undo->bar.free_v[at] += ride_bar[0] / note->of->grounds + s2_dot(bar, s2_left(arm));
     undo->bar.free_v[at + 1] += bar.x;
@@ -27,10 +29,12 @@ static void repay_ride_vjp(S2Undo *undo, const S2Note *note, int32_t slot,
   }
 }
 
-// v2 = ride + s (v2 - ride) with s^2 = 1 - energy/kinetic; returns the adjoint of the energy.
+// Differentiates v2 = ride + s (v2 - ride) with s^2 = 1 - energy/kinetic. Returns the adjoint of
+// the energy.
 static double repay_slower_vjp(S2Undo *undo, const S2Note *note) {
   S2ArenaMark mark = s2_arena_mark(undo->arena);
-  // Velocities relative to the ground that carries the bodies, and their kinetic energy.
+  // Velocities relative to the ground that carries the bodies, and the kinetic energy of this
+  // motion.
   int nodes = note->of->island.nodes;
   double *v = S2_TAKE(undo->arena, double, 3 * nodes), kinetic = 0, s_bar = 0;
   for (int i = 0; i < nodes; i++) {
@@ -48,7 +52,7 @@ static double repay_slower_vjp(S2Undo *undo, const S2Note *note) {
   double s = kinetic > note->energy.loss ? sqrt(1 - note->energy.loss / kinetic) : 0;
   double energy_bar = s > 0 ? -s_bar / (2 * s * kinetic) : 0;
   double kinetic_bar = s > 0 ? -energy_bar * note->energy.loss / kinetic : 0;
-  // The adjoint of v2 from s and from the kinetic energy; the rest goes to the ground.
+  // The adjoint of v2 through s and the kinetic energy. The remainder goes to the ground.
   for (int i = 0; i < nodes; i++) {
     int32_t slot = note->of->island.node[i];
     const S2Body *body = &undo->world->bodies.at[slot];
@@ -82,11 +86,11 @@ static void repay_bodies_vjp(S2Undo *undo, const S2Note *note, double bar) {
     const S2Body *body = &undo->world->bodies.at[slot];
     S2BodyGradient *g = &undo->gradient->body[slot];
     double ride[3] = {0}, ride_bar[3] = {0};
-    // Velocities from the feedback count relative to the ground that carries the body.
+    // Velocities due to the feedback are relative to the ground that carries the body.
     if (note->energy.fed && note->of->grounds > 0) {
       s2_event_ride(step, note->of->ground, note->of->grounds, slot, ride);
     }
-    // Each body: m (thrown^2 - stopped^2)/2 + m thrown rides, f (h v1 - (q1 - q0)).
+    // Terms of each body: m (thrown^2 - stopped^2)/2 + m thrown rides, f (h v1 - (q1 - q0)).
     for (int c = 0; c < 3; c++) {
       int at = 3 * slot + c;
       double inertial = c == 0 ? body->inertia : body->mass, f = step->force[at];
@@ -109,8 +113,8 @@ static void repay_bodies_vjp(S2Undo *undo, const S2Note *note, double bar) {
   }
 }
 
-// The impulse of a point is the sum over the motion and the impacts, which all have the same
-// adjoint.
+// The impulse at a contact point is the sum over the motion and the impacts, which all receive the
+// same adjoint.
 static void repay_point_vjp(S2Undo *undo, const S2Note *note, int i, int k, double bar,
                             S2TouchBar *pair) {
   const S2Touch *touch = &undo->open.touches[i];

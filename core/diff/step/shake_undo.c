@@ -1,7 +1,7 @@
 // The derivative of a projection by one factorisation (dynamics/project/shake.c).
 //
-// The result of SHAKE does not depend on its iterations: it is dq = M^-1 J0' l with the joints'
-// rows at q0, such that no error is left, g(q1 + dq) = 0. With J1 the rows there,
+// The result of SHAKE does not depend on its iterations. It is dq = M^-1 J0' l, with the joint rows
+// at q0, such that no error remains, g(q1 + dq) = 0. Let J1 be the rows at the end. Then
 //
 //     [M  J1'] [p]   [dl/d(dq)]
 //     [-J0  0] [y] = [dl/dl   ],    dl/dM = -p dq,  dl/dJ0 = l p',  dl/dg = -y.
@@ -12,15 +12,15 @@
 typedef struct Shake {
   S2Undo *undo;
   const S2Note *note;
-  S2Assembly start, end; // at q0, at q1
-  S2Remade *solve;       // has the same rows as `start`; NULL: there is none
+  S2Assembly start, end; // the problem at q0 and at q1
+  S2Remade *solve;       // a solve with the same rows as `start`, or NULL
   int rows;
   double *p, *y, *dq_bar; // 3 per node; 1 per row; 3 per node
   const double *reaction; // adjoint of the feedback of joint impulses (s2_undo_reaction)
 } Shake;
 
-// Sets the rows of S2_SOLVE_PROJECTION to the rows at the start. They get the time of the start,
-// too, if the first solve had it.
+// Makes S2_SOLVE_PROJECTION use the rows at the start. They also use the time of the start if the
+// first solve did.
 static void shake_set_start(S2Undo *undo, const S2Note *note, bool start) {
   undo->step.t = start && note->solve.of_motion ? note->t - note->h : note->t;
   if (start) {
@@ -42,14 +42,14 @@ static bool shake_is_same_island(const S2Island *a, const S2Island *b) {
          memcmp(a->joint, b->joint, sizeof(int32_t) * (size_t)a->joints) == 0;
 }
 
-// Returns the number of the island's first solve if that has the equations at q0 and nothing else.
-// Such equations are rigid and not driven (as in dynamics/project/shake.c). Otherwise S2_NONE.
+// Returns the number of the island's first solve if its rows are exactly the equations at q0,
+// otherwise S2_NONE. Such equations are rigid and not driven (as in dynamics/project/shake.c).
 static int shake_find_solve(const Shake *shake) {
   const S2Notes *notes = shake->undo->notes;
   const S2Island *island = &shake->note->of->island;
   for (int i = shake->undo->index - 1;; i--) {
     const S2Note *note = s2_note_at(notes, i);
-    if (note->act == S2_ACT_FREE || note->act == S2_ACT_SET_OUT) { // q0 was different there
+    if (note->act == S2_ACT_FREE || note->act == S2_ACT_SET_OUT) { // q0 was different in that solve
       return S2_NONE;
     }
     if (note->act == S2_ACT_SOLVE && note->solve.kind == S2_SOLVE_MOTION &&
@@ -69,7 +69,7 @@ static bool shake_has_same_rows(const S2Assembly *motion, const S2Assembly *end,
   return same;
 }
 
-// False: there is no such solve, or more than the adjoint of its rows is needed.
+// Returns false if there is no such solve, or if more than the adjoint of its rows is needed.
 static bool shake_take_rows_of_solve(Shake *shake) {
   S2Undo *undo = shake->undo;
   int of =
@@ -77,8 +77,8 @@ static bool shake_take_rows_of_solve(Shake *shake) {
   if (of == S2_NONE) {
     return false;
   }
-  // The problem of the first solve is made again once. That problem is kept for all acts that need
-  // it and for the solve itself.
+  // The problem of the first solve is assembled again only once, for all acts that need it and for
+  // the solve itself.
   const S2Note *note = s2_note_at(undo->notes, of);
   if (undo->remade[of] == NULL) {
     S2Remade *remade = S2_TAKE(undo->arena, S2Remade, 1);
@@ -90,8 +90,8 @@ static bool shake_take_rows_of_solve(Shake *shake) {
     remade->jb = remade->ja + 3 * (size_t)remade->assembly.parts;
     undo->remade[of] = remade;
   }
-  // The rows must be equal to the rows in the note, because rows that the note leaves out have no
-  // place here.
+  // The rows must equal the rows in the note, because this function cannot represent rows that the
+  // note omits.
   S2Remade *remade = undo->remade[of];
   if (!shake_has_same_rows(&remade->assembly, &shake->end, shake->rows)) {
     return false;
@@ -101,12 +101,12 @@ static bool shake_take_rows_of_solve(Shake *shake) {
   return true;
 }
 
-// y: J0 M^-1 J1' y = J0 M^-1 dl/d(dq) + dl/dl. False: the rows repeat each other.
+// Solves J0 M^-1 J1' y = J0 M^-1 dl/d(dq) + dl/dl. Returns false if rows are redundant.
 static bool shake_solve(Shake *shake) {
   S2Undo *undo = shake->undo;
   const S2Row *row = shake->start.problem.row;
   S2RowSides *left = S2_TAKE(undo->arena, S2RowSides, shake->rows);
-  // The right-hand side, and the rows J0 that turn dual displacements into multipliers.
+  // The right-hand side, and the rows J0 that convert dual displacements to multipliers.
   for (int r = 0; r < shake->rows; r++) {
     const S2JointPart *part = &shake->start.part[r];
     double sum =
@@ -124,7 +124,8 @@ static bool shake_solve(Shake *shake) {
     }
     shake->y[r] = sum;
   }
-  // The matrix is not symmetric: J1 comes from the rows of the end, J0 from those on the left.
+  // The matrix is not symmetric: J1 contains the rows at the end, and J0, on the left, the rows at
+  // the start.
   S2Bilateral matrix;
   bool good = s2_bilateral_init(&matrix, &shake->end.problem, undo->arena) &&
               s2_bilateral_factor(&matrix, left);
@@ -164,7 +165,7 @@ static void shake_rows_vjp(Shake *shake) {
   int most = 3 * (shake->rows + note->of->island.nodes) + shake->start.parts + shake->end.parts;
   // dl/dJ0 = l p'
   double *none = S2_TAKE_ZEROED(undo->arena, double, most);
-  bool solved = shake->solve != NULL; // the solve has the rows at q0
+  bool solved = shake->solve != NULL; // the adjoint of the rows at q0 goes to the solve
   double *ja = solved ? shake->solve->ja : S2_TAKE_ZEROED(undo->arena, double, 3 * shake->rows);
   double *jb = solved ? shake->solve->jb : S2_TAKE_ZEROED(undo->arena, double, 3 * shake->rows);
   for (int r = 0; r < shake->rows; r++) {
@@ -175,18 +176,18 @@ static void shake_rows_vjp(Shake *shake) {
     }
     shake->y[r] = -shake->y[r];
   }
-  // dl/dg = -y, of the rows at the end
+  // dl/dg = -y, for the rows at the end
   S2RowsAdjoint at_end = s2_rows_adjoint(none, none);
   at_end.bias = shake->y;
   shake->start.parts = shake->end.parts = shake->rows; // equations come first
   shake->start.parts_given = shake->end.parts_given = 0;
   s2_joint_rows_vjp(&undo->step, &note->of->island, S2_SOLVE_PROJECTION, &shake->end, &at_end,
                     &undo->bar);
-  // Rows at the start are undone with the solve that has the same rows, ...
+  // Rows at the start are undone with the solve that has the same rows.
   if (solved) {
     return;
   }
-  // ... or by a step with q0 as q1.
+  // Otherwise they are differentiated in a step with q0 in place of q1.
   S2RowsAdjoint at_start = s2_rows_adjoint(none, none);
   at_start.lambda = note->of->lambda;
   at_start.ja = ja;
@@ -201,7 +202,8 @@ static void shake_rows_vjp(Shake *shake) {
   s2_joint_rows_vjp(&undo->step, &note->of->island, S2_SOLVE_PROJECTION, &shake->start, &at_start,
                     &undo->bar);
   shake_set_start(undo, note, false);
-  undo->bar.h = note->solve.of_motion ? h : undo->bar.h; // their time is the start of the step
+  undo->bar.h = note->solve.of_motion ? h : undo->bar.h; // the time of these rows is the start of
+                                                         // the step
   undo->step.q1 = q1;
   undo->bar.q1 = q1_bar;
 }
@@ -209,13 +211,13 @@ static void shake_rows_vjp(Shake *shake) {
 void s2_undo_shake(S2Undo *undo, const S2Note *note) {
   int count = 3 * note->of->island.nodes;
   Shake shake = {.undo = undo, .note = note, .rows = note->solve.rows};
-  // The rows at both ends. Rows at the start may be taken from the first solve.
+  // Rows at both ends. Rows at the start may be shared with the first solve.
   s2_undo_set_island(undo, note);
   shake.reaction = s2_undo_reaction(undo, note, undo->feed[note->of->island.joint[0]]);
   shake.end = s2_assemble(&undo->step, undo->step.q1, undo->step.touches, &note->of->island, NULL,
                           S2_SOLVE_PROJECTION);
-  bool solved = shake_take_rows_of_solve(&shake); // they are kept until the solve is undone
-  // Otherwise the rows are made again at q0.
+  bool solved = shake_take_rows_of_solve(&shake); // stored until the sweep reaches the solve.
+  // Otherwise the rows are assembled again at q0.
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   s2_undo_set_island(undo, note);
   if (!solved) {
@@ -226,7 +228,7 @@ void s2_undo_shake(S2Undo *undo, const S2Note *note) {
     shake_set_start(undo, note, false);
     undo->step.q1 = q1;
   }
-  // dl/d(dq), through q1 and through the feedback.
+  // dl/d(dq), through q1 and through the velocity feedback.
   shake.y = S2_TAKE(undo->arena, double, note->solve.rows);
   shake.p = S2_TAKE(undo->arena, double, count);
   shake.dq_bar = S2_TAKE(undo->arena, double, count);
@@ -234,7 +236,7 @@ void s2_undo_shake(S2Undo *undo, const S2Note *note) {
     int at = 3 * note->of->island.node[i / 3] + i % 3;
     shake.dq_bar[i] = undo->bar.q1[at] + undo->displaced[at];
   }
-  // p and y, and from them the adjoints of masses and rows.
+  // Compute p and y, and from them the adjoints of masses and rows.
   if (shake_equations(&shake.start.problem) != note->solve.rows ||
       shake_equations(&shake.end.problem) != note->solve.rows) {
     *undo->failed = s2_error(

@@ -1,16 +1,16 @@
 // The derivative of a solve of an island. Its problem is assembled again from the notes. The
-// adjoint of its solution becomes the adjoint of its data (mcp_vjp.h). From there it goes back
-// through the assembly to bodies, contact points, materials and joints.
+// adjoint of the solution is converted to the adjoint of the data of the problem (mcp_vjp.h), and
+// then passed back through the assembly to bodies, contact points, materials and joints.
 #include "diff/step/solve_undo.h"
 #include "dynamics/joints/rows.h"
 #include "mcp/problem/convex.h"
 
 #include <string.h>
 
-// A solution within this multiple of the solver's tolerance may be 0.
+// A solution value within this multiple of the solver's tolerance may be 0.
 #define RESOLVED 10
 
-// Speeds below this fraction of the velocity scale of residuals are rounding.
+// Speeds below this fraction of the velocity scale of residuals are rounding errors.
 #define STILL 1e-10
 
 static void solve_make_gradient(S2McpGradient *data, const S2Problem *problem, S2Arena *arena) {
@@ -28,7 +28,7 @@ static void solve_make_gradient(S2McpGradient *data, const S2Problem *problem, S
   data->mobility = data->w = NULL;
 }
 
-// Adds the adjoint that a projection had for the rows of this solve.
+// Adds the adjoint that a projection computed for the rows of this solve.
 static void solve_add_remade(S2SolveUndo *solve, const S2Remade *remade) {
   for (int i = 0; i < 3 * solve->assembly->parts; i++) {
     solve->data.ja[i] += remade->ja[i];
@@ -45,7 +45,7 @@ static bool solve_all_zero(const double *x, int count) {
   return true;
 }
 
-// Whether there are contacts. Smooth derivatives do not include rows with bounds.
+// Whether the problem has contacts. Smooth derivatives do not include rows with bounds.
 static bool solve_has_contacts(const S2Problem *problem, bool *boxed) {
   bool contacts = false;
   *boxed = false;
@@ -67,7 +67,7 @@ static bool solve_differentiate_smoothly(S2SolveUndo *solve, const S2Problem *pr
   S2Arena *arena = solve->undo->arena;
   bool boxed;
   if (!solve_has_contacts(problem, &boxed)) {
-    return false; // nothing to smooth
+    return false; // there is no row to smooth
   }
   S2SmoothSolution on_path = {
       .v = S2_TAKE(arena, double, 3 * problem->nodes),
@@ -92,7 +92,7 @@ bool s2_solve_differentiate(S2SolveUndo *solve) {
       solve_all_zero(solve->dl_dlambda, problem->rows)) {
     return false;
   }
-  // The problem that was solved. In convex worlds it differs from the assembled one.
+  // The problem that was solved. In convex worlds it differs from the assembled problem.
   solve_make_gradient(&solve->data, problem, solve->undo->arena);
   S2Undo *undo = solve->undo;
   const S2WorldDef *def = &undo->world->kept.def;
@@ -108,8 +108,8 @@ bool s2_solve_differentiate(S2SolveUndo *solve) {
     lambda = edges;
     seed = edges + problem->rows;
   }
-  // On the central path if that is requested and exists, otherwise from the modes.
-  unsigned *flags = &undo->gradient->flags; // S2VjpFlag and S2GradientFlag: the same bits
+  // The derivative on the central path if it is requested and exists, otherwise from the modes.
+  unsigned *flags = &undo->gradient->flags; // S2VjpFlag and S2GradientFlag use the same bits
   if (!solve_is_smooth(def, note) ||
       !solve_differentiate_smoothly(solve, &law, seed, def->smoothing, flags)) {
     unsigned found = undo->other == 0 ? s2_mcp_vjp(&law, v, lambda, solve->dl_dv, seed,
@@ -127,9 +127,9 @@ bool s2_solve_differentiate(S2SolveUndo *solve) {
   return true;
 }
 
-// Scales the tolerance for an interval of a step. Loads are in proportion to its length, and
-// impacts may have any size. So even small values are not 0 if they exceed the accuracy of a solve.
-// The smoothing of a solve does not change.
+// Scales the tolerance for an interval of a step. Loads are proportional to the length of the
+// interval, and impacts may have any size. So even a small value counts as nonzero if it exceeds
+// the accuracy of a solve. The smoothing of a solve does not change.
 static void solve_scale_interval(const S2SolveUndo *solve) {
   const S2Undo *undo = solve->undo;
   const S2WorldDef *def = &undo->world->kept.def;
@@ -168,8 +168,8 @@ void s2_solve_bodies_vjp(const S2SolveUndo *solve) {
   S2SolveKind kind = solve->note->solve.kind;
   bool forces = s2_solve_traits(kind).takes_time;
   bool from_v2 = !s2_solve_traits(kind).from_v0 && !s2_solve_traits(kind).displacements;
-  // Projections scaled the inertias. (The nodes of wide joints have fractions of their bodies'
-  // masses. They count as constants, because no solution depends on the fractions.)
+  // Projections scaled the inertias. (The auxiliary nodes of wide joints have fractions of their
+  // bodies' masses. These count as constants, because no solution depends on the fractions.)
   for (int i = 0; i < solve->note->of->island.nodes && s2_solve_traits(kind).displacements; i++) {
     solve->data.mass[3 * i] *= solve->note->of->stiffness;
   }
@@ -178,8 +178,7 @@ void s2_solve_bodies_vjp(const S2SolveUndo *solve) {
     const S2Body *body = &undo->world->bodies.at[slot];
     for (int c = 0; c < 3; c++) {
       int at = 3 * slot + c;
-      // Diagonal and right-hand side: W and W free_v where there are forces, otherwise M and M v2,
-      // ...
+      // Diagonal and right-hand side: W and W free_v if forces act, otherwise M and M v2.
       double mass = solve->data.mass[3 * i + c], rhs = solve->data.rhs[3 * i + c];
       double inertial = c == 0 ? body->inertia : body->mass;
       double *weight = s2_inertial_bar(undo, slot, c);
@@ -193,7 +192,7 @@ void s2_solve_bodies_vjp(const S2SolveUndo *solve) {
         *weight += rhs * step->v2[at];
         bar->v2[at] += rhs * inertial;
       }
-      // ... or only the change by forces, M (free_v - v0) beside W.
+      // With W, the right-hand side may contain only the change by forces, M (free_v - v0).
       if (kind == S2_SOLVE_FORCES) {
         *weight -= rhs * step->v0[at];
         bar->v0[at] -= rhs * inertial;
@@ -204,7 +203,7 @@ void s2_solve_bodies_vjp(const S2SolveUndo *solve) {
 
 // ---- Contacts ---------------------------------------------------------------------------------
 
-// The adjoint of row r along `direction` at a point: adds to the adjoints of the point and of the
+// Adds the adjoint of row r along `direction` to the adjoints of its contact point and of the
 // direction.
 static void solve_row_vjp(const S2SolveUndo *solve, const S2Touch *touch, int k, S2Vec2 direction,
                           int r, S2PointBar *point, S2Vec2 *direction_bar) {
@@ -221,7 +220,7 @@ static void solve_row_vjp(const S2SolveUndo *solve, const S2Touch *touch, int k,
     for (int c = 0; c < 3; c++) {
       int at = 3 * slot[side] + c;
       bar[c] = ground ? 0 : (side == 0 ? solve->data.ja : solve->data.jb)[3 * r + c];
-      // The ground is known, so J free_v is in the bias.
+      // The velocity of the ground is known, so the bias contains J free_v.
       if (moving) {
         bar[c] = bias * step->free_v[at];
         undo->bar.free_v[at] += bias * j[c];
@@ -234,8 +233,7 @@ static void solve_row_vjp(const S2SolveUndo *solve, const S2Touch *touch, int k,
   }
 }
 
-// The adjoint of the speed that restitution uses before a solve; `bar` is the adjoint of that
-// speed.
+// Passes on `bar`, the adjoint of the speed that restitution uses before a solve.
 static void solve_speed_vjp(const S2SolveUndo *solve, const S2Touch *touch, int k, double bar,
                             S2PointBar *point) {
   S2Undo *undo = solve->undo;
@@ -249,7 +247,7 @@ double s2_arrival_vjp(S2Undo *undo, const S2Touch *touch, int k, double bar, S2P
   const S2Step *step = &undo->step;
   S2Vec2 n = touch->points[k].at.normal;
   double h = step->h, gap = touch->points[k].at.gap;
-  // a: the relative acceleration by the free motion along the normal.
+  // a: the relative acceleration of the free motion along the normal.
   double u = s2_touch_velocity(touch, k, n, step->v2);
   double given = s2_touch_velocity(touch, k, n, step->v0);
   double free_u = s2_touch_velocity(touch, k, n, step->free_v), a = (free_u - given) / h;
@@ -260,8 +258,8 @@ double s2_arrival_vjp(S2Undo *undo, const S2Touch *touch, int k, double bar, S2P
   // d speed = (u du - gap da - a dgap)/speed
   s2_touch_velocity_vjp(touch, k, n, step->v2, -bar * u / speed, undo->bar.v2, point,
                         &point->normal);
-  // Bodies in equal free fall accelerate towards each other only by rounding. Then the derivative
-  // is the mean of both sides.
+  // Bodies in equal free fall have a relative acceleration only because of rounding. Then the
+  // derivative is the mean of both sides.
   bool alike = fabs(a) <= 1e-12 * (fabs(free_u) + fabs(given)) / h;
   if ((a < 0 || alike) && gap > 0) {
     double a_bar = (alike ? 0.5 : 1) * bar * gap / speed;
@@ -297,7 +295,7 @@ static void solve_return_vjp(const S2SolveUndo *solve, const S2Touch *touch, int
                         point, &point->normal);
 }
 
-// The adjoint of a chosen bias goes to the data it was computed from.
+// Passes the adjoint of the chosen bias on to the data from which the bias was computed.
 static void solve_target_vjp(const S2SolveUndo *solve, int i, int k, double bar, S2PointBar *point,
                              S2TouchBar *pair) {
   S2Undo *undo = solve->undo;
@@ -310,7 +308,7 @@ static void solve_target_vjp(const S2SolveUndo *solve, int i, int k, double bar,
     break;
   case S2_TARGET_GAP: {
     bool baumgarte = undo->world->kept.def.stabilization == S2_BAUMGARTE;
-    // At a resting contact rounding decides the sign of the gap: it counts as open.
+    // At a resting contact, rounding decides the sign of the gap. Such a gap counts as open.
     double slop = S2_PROJECTION_TRIGGER * solve->note->of->island.length;
     double part = gap >= -slop ? 1 : baumgarte ? S2_BAUMGARTE_FACTOR : 0;
     // b = part gap / h
@@ -360,15 +358,15 @@ static void solve_soft_vjp(const S2SolveUndo *solve, const S2Touch *touch, int k
   point->gap += to.gap;
   bar->h += to.h;
   s2_touch_velocity_vjp(touch, k, at->normal, v0, to.speed, bar->v0, point, &point->normal);
-  if (solve->blend.beta < 1) { // otherwise they are 1 whatever the world's values are
+  if (solve->blend.beta < 1) { // otherwise they are 1, independent of the world's values
     bar->gradient->alpha += to.alpha;
     bar->gradient->beta += to.beta;
   }
 }
 
 // The derivative with respect to a compliance C of 0: a positive C gives the row the compliance C'
-// = C/h^2. But a soft contact does not bounce, and split or blended steps treat soft contacts in
-// another way, so in these cases S2_GRADIENT_JUMP is set.
+// = C/h^2. However, soft contacts do not bounce, and split or blended steps treat them in another
+// way. In these cases S2_GRADIENT_JUMP is set.
 static void solve_rigid_vjp(const S2SolveUndo *solve, const S2Touch *touch, int r,
                             S2TouchBar *pair) {
   S2Undo *undo = solve->undo;
@@ -403,7 +401,7 @@ static void solve_tangent_vjp(const S2SolveUndo *solve, int i, int k, int r, S2P
   solve_row_vjp(solve, touch, k, s2_left(touch->points[k].at.normal), r, point, &bar);
   point->normal = s2_add(point->normal, s2_right(bar));
   pair->surface_speed -= solve->data.bias[r];
-  if (!s2_solve_traits(solve->note->solve.kind).normals) { // within -+ friction * bias
+  if (!s2_solve_traits(solve->note->solve.kind).normals) { // bounds: -+ friction * bias
     double bound = solve->data.hi[r] - solve->data.lo[r];
     pair->friction += bound * solve->undo->open.choices[2 * i + k].bias;
     solve_target_vjp(solve, i, k, bound * touch->friction, point, pair);
@@ -412,13 +410,13 @@ static void solve_tangent_vjp(const S2SolveUndo *solve, int i, int k, int r, S2P
   }
 }
 
-// Whether row r is the viscosity of this point of the note's touches.
+// Whether row r is the viscosity row of this contact point of the note.
 static bool solve_is_drag(const S2Assembly *assembly, int r, int point) {
   return r < assembly->parts && assembly->part[r].joint == S2_NONE &&
          assembly->part[r].row == point;
 }
 
-// Viscosity: rows lambda = -h d u along the surface.
+// Viscosity rows: lambda = -h d u along the surface.
 static void solve_drag_vjp(const S2SolveUndo *solve, int r, S2PointBar *point, S2TouchBar *pair,
                            int i, int k) {
   const S2Touch *touch = &solve->touches[i];
@@ -432,7 +430,8 @@ static void solve_drag_vjp(const S2SolveUndo *solve, int r, S2PointBar *point, S
   bar->h -= give / (h * h * d);
 }
 
-// Rows of touch i from r on: decides which of two sticking points gets the adjoint of both.
+// Decides which of two sticking points of touch i gets the adjoint of both. Its rows begin at row
+// r.
 static void solve_stick_vjp(S2SolveUndo *solve, int i, int r) {
   const S2Note *note = solve->note;
   const S2Touch *touch = &solve->touches[i];
@@ -448,15 +447,15 @@ static void solve_stick_vjp(S2SolveUndo *solve, int i, int r) {
   }
 }
 
-// Rows of the points of the note's touches, from row r on. `put` receives the adjoint of each
-// point.
+// Differentiates the rows of the note's contact points, which begin at row r. `put` receives the
+// adjoint of each point.
 void s2_solve_contacts_vjp(S2SolveUndo *solve, S2PutPoint *put) {
   const S2Note *note = solve->note;
   int r = solve->assembly->parts, drag = 0, count = note->of->island.touches;
   bool holds = s2_solve_traits(note->solve.kind).displacements &&
-               note->holds; // as in assembly: equations come first
+               note->holds; // as in the assembly: held points are equations, which come first
   solve->blend = s2_contact_blend(&solve->undo->step, &note->of->island, note->solve.kind);
-  // Points that are held come before the others, in the same way as rows of equations.
+  // Points that are held come before other points, because their rows are equations.
   for (int at = holds ? 0 : count; at < 2 * count; at++) {
     int i = at % count;
     const S2Touch *touch = &solve->touches[i];
@@ -481,7 +480,7 @@ void s2_solve_contacts_vjp(S2SolveUndo *solve, S2PutPoint *put) {
       if (s2_solve_is_rough(note->solve.kind, touch)) {
         solve_tangent_vjp(solve, i, k, r++, &point, &pair);
       }
-      // The caller handles the adjoint of the position; the pair handles the adjoint of the
+      // The caller handles the adjoint of the position. The pair accumulates the adjoint of the
       // material.
       put(solve, i, k, &point);
       any = true;
@@ -498,14 +497,14 @@ static void solve_put_point(S2SolveUndo *solve, int i, int k, const S2PointBar *
   s2_undo_solved_point(solve->undo, i, k, point);
 }
 
-// Adjoints of kept impulses, and of those that bound friction.
+// Adjoints of stored impulses, and of impulses that bound friction.
 static void solve_take_impulses(S2SolveUndo *solve) {
   S2Undo *undo = solve->undo;
   const S2Note *note = solve->note;
   const S2Assembly *assembly = solve->assembly;
   int parts = assembly->parts + assembly->parts_given;
   solve->given = S2_TAKE_ZEROED(undo->arena, double, parts);
-  // Impulses that joints keep for the next step, and for the reactions.
+  // Impulses that joints store for the next step, and impulses for the reactions.
   for (int r = 0; r < parts; r++) {
     const S2JointPart *part = &assembly->part[r];
     double bar = s2_undo_impulse(undo, part->joint, part->row, part->push);
@@ -514,24 +513,24 @@ static void solve_take_impulses(S2SolveUndo *solve) {
       solve->dl_dlambda[r] += bar;
     }
   }
-  // Impulses of contacts, and of reactions.
+  // Impulses of contacts, and impulses in reactions.
   solve->aside = S2_TAKE_ZEROED(undo->arena, double, 2 * note->of->island.touches);
   s2_undo_contact_impulses(undo, note, assembly, solve->dl_dlambda, solve->aside);
   solve->reaction = s2_undo_reaction(undo, note, note->solve.fraction);
-  if (s2_solve_traits(note->solve.kind).from_v0) { // replaced by this solve
+  if (s2_solve_traits(note->solve.kind).from_v0) { // this solve replaced the earlier impulses
     s2_undo_forget_joints(undo, note);
     s2_undo_forget_contacts(undo, note);
   }
-  // The energies of event stepping and of impacts contribute to the adjoints of impulses, too:
+  // The energies of event stepping and of impacts also contribute to the adjoints of impulses:
   bool flows = note->solve.kind == S2_SOLVE_MOTION || note->solve.kind == S2_SOLVE_TURNED;
   for (int i = 0; i < assembly->parts && flows; i++) {
     const S2JointPart *part = &assembly->part[i];
-    if (part->joint == S2_NONE) { // viscosity, part of the same tangent impulse
+    if (part->joint == S2_NONE) { // the viscosity is a part of the same tangent impulse
       int point = 2 * note->of->touch_index[part->row / 2] + part->row % 2;
       solve->dl_dlambda[i] += undo->dragged[point];
     }
   }
-  // adjoints of normal and tangent rows, in their order.
+  // adjoints of normal and tangent rows, in the order of the rows.
   int r = assembly->parts;
   for (int i = 0; i < note->of->island.touches && s2_solve_traits(note->solve.kind).normals; i++) {
     const S2Touch *touch = &undo->open.touches[i];
@@ -539,7 +538,7 @@ static void solve_take_impulses(S2SolveUndo *solve) {
       if (undo->open.choices[2 * i + k].use && s2_solve_presses(note->solve.kind, touch)) {
         int at = 2 * note->of->touch_index[i] + k;
         bool rough = s2_solve_is_rough(note->solve.kind, touch);
-        // The bound of a friction that was solved for after this solve.
+        // The bound of a friction that a later solve computed.
         if (note->solve.kind == S2_SOLVE_FRICTIONLESS) {
           solve->dl_dlambda[r] += undo->bound[at];
           undo->bound[at] = 0;
@@ -559,8 +558,8 @@ static void solve_take_impulses(S2SolveUndo *solve) {
   }
 }
 
-// A fraction of the solve's change was kept. The fraction counts as constant; the rest of the state
-// comes from before the solve.
+// The step applied a fraction of the change by the solve. The fraction counts as constant; the
+// remainder of the state is the state before the solve.
 static void solve_keep_fraction(S2SolveUndo *solve, double *bar) {
   const S2Note *note = solve->note;
   double fraction = note->solve.fraction;
@@ -588,7 +587,7 @@ void s2_undo_solve(S2Undo *undo, const S2Note *note) {
   S2SolveUndo solve = {.undo = undo, .note = note, .v = note->solve.x, .lambda = note->of->lambda};
   double *now = note->solve.into_v1 ? undo->step.v1 : undo->step.v2;
   double *bar = note->solve.into_v1 ? undo->bar.v1 : undo->bar.v2;
-  // dl/dv of its nodes, whose velocities are reset to those before the solve.
+  // Takes dl/dv of the island's nodes, and resets their velocities to the values before the solve.
   s2_undo_set_island(undo, note);
   solve.touches = undo->open.solved;
   solve.dl_dv = S2_TAKE_ZEROED(undo->arena, double, 3 * s2_solve_nodes(undo, note));
@@ -600,7 +599,7 @@ void s2_undo_solve(S2Undo *undo, const S2Note *note) {
            3 * sizeof(double));
     memset(bar + at, 0, 3 * sizeof(double));
   }
-  // Make the problem again, unless a later projection has already done so.
+  // Assemble the problem again, unless a later projection has already done this.
   const S2Remade *remade = undo->remade == NULL ? NULL : undo->remade[undo->index];
   S2Assembly made;
   if (remade != NULL) {
@@ -612,12 +611,12 @@ void s2_undo_solve(S2Undo *undo, const S2Note *note) {
   solve.assembly = &made;
   solve.still = STILL * made.problem.velocity_scale;
   solve_scale_interval(&solve);
-  // The adjoint of its solution, ...
+  // The adjoint of the solution of the problem.
   if (s2_solve_same_rows(&solve)) {
     solve.dl_dlambda = S2_TAKE_ZEROED(undo->arena, double, note->solve.rows);
     solve_take_impulses(&solve);
     solve_keep_fraction(&solve, bar);
-    // ... of its data, ...
+    // The adjoint of the data of the problem.
     bool any = s2_solve_differentiate(&solve);
     if (!any) {
       solve_make_gradient(&solve.data, &made.problem, undo->arena);
@@ -626,8 +625,8 @@ void s2_undo_solve(S2Undo *undo, const S2Note *note) {
     if (remade != NULL) {
       solve_add_remade(&solve, remade);
     }
-    // ... and, back through the assembly, of the sources of the data. A point without a row may
-    // have an adjoint of its impulse.
+    // The adjoints of the sources of the data, back through the assembly. Even a point without a
+    // row may have an adjoint of its impulse.
     bool asked =
         solve.reaction != NULL || !solve_all_zero(solve.aside, 2 * note->of->island.touches);
     if (any || remade != NULL || asked) {

@@ -1,4 +1,4 @@
-// Common parts of undoing solves and projections of an island. Private to core/diff.
+// Common parts of the reverse sweep over solves and projections of an island. Private to core/diff.
 #ifndef S2_SOLVE_VJP_H
 #define S2_SOLVE_VJP_H
 
@@ -8,29 +8,30 @@
 typedef struct S2SolveUndo {
   S2Undo *undo;
   const S2Note *note;
-  const S2Touch *touches; // the rows are made from them
+  const S2Touch *touches; // contacts from which the rows are assembled
   S2Assembly *assembly;
-  S2Blend blend; // of soft contacts
+  S2Blend blend; // blend of soft contacts
   S2McpGradient data;
   const double *v, *lambda; // the solution that is differentiated
   double *dl_dv, *dl_dlambda, *given;
   const double *reaction;
-  double *aside; // 2 per touch: adjoints of impulses along the surface where no row exists
-  double still;  // m/s: speeds up to this are rounding of the solve
+  double *aside; // 2 per touch: adjoints of surface impulses without a row
+  double still;  // m/s: speeds up to this are rounding errors of the solve
 } S2SolveUndo;
 
-// From dl_dv and dl_dlambda to `data`. False: nothing depends on this solve.
+// Converts dl_dv and dl_dlambda to `data`. Returns false if the loss does not depend on this solve.
 bool s2_solve_differentiate(S2SolveUndo *solve);
-// False: the repeated assembly has other rows, and `failed` is set.
+// Returns false and sets `failed` if the repeated assembly has different rows.
 bool s2_solve_same_rows(const S2SolveUndo *solve);
-// Number of nodes of its problem: bodies and nodes of gears.
+// Number of nodes of the problem: bodies and auxiliary nodes of gears.
 int s2_solve_nodes(const S2Undo *undo, const S2Note *note);
 double *s2_inertial_bar(S2Undo *undo, int32_t slot, int c);
 
-// From `data` to masses, velocities and forces; and to contact points and materials. `put` receives
-// the adjoint of each point.
+// Pass `data` on to masses, velocities and forces, and to contact points and materials. `put`
+// receives the adjoint of each contact point.
 void s2_solve_bodies_vjp(const S2SolveUndo *solve);
-// Friction and viscosity of 0, at point k of touch i with this normal row. (zero_undo.c)
+// Derivatives with respect to a friction and a viscosity of 0, at point k of touch i with this
+// normal row. (zero_undo.c)
 void s2_solve_zero_vjp(const S2SolveUndo *solve, int i, int k, int normal, S2TouchBar *pair);
 // quiet_look.c, see diff/world/quiet.h
 void s2_quiet_look_at_solve(const S2SolveUndo *solve);

@@ -1,4 +1,4 @@
-// Derivatives of the angular momentum of a free-floating island, and of the energy it may have
+// Derivatives of the angular momentum of a free-floating island, and of its allowed energy
 // (dynamics/project/spin.c).
 #include "diff/step/undo.h"
 
@@ -6,7 +6,7 @@
 
 // ---- Angular momentum -------------------------------------------------------------------------
 
-typedef struct Whole { // as in spin.c
+typedef struct Whole { // same structure as in spin.c
   double mass, inertia, spin;
   S2Vec2 *arm, *arm_bar; // per node
 } Whole;
@@ -34,8 +34,8 @@ static Whole spin_whole_of(const S2Undo *undo, const S2Note *note, const double 
   return whole;
 }
 
-// From the adjoints of the spin of v, of the inertia and of the arms to the adjoints of v (3 per
-// slot), of masses and of q1.
+// Passes the adjoints of the spin of v, of the inertia and of the arms on to v (3 per slot), the
+// masses and q1.
 static void spin_whole_vjp(S2Undo *undo, const S2Note *note, const Whole *whole, const double *v,
                            double spin_bar, double inertia_bar, double *v_bar) {
   S2Vec2 centre_bar = {0, 0};
@@ -56,7 +56,7 @@ static void spin_whole_vjp(S2Undo *undo, const S2Note *note, const Whole *whole,
     *bar = s2_add_scaled(*bar, 2 * inertia_bar * body->mass, arm);
     centre_bar = s2_sub(centre_bar, *bar);
   }
-  // Arms start at the centre, sum m arm / sum m.
+  // Arms start at the centre of mass, sum m arm / sum m.
   for (int i = 0; i < note->of->island.nodes; i++) {
     int32_t slot = note->of->island.node[i];
     double part = undo->world->bodies.at[slot].mass / whole->mass;
@@ -67,7 +67,7 @@ static void spin_whole_vjp(S2Undo *undo, const S2Note *note, const Whole *whole,
   }
 }
 
-// A turn of the whole island gave v a spin. Returns the adjoint of that spin.
+// A rotation of the whole island changed the spin of v. Returns the adjoint of that spin.
 static double spin_set_vjp(S2Undo *undo, const S2Note *note, double spin, double *v_bar) {
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   Whole whole = spin_whole_of(undo, note, note->spin.before);
@@ -84,8 +84,8 @@ static double spin_set_vjp(S2Undo *undo, const S2Note *note, double spin, double
   return spin_bar;
 }
 
-// The adjoint of the kinetic energy without the motion of the centre goes to the velocities v (both
-// 3 per slot). The centre's velocity minimises that energy, so it has no adjoint.
+// Passes the adjoint of the kinetic energy, without the motion of the centre, on to the velocities
+// v (3 per slot). The velocity of the centre minimises that energy, so it has no adjoint.
 static void spin_kinetic_vjp(S2Undo *undo, const S2Note *note, double energy_bar, const double *v,
                              double *v_bar) {
   S2Vec2 drift = {0, 0};
@@ -141,8 +141,8 @@ void s2_undo_spin(S2Undo *undo, const S2Note *note) {
   s2_arena_rewind(undo->arena, mark);
 }
 
-// v1 += a turn of the whole island, as one body of masses W at q0. The turn has the moment that
-// joints caused, W (free_v - v1).
+// v1 receives a rotation of the whole island, as one body with masses W at q0. Its angular momentum
+// is the moment that joints caused, W (free_v - v1).
 void s2_undo_balance(S2Undo *undo, const S2Note *note) {
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   const S2Step *step = &undo->step;
@@ -151,7 +151,7 @@ void s2_undo_balance(S2Undo *undo, const S2Note *note) {
   S2Vec2 *arm = S2_TAKE(undo->arena, S2Vec2, nodes), *arm_bar = S2_TAKE(undo->arena, S2Vec2, nodes);
   S2Vec2 centre = {0}, centre_bar = {0};
   double weight = 0, inertia = 0, moment = 0, turn_bar = 0;
-  // The whole island as one body of masses W: centre, ...
+  // The whole island as one body of masses W: its centre.
   for (int i = 0; i < nodes; i++) {
     const double *q = step->q0 + 3 * note->of->island.node[i],
                  *w = step->mass + 3 * note->of->island.node[i];
@@ -160,7 +160,7 @@ void s2_undo_balance(S2Undo *undo, const S2Note *note) {
     weight += w[1];
     centre = s2_add_scaled(centre, w[1], arm[i]);
   }
-  // ... inertia, the missing moment, and dl/d(turn).
+  // The inertia, the missing moment, and dl/d(turn).
   for (int i = 0; i < nodes; i++) {
     int32_t at = 3 * note->of->island.node[i];
     const double *w = step->mass + at, *v = note->plain.before + 3 * i, *free_v = step->free_v + at;
@@ -172,7 +172,7 @@ void s2_undo_balance(S2Undo *undo, const S2Note *note) {
   }
   // turn = moment / inertia
   double turn = moment / inertia, moment_bar = turn_bar / inertia, inertia_bar = -turn * moment_bar;
-  // Adjoints of masses, of free_v and v1, whose difference has the moment, and of the arms.
+  // Adjoints of masses, of free_v and v1, whose difference determines the moment, and of the arms.
   for (int i = 0; i < nodes; i++) {
     int32_t at = 3 * note->of->island.node[i];
     const double *w = step->mass + at, *v = note->plain.before + 3 * i, *free_v = step->free_v + at;
@@ -190,7 +190,7 @@ void s2_undo_balance(S2Undo *undo, const S2Note *note) {
       step->v1[at + c] = v[c];
     }
   }
-  // Arms start at the centre, with weights W.
+  // Arms start at the centre of mass, with weights W.
   for (int i = 0; i < nodes; i++) {
     int32_t at = 3 * note->of->island.node[i];
     S2Vec2 to = s2_add_scaled(arm_bar[i], step->mass[at + 1] / weight, centre_bar);
@@ -219,25 +219,25 @@ static Parts spin_parts_of(const S2Undo *undo, const S2Note *note, const Whole *
   }
   parts.drifting = whole->mass * s2_length2(parts.drift) / 2;
   parts.turning = whole->spin * parts.turn / 2;
-  bool alone = note->of->island.nodes == 1; // the rest is rounding then
+  bool alone = note->of->island.nodes == 1; // for one body, the rest is only rounding error
   parts.rest = alone ? 0 : fmax(0, parts.kinetic - parts.drifting - parts.turning);
   return parts;
 }
 
-// v is the sum of the drift, the turn of the whole island and the rest. Energy is taken from the
-// rest first, then from the turn (s2_island_cap): one of the two is multiplied by s.
+// v is the sum of the drift, the rotation of the whole island and the rest. Energy is removed from
+// the rest first, then from the rotation (s2_island_cap). One of the two is multiplied by s.
 double s2_undo_slower(S2Undo *undo, const S2Note *note) {
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   const double *v = note->energy.before;
   double energy = note->energy.loss, *bar = undo->bar.v2;
   Whole whole = spin_whole_of(undo, note, v);
-  Parts at = spin_parts_of(undo, note, &whole, v), to = {0}; // `to`: adjoints
-  // Whether the rest or the turn is reduced, and its factor s.
+  Parts at = spin_parts_of(undo, note, &whole, v), to = {0}; // `to`: adjoints.
+  // Whether the rest or the rotation is reduced, and its factor s.
   double inertia_bar = 0, energy_bar = 0, s, s_bar = 0;
   bool from_rest = at.rest > energy;
   s = from_rest ? sqrt(1 - energy / at.rest) : sqrt(fmax(0, 1 - (energy - at.rest) / at.turning));
-  s = isfinite(s) ? s : 0; // the island did not turn
-  // v2 = drift + turn x arm + rest, with s as a factor of one of them.
+  s = isfinite(s) ? s : 0; // the island did not turn.
+  // v2 = drift + turn x arm + rest, where turn or rest has the factor s.
   double drift = from_rest ? 1 - s : 1, turn = from_rest ? 1 - s : s;
   for (int i = 0; i < note->of->island.nodes; i++) {
     int32_t slot = note->of->island.node[i];
@@ -272,7 +272,7 @@ double s2_undo_slower(S2Undo *undo, const S2Note *note) {
   inertia_bar += to.turning * at.turn * at.turn / 2 - to.turn * at.turn / whole.inertia;
   // drifting = m drift^2/2; turn = spin/inertia
   to.drift = s2_add_scaled(to.drift, to.drifting * whole.mass, at.drift);
-  // Adjoints of velocities and masses of the bodies, ...
+  // Adjoints of velocities and masses of the bodies.
   for (int i = 0; i < note->of->island.nodes; i++) {
     int32_t slot = note->of->island.node[i];
     const S2Body *body = &undo->world->bodies.at[slot];
@@ -286,7 +286,7 @@ double s2_undo_slower(S2Undo *undo, const S2Note *note) {
     g->mass += to.kinetic * s2_length2(moves) / 2 + to.drifting * s2_length2(at.drift) / 2 +
                s2_dot(to.drift, s2_sub(moves, at.drift)) / whole.mass;
   }
-  // ... and through spin and inertia of all of them.
+  // Adjoints through the spin and the inertia of all bodies.
   spin_whole_vjp(undo, note, &whole, v, to.turn / whole.inertia, inertia_bar, bar);
   s2_arena_rewind(undo->arena, mark);
   return energy_bar;

@@ -12,7 +12,7 @@ static size_t substep_bytes(const S2Undo *undo) {
 
 void s2_undo_enter(S2Undo *undo) {
   S2Step *step = &undo->step;
-  // The start of the motion: the last S2_ACT_FREE, or the q0 of a projection after that.
+  // The start of the motion is the last S2_ACT_FREE, or the q0 of a later projection.
   const double *q0 = NULL;
   const S2Note *note;
   for (int i = undo->index - 1; (note = s2_note_at(undo->notes, i))->act != S2_ACT_FREE; i--) {
@@ -32,7 +32,7 @@ void s2_undo_enter(S2Undo *undo) {
   if (note->free.drives != NULL) {
     memcpy(undo->drives, note->free.drives, sizeof(S2Drive) * (size_t)undo->notes->joint_slots);
   }
-  // Rows of joints use turns. In event stepping q0 moves with the intervals.
+  // Joint rows use rotations. In event stepping q0 changes from interval to interval.
   bool event = s2_world_way(&undo->world->kept.def) == S2_EVENT;
   step->turned = undo->world->joint_order.count > 0 && !event;
   for (int i = 0; i < undo->world->order.count && step->turned; i++) {
@@ -48,7 +48,7 @@ void s2_undo_free(S2Undo *undo, const S2Note *note) {
   for (int i = 0; i < undo->world->order.count; i++) {
     s2_undo_free_body(undo, undo->world->order.at[i], note->h);
   }
-  // All times of a step are in proportion to dt.
+  // All times within a step are proportional to dt.
   undo->gradient->dt += (bar->h * note->h + bar->elapsed * (note->t - undo->world->kept.time)) / dt;
   bar->h = bar->elapsed = 0;
   s2_undo_motions(undo, note);
@@ -56,7 +56,7 @@ void s2_undo_free(S2Undo *undo, const S2Note *note) {
 
 // ---- The start ---------------------------------------------------------------------------------
 
-// Adjoints of gravity and of forces applied by the program.
+// Adjoints of gravity and of forces that the user applied.
 static void substep_forces_vjp(S2Undo *undo) {
   S2WorldGradient *g = undo->gradient;
   S2Vec2 gravity = undo->world->kept.def.gravity;
@@ -85,7 +85,7 @@ void s2_undo_substep(S2Undo *undo, const S2Note *note) {
   S2WorldGradient *g = undo->gradient;
   S2StepAdjoint *bar = &undo->bar;
   substep_forces_vjp(undo);
-  // q1 = q0 and v0 are the world's, ...
+  // q1 = q0 and v0 are taken from the world.
   for (int i = 0; i < undo->world->order.count; i++) {
     int32_t slot = undo->world->order.at[i];
     bool goes = s2_undo_goes(&undo->world->bodies.at[slot]);
@@ -94,7 +94,7 @@ void s2_undo_substep(S2Undo *undo, const S2Note *note) {
       g->v[at] += goes ? bar->v0[at] : 0;
     }
   }
-  // ... and so are the impulses that joints begin with.
+  // Joints begin with the impulses of the world.
   for (int i = 0; i < undo->world->joint_order.count; i++) {
     int32_t slot = undo->world->joint_order.at[i];
     for (int r = 0; r < S2_JOINT_ROWS; r++) {
@@ -102,7 +102,7 @@ void s2_undo_substep(S2Undo *undo, const S2Note *note) {
       bar->joint_impulse[S2_JOINT_ROWS * slot + r] = 0;
     }
   }
-  // The substep before this one starts without adjoints in these arrays.
+  // The sweep over the preceding substep starts without adjoints in these arrays.
   double *const used[] = {bar->q0, bar->q1, bar->v0, bar->v1, bar->v2};
   for (size_t i = 0; i < sizeof used / sizeof *used && undo->index > 0; i++) {
     memset(used[i], 0, substep_bytes(undo));
@@ -130,7 +130,7 @@ void s2_undo_next(S2Undo *undo, const S2Note *note) {
   s2_undo_enter(undo);
 }
 
-// Bodies that do not move keep the pose they were given.
+// Bodies that do not move keep their prescribed poses.
 static void substep_bodies_vjp(S2Undo *undo) {
   S2WorldGradient *g = undo->gradient;
   for (int i = 0; i < undo->world->order.count; i++) {
@@ -147,8 +147,8 @@ static void substep_bodies_vjp(S2Undo *undo) {
   }
 }
 
-// Impulses, and goals that move at a rate. `whole` is the factor from the last attempt to the whole
-// time.
+// Adjoints of impulses, and of goals that move at a rate. `whole` is the ratio of the whole time to
+// the time of the last attempt.
 static void substep_joints_vjp(S2Undo *undo, double elapsed, double whole) {
   S2WorldGradient *g = undo->gradient;
   double dt = undo->world->kept.def.dt;
@@ -163,7 +163,7 @@ static void substep_joints_vjp(S2Undo *undo, double elapsed, double whole) {
     }
     g->dt += joint->reaction_time * elapsed / dt;
     joint->reaction_time = 0;
-    // otherwise goals do not move, or move as the program prescribes
+    // other goals do not move, or the program prescribes their motion
     bool goes_on = of->type == S2_LOCK && !of->driven && s2_joint_active(undo->world, of);
     if (goes_on) {
       s2_undo_given_up(undo, slot, elapsed);
@@ -177,7 +177,7 @@ static void substep_joints_vjp(S2Undo *undo, double elapsed, double whole) {
 
 void s2_undo_commit(S2Undo *undo, const S2Note *note) {
   const S2WorldDef *def = &undo->world->kept.def;
-  // Substeps have equal lengths. One that was cut short ends at the time it reached.
+  // Substeps have equal lengths. A substep that was cut short ends at the time that it reached.
   double elapsed = def->stepping_partial ? note->t - undo->world->kept.time
                                          : def->dt / (def->substeps > 1 ? def->substeps : 1);
   // Impulses of the last attempt or piece are scaled to the whole time.

@@ -1,4 +1,4 @@
-// The sweep back over the notes of a step: each act is undone by its function.
+// The reverse sweep over the notes of a step. Each act has a function that undoes it.
 #include "diff/step/undo.h"
 
 #include <assert.h>
@@ -53,7 +53,7 @@ static S2UndoAct *const undo_act[S2_ACTS] = {
     [S2_ACT_INTERVAL_END] = s2_undo_interval_end,
 };
 
-// The bodies, pieces and joints in the notes, as a world.
+// Presents the bodies, pieces and joints in the notes as a world.
 static S2World *sweep_view(const S2Notes *notes, S2Arena *arena) {
   const S2Fixed *fixed = notes->fixed;
   S2World *world = S2_TAKE_ZEROED(arena, S2World, 1);
@@ -74,8 +74,8 @@ static S2World *sweep_view(const S2Notes *notes, S2Arena *arena) {
   return world;
 }
 
-// `undo` is all zero. Fields are set one by one, because whole structures are large and would be
-// copied.
+// `undo` is zero-initialised. Fields are set one by one, because assigning whole structures would
+// copy large amounts of data.
 static void sweep_begin(S2Undo *undo, const S2Notes *notes, S2WorldGradient *gradient,
                         S2Arena *arena) {
   // Arrays of the step, and their adjoints.
@@ -96,7 +96,7 @@ static void sweep_begin(S2Undo *undo, const S2Notes *notes, S2WorldGradient *gra
   double **const of_rows[] = {&step->joint_impulse, &bar->joint_impulse, &undo->impulse_bar,
                               &undo->waiting_impulse};
   enum { SLOTS = sizeof of_slots / sizeof *of_slots, ROWS = sizeof of_rows / sizeof *of_rows };
-  // In one block, which is zeroed at once.
+  // Allocate one block, which is zeroed at once.
   double *v = S2_TAKE_ZEROED(arena, double, SLOTS *count + ROWS * rows + 6 * joints);
   for (int i = 0; i < SLOTS; i++, v += count) {
     *of_slots[i] = v;
@@ -107,16 +107,16 @@ static void sweep_begin(S2Undo *undo, const S2Notes *notes, S2WorldGradient *gra
   step->pushed = v;
   undo->feed = v + 2 * joints;
   undo->waiting_reaction = v + 3 * joints;
-  // The former world, and the answers of the program in it.
+  // The world before the step, and the values that user callbacks returned in it.
   undo->back_at = S2_NONE;
   undo->notes = notes;
   undo->gradient = bar->gradient = gradient;
   undo->arena = step->arena = arena;
   undo->world = step->world = sweep_view(notes, arena);
-  undo->world->v.at = step->v0; // read where no row depends on it
+  undo->world->v.at = step->v0; // only read for data on which no row depends
   s2_undo_open_impulses(undo);
   s2_undo_answer(undo);
-  // In addition, the data of joints, and the bodies that are nodes.
+  // The data of joints, and the bodies that are nodes.
   step->dt = notes->fixed->def.dt / notes->fixed->def.substeps;
   if (joints > 0) {
     undo->remade = S2_TAKE_ZEROED(arena, S2Remade *, notes->at.count);
@@ -134,7 +134,7 @@ static bool sweep_has_touches(const S2Note *note) {
   return note->of != NULL && note->of->touch_index != NULL;
 }
 
-// Forgets the touches that notes `from` to `to` linearised.
+// Discards the touches that notes `from` to `to` linearised.
 static void sweep_forget_late(const S2Notes *notes, int from, int to, bool *is_late) {
   for (int i = from; i < to; i++) {
     const S2Note *note = s2_note_at(notes, i);
@@ -144,19 +144,19 @@ static void sweep_forget_late(const S2Notes *notes, int from, int to, bool *is_l
   }
 }
 
-// Finds the touches of a note that an S2_ACT_LINEARISE before it made, since the same free motion
-// and in the same interval of an island.
+// Finds the touches of a note that an earlier S2_ACT_LINEARISE linearised after the same free
+// motion and in the same interval of an island.
 static void sweep_find_late(S2Undo *undo) {
   const S2Notes *notes = undo->notes;
   int touches = notes->touches;
-  // Adjoints of contacts, 2 per touch, and 4 per touch for impacts.
+  // Adjoints of contacts: 2 per touch, and 4 per touch for impacts.
   undo->bound = S2_TAKE_ZEROED(undo->arena, double, 12 * touches);
   undo->more = undo->bound + 2 * (size_t)touches;
   undo->pushed = undo->bound + 4 * (size_t)touches;
   undo->dragged = undo->bound + 6 * (size_t)touches;
   undo->struck = undo->bound + 8 * (size_t)touches;
   undo->touches = touches;
-  // The points of linearised touches do not belong to q0.
+  // The contact points of linearised touches are not taken at q0.
   if (!notes->linearised) {
     return;
   }
@@ -164,14 +164,14 @@ static void sweep_find_late(S2Undo *undo) {
   const bool **late = S2_TAKE_ZEROED(undo->arena, const bool *, notes->at.count);
   undo->late = late;
   bool *is_late = S2_TAKE_ZEROED(undo->arena, bool, touches);
-  int island = 0; // index of the first interval of the present island
+  int island = 0; // index of the first interval of the current island
   for (int i = 0; i < notes->at.count; i++) {
     const S2Note *note = s2_note_at(notes, i);
     // Each attempt of a substep linearises again.
     if (note->act == S2_ACT_FREE) {
       memset(is_late, 0, sizeof(bool) * (size_t)touches);
     }
-    // Each interval begins with points of its own q0.
+    // Each interval begins with contact points at its own q0.
     if (note->act == S2_ACT_INTERVAL) {
       island = note->interval.earlier == 0 ? i : island;
       sweep_forget_late(notes, island, i, is_late);
@@ -190,7 +190,7 @@ static void sweep_find_late(S2Undo *undo) {
   }
 }
 
-// At the end of a substep (its first act to be undone) joints and time are reset to the start of
+// At the end of a substep, which the sweep visits first, joints and time are reset to the start of
 // the substep.
 static void sweep_open_substep(S2Undo *undo) {
   undo->substep = s2_undo_last(undo, S2_ACT_SUBSTEP);
@@ -212,11 +212,11 @@ static void sweep_act(S2Undo *undo, const S2Note *note) {
   undo_act[note->act](undo, note);
   if (touches) {
     undo->open.note = NULL;
-    if (note->act != S2_ACT_ARRIVE) { // its scratch memory is kept
+    if (note->act != S2_ACT_ARRIVE) { // the scratch memory of this act is still in use
       s2_arena_rewind(undo->arena, mark);
     }
   }
-  // The adjoint of the q1 that an abandoned path (S2_ACT_GO_BACK) started from was kept until now.
+  // Restore the adjoint of the q1 from which an abandoned path (S2_ACT_GO_BACK) started.
   if (undo->back_at == undo->index) {
     for (size_t i = 0; i < 3 * (size_t)undo->notes->slots; i++) {
       undo->bar.q1[i] += undo->back[i];
@@ -230,7 +230,7 @@ S2Status s2_trace_sweep(const S2Trace *trace, unsigned other, unsigned *found,
                         S2WorldGradient *gradient, S2Arena *arena) {
   const S2Notes *notes = &trace->notes;
   const S2Fixed *fixed = notes->fixed;
-  // Check that there is a derivative, and memory for it.
+  // Check that a derivative exists and that there is memory for it.
   if (notes->at.count == 0) {
     return s2_error(S2_INVALID, "the trace is empty: trace a step first");
   }
@@ -244,7 +244,7 @@ S2Status s2_trace_sweep(const S2Trace *trace, unsigned other, unsigned *found,
       gradient->vertices < fixed->vertices || gradient->joints < notes->joint_slots) {
     return s2_error(S2_INVALID, "the gradient does not fit the world (s2_world_gradient_fit)");
   }
-  // From the last note to the first.
+  // Process notes from the last to the first.
   gradient->flags |= notes->unsolved ? S2_GRADIENT_PARTIAL : 0;
   S2ArenaMark mark = s2_arena_mark(arena);
   S2Status failed = s2_ok();
@@ -252,7 +252,8 @@ S2Status s2_trace_sweep(const S2Trace *trace, unsigned other, unsigned *found,
   sweep_begin(&undo, notes, gradient, arena);
   sweep_find_late(&undo);
   s2_quiet_look_at_step(&undo);
-  for (int i = 0; i < fixed->order; i++) { // forces of the program end with the step
+  for (int i = 0; i < fixed->order; i++) { // forces that the user applied last only until the end
+                                           // of the step
     memset(gradient->f + 3 * fixed->order_of[i], 0, 3 * sizeof(double));
   }
   for (undo.index = notes->at.count - 1; undo.index >= 0 && s2_undo_good(&undo); undo.index--) {

@@ -1,4 +1,4 @@
-// The trace of a step, and its derivative: one or two sweeps back over the notes (sweep.c).
+// The trace of a step, and its derivative: one or two reverse sweeps over the notes (sweep.c).
 #include "diff/step/trace.h"
 
 #include "diff/step/undo.h"
@@ -40,20 +40,18 @@ S2Status s2_world_step_traced(S2World *world, S2Trace *trace) {
 
 // ---- Edges -------------------------------------------------------------------------------------
 
-// Edges of two modes, judged by their effect on the whole step.
-//
-// A contact that a solve leaves with neither impulse nor speed is on an edge for that solve.
-// Usually it is not on an edge for the step. Bodies that the motion pressed together have no speed,
-// whatever the data are. So in a later impact or projection both modes give the same motion. Then
-// they give the same derivative of the step, though not of the solve. So if a sweep meets edges, a
-// second sweep takes all of them on their other sides at once.
-//
-// Tied rows (mcp_vjp.h) have a second derivative, too. The two differ only for changes that make
-// the rows contradict each other, such as a change of the height of one of two boxes side by side.
+// Edges between two modes, judged by their effect on the whole step. A contact that a solve leaves
+// with neither impulse nor speed is on an edge for that solve, but usually not for the step. Bodies
+// that the motion pressed together have no relative speed for any data. So in a later impact or
+// projection both modes give the same motion. Then they give the same derivative of the step,
+// although not of the solve. If a sweep finds edges, a second sweep therefore takes the other side
+// of all edges at once. Tied rows (mcp_vjp.h) have a second derivative, too. Both derivatives
+// differ only for changes that make the rows contradict each other, such as a change of the height
+// of one of two boxes side by side.
 
-// Tolerances for the derivatives of both sides. SAME: as a fraction of the largest of their kind.
-// LEAST: for parameters, whose derivative may be nothing but rounding, also as this fraction of the
-// largest derivative with respect to the state.
+// Tolerances for the derivatives of both sides. SAME: tolerance as a fraction of the largest
+// derivative of the same kind. LEAST: additional tolerance for parameters, whose derivatives may be
+// pure rounding, as a fraction of the largest derivative with respect to the state.
 static const double SAME = 1e-9, LEAST = 1e-3;
 
 static double trace_largest(const double *x, int count, int stride) {
@@ -73,7 +71,7 @@ static bool trace_same(const void *a, const void *b, int count, size_t size, dou
         SAME * fmax(least, fmax(trace_largest(x, count, fields), trace_largest(y, count, fields)));
     for (int i = 0; i < count; i++) {
       ptrdiff_t at = (ptrdiff_t)i * fields;
-      if (!(fabs(x[at] - y[at]) <= most)) { // or a NaN
+      if (!(fabs(x[at] - y[at]) <= most)) { // or one of them is NaN
         return false;
       }
     }
@@ -101,7 +99,7 @@ static bool trace_same_gradients(const S2WorldGradient *a, const S2WorldGradient
   size_t three = 3 * sizeof(double), vector = sizeof(S2Vec2);
   double least =
       LEAST * fmax(trace_largest(a->q, 3 * a->slots, 1), trace_largest(a->v, 3 * a->slots, 1));
-  // The settings are compared as one more array.
+  // Compare the settings as one more array.
   const double settings_a[] = {a->gravity.x, a->gravity.y, a->dt, a->alpha, a->beta, a->time};
   const double settings_b[] = {b->gravity.x, b->gravity.y, b->dt, b->alpha, b->beta, b->time};
   return trace_same(a->q, b->q, a->slots, three, least) &&
@@ -119,14 +117,14 @@ S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *
   if ((gradient->flags & S2_GRADIENT_WEAK) != 0) { // no second sweep is needed
     return s2_trace_sweep(trace, 0, &found, gradient, arena);
   }
-  // The other sides, all at once, from a copy.
+  // Take the other side of all edges at once, in a copy.
   S2ArenaMark mark = s2_arena_mark(arena);
   S2WorldGradient *other = s2_world_gradient_copy(gradient, arena);
   S2Status status = s2_trace_sweep(trace, 0, &found, gradient, arena);
   if (status.code == S2_OK && found != 0) {
     status = s2_trace_sweep(trace, S2_VJP_OTHER_SIDE | S2_VJP_OTHER_SHARE, &ignored, other, arena);
     trace_forget_zero_restitution(trace->notes.fixed, gradient, other);
-    // Both derivatives of the step have to be equal.
+    // Both derivatives of the step must be equal.
     bool sound = status.code == S2_OK && (other->flags & ~gradient->flags) == 0;
     gradient->flags |= sound && trace_same_gradients(gradient, other) ? 0 : S2_GRADIENT_WEAK;
   }

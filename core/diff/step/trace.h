@@ -1,9 +1,9 @@
 // The record of a step for its derivative, and the computation of that derivative.
 //
 // A traced step records in order every solve, projection and impact that contributed to its result
-// (not discarded ones), with the state, the contact features and the multipliers. Matrices are made
-// again from these data. If no trace is requested, nothing is recorded, and the only cost is the
-// check of one pointer.
+// (not discarded ones), with the state, the contact features and the multipliers. Matrices are
+// assembled again from these data. If no trace is requested, nothing is recorded, and the only cost
+// is the check of one pointer.
 #ifndef S2_TRACE_H
 #define S2_TRACE_H
 
@@ -15,15 +15,16 @@ S2Trace *s2_trace_new(void);
 void s2_trace_free(S2Trace *trace);
 size_t s2_trace_bytes(const S2Trace *trace);
 
-// s2_world_step with a record. On failure the trace is empty and the world is unchanged.
+// Takes a step as s2_world_step does, and records it. On failure the trace is empty and the world
+// is unchanged.
 S2Status s2_world_step_traced(S2World *world, S2Trace *trace);
 
-// Turns the gradient with respect to the state after the step into the gradient with respect to the
-// state before it, and adds to the gradient of the parameters. `gradient` must fit the world, which
-// may be destroyed already. Returns S2_INVALID if the step used something without a derivative (the
-// message names it); the gradient is then invalid. Afterwards gradient->f is dl/d(force) of each
-// body in the step: of forces applied by the program, and of forces returned by a force law (summed
-// if the step has several parts).
+// Converts the gradient with respect to the state after the step to the gradient with respect to
+// the state before it, and adds to the gradient of the parameters. `gradient` must fit the world,
+// which may be destroyed already. Returns S2_INVALID if the step used a feature without a
+// derivative (the message names it); the gradient is then invalid. Afterwards gradient->f is
+// dl/d(force) of each body in the step: both of forces that the user applied and of forces that a
+// force law returned (summed if the step has several parts).
 S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *arena);
 
 #endif

@@ -1,5 +1,5 @@
-// Common parts of undoing acts: a note's island and contacts laid out as in the step, and the
-// motion of bodies.
+// Common parts of the reverse sweep: restores a note's island and contacts as in the step, and
+// differentiates the motion of bodies.
 #include "diff/step/undo.h"
 
 #include <assert.h>
@@ -62,7 +62,7 @@ void s2_undo_open(S2Undo *undo, const S2Note *note) {
 
 // ---- Islands ------------------------------------------------------------------------------------
 
-// The data of the joints in a solve.
+// Restores the data of the joints in a solve.
 static void undo_set_joints(S2Undo *undo, const S2Note *note) {
   S2Step *step = &undo->step;
   const S2NoteIsland *of = note->of;
@@ -84,7 +84,7 @@ void s2_undo_set_island(S2Undo *undo, const S2Note *note) {
   if (undo->open.note != note) {
     s2_undo_open(undo, note);
   }
-  // Other data that the act read.
+  // Restore other data that the act read.
   step->h = note->h;
   step->t = note->t;
   step->holds = note->holds;
@@ -100,7 +100,7 @@ void s2_undo_forget_island(S2Undo *undo, const S2Note *note) {
   for (int i = 0; i < note->of->island.nodes; i++) {
     undo->step.node_of[note->of->island.node[i]] = S2_GROUND;
   }
-  undo->open.note = NULL; // it may be in memory that is released now
+  undo->open.note = NULL; // its memory may be released at this point
 }
 
 void s2_undo_put_nodes(const S2Note *note, const double *kept, double *to) {
@@ -152,7 +152,7 @@ void s2_undo_free_body(S2Undo *undo, int32_t slot, double h) {
     double inertial = c == 0 ? body->inertia : body->mass;
     double damping = c == 0 ? body->angular_damping : body->linear_damping;
     double mass = step->mass[at], left = inertial * (1 - h * (1 - alpha) * damping);
-    // mass_bar gets the part of free_v that is W; left is the factor of v0.
+    // mass_bar receives the contribution of W; left is the factor of v0.
     double over = free_bar / mass, left_bar = over * step->v0[at];
     mass_bar -= over * step->free_v[at];
     bar->v0[at] += over * left;
@@ -161,7 +161,7 @@ void s2_undo_free_body(S2Undo *undo, int32_t slot, double h) {
         over * step->force[at] + inertial * damping * (mass_bar * alpha - left_bar * (1 - alpha));
     *(c == 0 ? &g->body[slot].inertia : &g->body[slot].mass) +=
         mass_bar * (1 + h * alpha * damping) + left_bar * (1 - h * (1 - alpha) * damping);
-    // Damping is in both, with the factors alpha and 1 - alpha.
+    // Damping enters both equations, with the factors alpha and 1 - alpha.
     *(c == 0 ? &g->body[slot].angular_damping : &g->body[slot].linear_damping) +=
         inertial * h * (mass_bar * alpha - left_bar * (1 - alpha));
     g->alpha += inertial * h * damping * (mass_bar + left_bar);

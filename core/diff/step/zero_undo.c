@@ -1,10 +1,10 @@
 // Friction and viscosity of contacts that are exactly 0. An assembly has no rows for them, and the
-// derivative is the one-sided derivative towards positive numbers (see diff/joints/zero_vjp.c). A
-// friction mu pushes with mu times the normal impulse against the speed along the surface. A
-// viscosity d pushes with h d times that speed.
+// derivative is the one-sided derivative towards positive numbers (see diff/joints/zero_vjp.c). The
+// impulse of a friction mu is mu times the normal impulse, against the speed along the surface. The
+// impulse of a viscosity d is h d times that speed.
 #include "diff/step/solve_undo.h"
 
-// The adjoint of an impulse along the surface on a, and the speed along it.
+// The adjoint of an impulse on a along the surface, and the speed along the surface.
 static double zero_along(const S2SolveUndo *solve, const S2Touch *touch, int k, double *speed) {
   const S2Step *step = &solve->undo->step;
   const S2TouchPoint *point = &touch->points[k];
@@ -45,7 +45,7 @@ void s2_solve_zero_vjp(const S2SolveUndo *solve, int i, int k, int normal, S2Tou
   bool rough = touch->friction == 0 && traits.friction && zero_tracks_friction(undo, touch);
   if (solve->note->solve.kind == S2_SOLVE_FRICTIONLESS && touch->friction == 0 &&
       zero_tracks_friction(undo, touch)) {
-    // reflections are a separate solve, which is left out
+    // reflections are a separate solve, which is excluded
     undo->gradient->flags |= S2_GRADIENT_PARTIAL;
   }
   bool drags = touch->viscosity == 0 && traits.takes_time && zero_tracks_viscosity(undo, touch);
@@ -56,12 +56,12 @@ void s2_solve_zero_vjp(const S2SolveUndo *solve, int i, int k, int normal, S2Tou
   if (rough && fabs(speed) > solve->still) {
     double load = traits.normals ? solve->lambda[normal] : undo->open.choices[2 * i + k].bias;
     pair->friction -= copysign(load, speed) * bar;
-    // In a convex cone a sliding contact lifts by mu times its speed.
+    // With a convex friction cone, a sliding contact separates at mu times its sliding speed.
     if (undo->world->kept.def.contact == S2_CONVEX && traits.normals) {
       pair->friction -= fabs(speed) * solve->data.bias[normal];
     }
   }
-  double touching = S2_TOUCH_SLOP * solve->note->of->island.length; // as in assemble.c
+  double touching = S2_TOUCH_SLOP * solve->note->of->island.length; // threshold of assemble.c
   if (drags && (at->gap <= touching || touch->points[k].pressed)) {
     pair->viscosity -= undo->step.h * speed * bar;
   }

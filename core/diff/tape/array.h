@@ -2,8 +2,8 @@
 // vector-Jacobian product ("vjp") of each operation.
 //
 // This file does not depend on tapes; array_tape.h makes nodes from these functions. A vjp adds to
-// the adjoints it is given (NULL: not wanted). The caller provides the memory for results. Results
-// may be infinite or nan if the arguments lead to that. Factorisations return a status instead.
+// the given adjoints (NULL: not wanted). The caller provides the memory for results. Results may be
+// infinite or NaN for some arguments. Factorisations return a status instead.
 #ifndef S2_DIFF_ARRAY_H
 #define S2_DIFF_ARRAY_H
 
@@ -39,16 +39,16 @@ static inline bool s2_size_equal(S2Size a, S2Size b) {
 }
 
 enum { S2_SIZE_TEXT = 32 };
-const char *s2_size_text(S2Size shape, char text[S2_SIZE_TEXT]); // "2 x 3", "3", "a number"
+const char *s2_size_text(S2Size shape, char text[S2_SIZE_TEXT]); // "2 x 3", "3", "a number".
 
 // ---- Element by element -----------------------------------------------------------------------
 
 typedef enum S2ArrayUnary {
   S2_ARRAY_NEGATE,
-  S2_ARRAY_ABS, // derivative 0 at 0: the mean of both sides, as at all kinks
+  S2_ARRAY_ABS, // derivative at 0: 0, the mean of both sides, as at all kinks
   S2_ARRAY_SIGN,
   S2_ARRAY_FLOOR,
-  S2_ARRAY_RELU, // derivative 0 at 0
+  S2_ARRAY_RELU, // derivative at 0: 0
   S2_ARRAY_SQRT,
   S2_ARRAY_EXP,
   S2_ARRAY_LOG,
@@ -71,9 +71,9 @@ typedef enum S2ArrayBinary {
   S2_ARRAY_DIVIDE,
   S2_ARRAY_POWER,
   S2_ARRAY_ATAN2,
-  S2_ARRAY_MAXIMUM, // of equal numbers each gets half
+  S2_ARRAY_MAXIMUM, // for equal numbers, each gets half of the derivative
   S2_ARRAY_MINIMUM,
-  S2_ARRAY_LESS, // 1 or 0, without a derivative; likewise the following
+  S2_ARRAY_LESS, // 1 or 0, without a derivative, as in the following functions
   S2_ARRAY_LESS_EQUAL,
   S2_ARRAY_EQUAL,
   S2_ARRAY_BINARY_COUNT
@@ -86,8 +86,8 @@ void s2_array_unary(S2ArrayUnary op, size_t count, const double *a, double *out)
 void s2_array_unary_vjp(S2ArrayUnary op, size_t count, const double *a, const double *out,
                         const double *dl_dout, double *dl_da);
 
-// Axes of size 1 (or missing ones) are repeated. S2_INVALID: the shapes do not fit; the message
-// names both.
+// Axes of size 1 (or missing ones) are repeated. Returns S2_INVALID if the shapes are incompatible;
+// the message names both.
 S2Status s2_array_broadcast(S2Size a, S2Size b, S2Size *out);
 void s2_array_binary(S2ArrayBinary op, S2Size a_shape, const double *a, S2Size b_shape,
                      const double *b, double *out);
@@ -109,7 +109,7 @@ typedef enum S2ArrayReduce {
   S2_ARRAY_MIN
 } S2ArrayReduce;
 
-// The axis that is removed. Among equal largest (smallest) numbers the first one gets the
+// The axis that a reduction removes. Among equal largest (smallest) numbers, the first one gets the
 // derivative.
 typedef enum S2ArrayAxis { S2_ARRAY_ALL, S2_ARRAY_OVER_ROWS, S2_ARRAY_OVER_COLUMNS } S2ArrayAxis;
 
@@ -125,13 +125,14 @@ void s2_array_norm_vjp(size_t count, const double *a, double norm, double dl_dou
 
 // ---- Numbers at other places ------------------------------------------------------------------
 
-// A block of `rows` x `columns` numbers in an array: for transposes, rows, parts, other shapes.
+// A block of `rows` x `columns` numbers in an array, for transposes, rows, slices and other shapes.
 typedef struct S2ArrayBlock {
   int rows, columns;
   ptrdiff_t start, row_stride, column_stride; // in numbers
 } S2ArrayBlock;
 
-// out (dense) = the block of a; the block of out = a (dense); the last two use += in place of =.
+// Copies the block of a to out (dense), or a (dense) to the block of out. The last two functions
+// use += in place of =.
 void s2_array_gather(const S2ArrayBlock *block, const double *a, double *out);
 void s2_array_scatter(const S2ArrayBlock *block, const double *a, double *out);
 void s2_array_gather_add(const S2ArrayBlock *block, const double *a, double *out);
@@ -153,10 +154,11 @@ void s2_array_product(const S2ArrayProduct *product, const double *a, const doub
 void s2_array_product_vjp(int m, int k, int n, const double *a, const double *b,
                           const double *dl_dout, double *dl_da, double *dl_db);
 
-// If a factorisation is not possible, the function returns S2_UNSOLVED with the reason ("singular
-// matrix", "not finite", ...). `arena` provides workspace, which may be released afterwards.
+// If the factorisation fails, the function returns S2_UNSOLVED with the reason ("singular matrix",
+// "not finite", ...). `arena` provides workspace, which may be released afterwards.
 
-// X = A^-1 B, B and X n x columns. `factors` (n x n) and `pivot` (n) are kept for the vjp.
+// X = A^-1 B, where B and X are n x columns. `factors` (n x n) and `pivot` (n) are outputs for the
+// vjp.
 S2Status s2_array_solve(int n, int columns, const double *a, const double *b, double *x,
                         double *factors, int *pivot, S2Arena *arena);
 void s2_array_solve_vjp(int n, int columns, const double *factors, const int *pivot,
@@ -168,16 +170,16 @@ void s2_array_inverse_vjp(int n, const double *out, const double *dl_dout, doubl
                           S2Arena *arena);
 
 double s2_array_determinant(int n, const double *a, S2Arena *arena);
-// The derivative is correct for singular matrices, too.
+// The derivative is also correct for singular matrices.
 S2Status s2_array_determinant_vjp(int n, const double *a, double dl_dout, double *dl_da,
                                   S2Arena *arena);
 
-// Lower L, L L' = (A + A') / 2; zeros above.
+// Lower triangular L with L L' = (A + A') / 2 and zeros above the diagonal.
 S2Status s2_array_cholesky(int n, const double *a, double *out);
 void s2_array_cholesky_vjp(int n, const double *out, const double *dl_dout, double *dl_da,
                            S2Arena *arena);
 
-// The shortest x that minimises |A x - b| for each of the columns; A rows x n. `rank` may be NULL.
+// The shortest x that minimises |A x - b|, for each column of b. A is rows x n. `rank` may be NULL.
 S2Status s2_array_least_squares(int rows, int n, int columns, const double *a, const double *b,
                                 double *x, int *rank, S2Arena *arena);
 typedef struct S2ArrayLeastSquares {
@@ -187,29 +189,31 @@ typedef struct S2ArrayLeastSquares {
 S2Status s2_array_least_squares_vjp(const S2ArrayLeastSquares *in, const double *dl_dx,
                                     double *dl_da, double *dl_db, S2Arena *arena);
 
-// A = Q R with k = min(rows, columns): Q rows x k, R k x columns with a diagonal >= 0.
+// A = Q R, where Q is rows x k, R is k x columns with a diagonal >= 0, and k = min(rows, columns).
 S2Status s2_array_qr(int rows, int columns, const double *a, double *q, double *r, S2Arena *arena);
 S2Status s2_array_qr_vjp(int rows, int columns, const double *q, const double *r,
                          const double *dl_dq, const double *dl_dr, double *dl_da, S2Arena *arena);
 
-// A = U diag(s) V', k = min(rows, columns): U rows x k, V columns x k, s from the largest. The
-// largest component of each column of U is positive.
+// A = U diag(s) V', where U is rows x k, V is columns x k, and k = min(rows, columns). The values s
+// are in descending order. The largest component of each column of U is positive.
 S2Status s2_array_svd(int rows, int columns, const double *a, double *u, double *s, double *v,
                       S2Arena *arena);
 typedef struct S2ArraySvd {
   int rows, columns;
   const double *u, *s, *v;
 } S2ArraySvd;
-// If dl_du and dl_dv are zero, singular values may be equal or zero. Otherwise such values give
-// S2_UNSOLVED.
+// Singular values may be equal or zero only if dl_du and dl_dv are zero. Otherwise the function
+// returns S2_UNSOLVED.
 S2Status s2_array_svd_vjp(const S2ArraySvd *in, const double *dl_du, const double *dl_ds,
                           const double *dl_dv, double *dl_da, S2Arena *arena);
 
-// Eigenvalues from the smallest real part, and unit eigenvectors, the columns of `vectors` (a pair
-// re +- im i: its real and imaginary parts). `imaginary` is zero throughout for symmetric A.
+// Eigenvalues in order of their real parts, and unit eigenvectors as the columns of `vectors`. For
+// a pair re +- im i, the two columns are the real and imaginary parts. `imaginary` is zero for
+// symmetric A.
 S2Status s2_array_eigen(int n, const double *a, double *values, double *imaginary, double *vectors,
                         S2Arena *arena);
-// Real eigenvalues only. They must be distinct, unless the loss does not distinguish equal ones.
+// Supports only real eigenvalues. They must be distinct, unless the loss does not distinguish equal
+// eigenvalues.
 S2Status s2_array_eigen_vjp(int n, const double *values, const double *vectors,
                             const double *dl_dvalues, const double *dl_dvectors, double *dl_da,
                             S2Arena *arena);

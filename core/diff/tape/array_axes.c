@@ -8,8 +8,8 @@
 // ---- Reductions -------------------------------------------------------------------------------
 
 enum {
-  LANES = 8,   // independent sums: a single one would wait for each addition
-  BLOCK = 1024 // numbers; sums of blocks are added in turn, which keeps rounding small
+  LANES = 8,   // independent partial sums; a single sum would wait for each addition
+  BLOCK = 1024 // numbers per block; adding the sums of blocks keeps rounding errors small
 };
 
 static double axes_sum_of(size_t count, const double *a, size_t stride) {
@@ -31,7 +31,7 @@ static double axes_sum_of(size_t count, const double *a, size_t stride) {
   return total;
 }
 
-// The first of the largest (smallest) numbers; a nan counts as both.
+// The first of the largest (smallest) numbers. A NaN counts as both largest and smallest.
 static size_t axes_extreme_of(S2ArrayReduce op, size_t count, const double *a, size_t stride) {
   size_t best = 0;
   for (size_t i = 0; i < count; i++) {
@@ -46,7 +46,7 @@ static size_t axes_extreme_of(S2ArrayReduce op, size_t count, const double *a, s
   return best;
 }
 
-// Result k is computed from `count` numbers, `stride` apart, from `k * step` on.
+// Result k is computed from `count` numbers, which begin at `k * step` and are `stride` apart.
 typedef struct Lines {
   size_t results, count, stride, step;
 } Lines;
@@ -112,7 +112,7 @@ double s2_array_norm(size_t count, const double *a) {
   if (!(largest > 0) || isinf(largest)) {
     return largest;
   }
-  // A power of two, so that the squares neither overflow nor round differently.
+  // The scale is a power of two, so that the squares neither overflow nor round differently.
   int exponent;
   frexp(largest, &exponent);
   double scale = ldexp(1, exponent > 1000 ? -1000 : exponent < -1000 ? 1000 : -exponent);
@@ -168,14 +168,14 @@ void s2_array_product(const S2ArrayProduct *product, const double *a, const doub
   if (m == 0 || n == 0) {
     return;
   }
-  // Compute large products by BLAS, ...
+  // Compute large products by BLAS.
   if (k > 0 && (double)m * k * n > SMALL) {
     cblas_dgemm(CblasRowMajor, a_flip ? CblasTrans : CblasNoTrans,
                 b_flip ? CblasTrans : CblasNoTrans, m, n, k, product->scale, a, a_flip ? m : k, b,
                 b_flip ? k : n, product->add, out, n);
     return;
   }
-  // ... small ones with plain loops, for any strides.
+  // Compute small products with plain loops, for any strides.
   ptrdiff_t a_row = a_flip ? 1 : k, a_column = a_flip ? m : 1;
   ptrdiff_t b_row = b_flip ? 1 : n, b_column = b_flip ? k : 1;
   for (ptrdiff_t i = 0; i < m; i++) {

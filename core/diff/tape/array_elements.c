@@ -1,6 +1,7 @@
 // Elementwise operations. Each operation is one row of a table, with its value and its partial
 // derivatives; the loops are written once. x, y: arguments; o: result. If an element has no effect
-// on the loss (g = 0), its arguments get nothing, even if the derivative is infinite.
+// on the loss (g = 0), nothing is added to the adjoints of its arguments, even if the derivative is
+// infinite.
 #include "diff/tape/array.h"
 
 #include <math.h>
@@ -18,7 +19,7 @@ const char *s2_size_text(S2Size shape, char text[S2_SIZE_TEXT]) {
 }
 
 bool s2_array_finite(size_t count, const double *a) {
-  double sum = 0; // a sum of zeros, unless a number is not finite
+  double sum = 0; // a sum of zeros, unless some number is not finite
   for (size_t i = 0; i < count; i++) {
     sum += a[i] * 0;
   }
@@ -104,12 +105,12 @@ S2Status s2_array_broadcast(S2Size a, S2Size b, S2Size *out) {
   return s2_ok();
 }
 
-// d(x^y)/dy. For x = 0 < y it is 0, because x^y is 0 for all numbers near y.
+// d(x^y)/dy. For x = 0 < y it is 0, because 0^y is 0 for all y > 0.
 static double element_power_exponent_partial(double x, double y, double o) {
   return x == 0 && y > 0 ? 0 : o * log(x);
 }
 
-// fraction of the derivative that goes to x if the larger counts
+// fraction of the derivative that goes to x in a maximum
 static double element_tie(double x, double y) {
   return x > y ? 1 : x < y ? 0 : 0.5;
 }
@@ -128,10 +129,10 @@ static double element_tie(double x, double y) {
   ROW(LESS_EQUAL, "less_equal", x <= y, 0, 0)                                                      \
   ROW(EQUAL, "equal", x == y, 0, 0)
 
-// The positions of the arguments for a result of rows x columns.
+// Strides of the arguments for a result of rows x columns.
 typedef struct Loop {
   size_t rows, columns;
-  size_t a_row, a_column, b_row, b_column; // strides, 0: repeated
+  size_t a_row, a_column, b_row, b_column; // strides; 0: the argument is repeated
 } Loop;
 
 static Loop element_loop_over(S2Size a, S2Size b) {
@@ -176,8 +177,8 @@ static Loop element_loop_over(S2Size a, S2Size b) {
       }                                                                                            \
     }                                                                                              \
     break;
-// One argument at a time, because both may be the same. `to` is an adjoint; the other arrays are
-// not.
+// Handles one argument at a time, because both may be the same array. `to` is an adjoint; the other
+// arrays are not.
 #define BINARY_ADJOINT(TO, ROW, COLUMN, PARTIAL)                                                   \
   for (size_t r = 0; (TO) != NULL && r < loop.rows; r++) {                                         \
     const double *p = in->a + r * loop.a_row, *q = in->b + r * loop.b_row;                         \

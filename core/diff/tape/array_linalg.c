@@ -1,5 +1,5 @@
-// Linear algebra of arrays with LAPACK, which reads our rows as columns: LAPACK sees the transpose
-// of each matrix that we pass.
+// Linear algebra of arrays with LAPACK. LAPACK reads our rows as columns, so it sees the transpose
+// of each matrix.
 #include "diff/tape/array.h"
 
 #include <float.h>
@@ -38,18 +38,19 @@ static double linalg_largest_row_sum(int n, const double *a) {
   return largest;
 }
 
-enum { SMALL = 16 }; // rows up to which the overhead of a LAPACK call exceeds its work
+enum { SMALL = 16 }; // largest number of rows for which the overhead of a LAPACK call exceeds its
+                     // work.
 
 // x := K^-1 x or K^-T x for the LAPACK factors of a small K.
 static void linalg_solve_small(int n, const double *factors, const int *pivot, bool transposed,
                                double *x) {
-  // K = P L U: rows are swapped first, ...
+  // K = P L U: for K, swap rows first.
   for (int i = 0; !transposed && i < n; i++) {
     double swapped = x[i];
     x[i] = x[pivot[i] - 1];
     x[pivot[i] - 1] = swapped;
   }
-  for (int j = 0; j < n; j++) { // L x, or U' x
+  for (int j = 0; j < n; j++) { // L x or U' x
     const double *column = factors + (ptrdiff_t)j * n;
     for (int i = 0; transposed && i < j; i++) {
       x[j] -= column[i] * x[i];
@@ -59,7 +60,7 @@ static void linalg_solve_small(int n, const double *factors, const int *pivot, b
       x[i] -= column[i] * x[j];
     }
   }
-  for (int j = n - 1; j >= 0; j--) { // U x, or L' x
+  for (int j = n - 1; j >= 0; j--) { // U x or L' x
     const double *column = factors + (ptrdiff_t)j * n;
     for (int i = j + 1; transposed && i < n; i++) {
       x[j] -= column[i] * x[i];
@@ -69,7 +70,7 @@ static void linalg_solve_small(int n, const double *factors, const int *pivot, b
       x[i] -= column[i] * x[j];
     }
   }
-  // ... or, for K', last.
+  // For K', swap rows last.
   for (int i = n - 1; transposed && i >= 0; i--) {
     double swapped = x[i];
     x[i] = x[pivot[i] - 1];
@@ -77,7 +78,7 @@ static void linalg_solve_small(int n, const double *factors, const int *pivot, b
   }
 }
 
-// K^-1 (or K^-T) times the columns of `x`, which lie one after the other.
+// K^-1 (or K^-T) times the columns of `x`, which are stored one after another.
 static void linalg_solve_columns(int n, int columns, const double *factors, const int *pivot,
                                  bool transposed, double *x) {
   if (n > SMALL) {
@@ -90,7 +91,7 @@ static void linalg_solve_columns(int n, int columns, const double *factors, cons
   }
 }
 
-// 1 / (|K| |K^-1|) of the factored K, in the norm of the largest column sum; `norm` is |K|.
+// Computes 1 / (|K| |K^-1|) of the factored K in the maximum column sum norm. `norm` is |K|.
 static double linalg_condition_of(int n, const double *factors, const int *pivot, double norm,
                                   S2Arena *arena) {
   double condition = 0, inverse = 0;
@@ -234,14 +235,14 @@ S2Status s2_array_qr(int rows, int columns, const double *a, double *q, double *
   if (!s2_array_finite((size_t)rows * (size_t)columns, a)) {
     return linalg_not_finite();
   }
-  // LAPACK needs columns; first the size of its workspace for both calls.
+  // LAPACK needs columns. First query the workspace size for both calls.
   double *factors = linalg_take(arena, columns, rows), *tau = linalg_take(arena, k, 1), wanted[2];
   linalg_transpose(rows, columns, a, factors);
   LAPACKE_dgeqrf_work(LAPACK_COL_MAJOR, rows, columns, factors, rows, tau, &wanted[0], -1);
   LAPACKE_dorgqr_work(LAPACK_COL_MAJOR, rows, k, k, factors, rows, tau, &wanted[1], -1);
   int size = (int)fmax(wanted[0], wanted[1]);
   double *work = linalg_take(arena, size, 1);
-  // R is above the diagonal, ...
+  // R is stored on and above the diagonal.
   LAPACKE_dgeqrf_work(LAPACK_COL_MAJOR, rows, columns, factors, rows, tau, work, size);
   for (int i = 0; i < k; i++) {
     for (int j = 0; j < columns; j++) {
@@ -249,10 +250,10 @@ S2Status s2_array_qr(int rows, int columns, const double *a, double *q, double *
           j < i ? 0 : factors[(size_t)j * (size_t)rows + (size_t)i];
     }
   }
-  // ... Q is computed from the part below it.
+  // Q is computed from the part below the diagonal.
   LAPACKE_dorgqr_work(LAPACK_COL_MAJOR, rows, k, k, factors, rows, tau, work, size);
   linalg_transpose(k, rows, factors, q);
-  // Unique: no number on the diagonal of R is negative.
+  // Make the result unique: no number on the diagonal of R is negative.
   for (int i = 0; i < k; i++) {
     double *row = r + (size_t)i * (size_t)columns;
     if (row[i] < 0) {
@@ -292,7 +293,7 @@ S2Status s2_array_svd(int rows, int columns, const double *a, double *u, double 
   if (!s2_array_finite((size_t)rows * (size_t)columns, a)) {
     return linalg_not_finite();
   }
-  // A' = V diag(s) U': LAPACK's U is our V by columns, and its V' is our U by rows.
+  // A' = V diag(s) U', so LAPACK's U is our V by columns, and its V' is our U by rows.
   double *copy = linalg_take(arena, rows, columns), *v_columns = linalg_take(arena, k, columns),
          wanted = 0;
   int *integers = S2_TAKE(arena, int, 8 * (size_t)k);
@@ -306,7 +307,7 @@ S2Status s2_array_svd(int rows, int columns, const double *a, double *u, double 
     return linalg_no_convergence("singular values");
   }
   linalg_transpose(k, columns, v_columns, v);
-  // Unique signs: the largest number of each column of U is positive.
+  // Make the signs unique: the largest number of each column of U is positive.
   for (int i = 0; i < k; i++) {
     if (linalg_points_down(rows, k, u, i)) {
       linalg_negate_column(rows, k, u, i);
@@ -327,7 +328,7 @@ static bool linalg_is_symmetric(int n, const double *a) {
   return true;
 }
 
-// Eigenvectors are left in `columns`, one after the other.
+// Writes the eigenvectors to `columns`, one after another.
 static S2Status linalg_symmetric_eigen(int n, const double *a, double *values, double *columns,
                                        S2Arena *arena) {
   double wanted = 0;
@@ -347,7 +348,7 @@ static S2Status linalg_general_eigen(int n, const double *a, double *values, dou
          *im = linalg_take(arena, n, 1), wanted = 0;
   double *found = linalg_take(arena, n, n);
   int *order = S2_TAKE(arena, int, n);
-  // Columns of right vectors, in LAPACK's order.
+  // Right eigenvectors as columns, in LAPACK's order.
   linalg_transpose(n, n, a, copy);
   LAPACKE_dgeev_work(LAPACK_COL_MAJOR, 'N', 'V', n, copy, n, re, im, NULL, n, found, n, &wanted,
                      -1);
@@ -357,15 +358,15 @@ static S2Status linalg_general_eigen(int n, const double *a, double *values, dou
                          size) != 0) {
     return linalg_no_convergence("eigenvalues");
   }
-  // Sort by real parts, with insertion sort:
-  for (int i = 0; i < n; i++) { // stable: conjugate pairs stay together
+  // Sort by real parts with an insertion sort.
+  for (int i = 0; i < n; i++) { // a stable sort keeps conjugate pairs together
     int at = i;
     for (; at > 0 && re[order[at - 1]] > re[i]; at--) {
       order[at] = order[at - 1];
     }
     order[at] = i;
   }
-  // values and vectors in that order.
+  // Write values and vectors in that order.
   for (int i = 0; i < n; i++) {
     values[i] = re[order[i]];
     imaginary[i] = im[order[i]];
@@ -431,7 +432,7 @@ S2Status s2_array_exponential(int n, const double *a, double *out, S2Arena *aren
   if (!s2_array_finite(size, a)) {
     return linalg_not_finite();
   }
-  // exp(a) = exp(a / 2^s)^(2^s), with a / 2^s so small that the approximant is exact.
+  // exp(a) = exp(a / 2^s)^(2^s), where a / 2^s is so small that the approximant is exact.
   int squarings = 0;
   frexp(linalg_largest_row_sum(n, a) / PADE_RADIUS, &squarings);
   squarings = squarings < 0 ? 0 : squarings;

@@ -11,7 +11,7 @@ static double *linalg_take(S2Arena *arena, int rows, int columns) {
   return S2_TAKE(arena, double, (size_t)rows *(size_t)columns + 1);
 }
 
-// out = add * out + scale * A B, all dense.
+// out = add * out + scale * A B, where all matrices are dense.
 static void linalg_multiply(int m, int k, int n, const double *a, S2ArrayFlip a_flip,
                             const double *b, S2ArrayFlip b_flip, double scale, double add,
                             double *out) {
@@ -31,7 +31,7 @@ static bool linalg_all_zero(size_t count, const double *a) {
   return true;
 }
 
-// Numbers whose difference is below this, relative to the largest, count as equal.
+// Numbers count as equal if their difference, relative to the largest number, is below this.
 static double linalg_gap_limit(int n, double largest) {
   return 16 * DBL_EPSILON * n * largest;
 }
@@ -43,7 +43,7 @@ void s2_array_inverse_vjp(int n, const double *out, const double *dl_dout, doubl
   linalg_multiply(n, n, n, left, PLAIN, out, FLIPPED, -1, 1, dl_da);
 }
 
-// g_A = g_d * (cofactors of A), which is det(U) det(V) U diag(product of the other s) V'.
+// g_A = g_d * (cofactors of A). The cofactors are det(U) det(V) U diag(product of the other s) V'.
 S2Status s2_array_determinant_vjp(int n, const double *a, double dl_dout, double *dl_da,
                                   S2Arena *arena) {
   double *u = linalg_take(arena, n, n), *s = linalg_take(arena, n, 1),
@@ -63,7 +63,8 @@ S2Status s2_array_determinant_vjp(int n, const double *a, double dl_dout, double
   return s2_ok();
 }
 
-// g_A = symmetric part of L^-T P L^-1, P the lower triangle of L' g_L with half its diagonal.
+// g_A = symmetric part of L^-T P L^-1, where P is the lower triangle of L' g_L with half its
+// diagonal.
 void s2_array_cholesky_vjp(int n, const double *out, const double *dl_dout, double *dl_da,
                            S2Arena *arena) {
   size_t width = (size_t)n;
@@ -135,9 +136,9 @@ S2Status s2_array_least_squares_vjp(const S2ArrayLeastSquares *in, const double 
   return s2_ok();
 }
 
-// The square part X = Q R of A (its first k columns): g_X = (g_Q + Q S) R^-T where S is symmetric,
-// with the lower triangle of R g_R' - g_Q' Q. The columns Y after it are Q V: g_Y = Q g_V, and g_Q
-// gets Y g_V'.
+// The square part X = Q R of A has its first k columns. g_X = (g_Q + Q S) R^-T, where S is
+// symmetric with the lower triangle of R g_R' - g_Q' Q. The remaining columns are Y = Q V, so g_Y =
+// Q g_V, and g_Q receives Y g_V'.
 S2Status s2_array_qr_vjp(int rows, int columns, const double *q, const double *r,
                          const double *dl_dq, const double *dl_dr, double *dl_da, S2Arena *arena) {
   int k = rows < columns ? rows : columns, behind = columns - k;
@@ -148,12 +149,12 @@ S2Status s2_array_qr_vjp(int rows, int columns, const double *q, const double *r
          *y = linalg_take(arena, rows, behind);
   double *g_x = linalg_take(arena, rows, k), *g_y = linalg_take(arena, rows, behind), largest = 0;
   const S2ArrayBlock first = {k, k, 0, columns, 1}, last = {k, behind, k, columns, 1};
-  // R and its adjoint: the square part, and V after it.
+  // R and its adjoint: the square part, followed by V.
   s2_array_gather(&first, r, square);
   s2_array_gather(&first, dl_dr, g_square);
   s2_array_gather(&last, r, v);
   s2_array_gather(&last, dl_dr, g_v);
-  // Columns that depend on each other do not determine Q.
+  // Linearly dependent columns do not determine Q.
   for (size_t i = 0; i < width; i++) {
     largest = fmax(largest, fabs(square[i * (width + 1)]));
   }
@@ -166,7 +167,7 @@ S2Status s2_array_qr_vjp(int rows, int columns, const double *q, const double *r
   memcpy(g_x, dl_dq, (size_t)rows * width * sizeof *g_x);
   linalg_multiply(rows, k, behind, q, PLAIN, v, PLAIN, 1, 0, y);
   linalg_multiply(rows, behind, k, y, PLAIN, g_v, FLIPPED, 1, 1, g_x);
-  // S: the lower triangle of R g_R' - g_Q' Q, and the same above.
+  // S: the lower triangle of R g_R' - g_Q' Q, mirrored above the diagonal.
   linalg_multiply(k, k, k, square, PLAIN, g_square, FLIPPED, 1, 0, s);
   linalg_multiply(k, rows, k, g_x, FLIPPED, q, PLAIN, -1, 1, s);
   for (size_t i = 0; i < width; i++) {
@@ -229,7 +230,7 @@ S2Status s2_array_svd_vjp(const S2ArraySvd *in, const double *dl_du, const doubl
   bool vectors =
       !linalg_all_zero((size_t)m * width, dl_du) || !linalg_all_zero((size_t)n * width, dl_dv);
   double *w = S2_TAKE_ZEROED(arena, double, width *width + 1), *left = linalg_take(arena, m, k);
-  // Vectors of almost equal values are not determined: they may turn.
+  // Singular vectors of almost equal values are undetermined, because they may rotate.
   for (size_t i = 0; i < width; i++) {
     w[i * (width + 1)] = dl_ds[i];
     bool close = i + 1 < width ? in->s[i] - in->s[i + 1] <= linalg_gap_limit(k, in->s[0])
@@ -261,8 +262,8 @@ S2Status s2_array_svd_vjp(const S2ArraySvd *in, const double *dl_du, const doubl
 
 // ---- Eigenvalues, exponential -----------------------------------------------------------------
 
-// g_A = V^-T (diag(g_values) + E .* T) V', E_ij = 1 / (value_j - value_i), and
-// T = V' g_V - V'V diag(V' g_V), whose second part keeps the columns at unit length.
+// g_A = V^-T (diag(g_values) + E .* T) V', E_ij = 1 / (value_j - value_i), and T = V' g_V - V'V
+// diag(V' g_V). The second term keeps the columns at unit length.
 S2Status s2_array_eigen_vjp(int n, const double *values, const double *vectors,
                             const double *dl_dvalues, const double *dl_dvectors, double *dl_da,
                             S2Arena *arena) {
@@ -274,7 +275,7 @@ S2Status s2_array_eigen_vjp(int n, const double *values, const double *vectors,
   int *pivot = S2_TAKE(arena, int, n + 1);
   bool turned = !linalg_all_zero(size, dl_dvectors);
   double largest = 0, steepest = 0;
-  // The limit below which values count as equal.
+  // The difference below which values count as equal.
   for (size_t i = 0; i < width; i++) {
     largest = fmax(largest, fabs(values[i]));
     steepest = fmax(steepest, fabs(dl_dvalues[i]));
@@ -282,7 +283,7 @@ S2Status s2_array_eigen_vjp(int n, const double *values, const double *vectors,
   // V' g_V and V'V
   linalg_multiply(n, n, n, vectors, FLIPPED, dl_dvectors, PLAIN, 1, 0, inner);
   linalg_multiply(n, n, n, vectors, FLIPPED, vectors, PLAIN, 1, 0, gram);
-  // E .* T beside diag(g_values). Equal values are allowed only where the loss does not distinguish
+  // E .* T plus diag(g_values). Equal values are allowed only if the loss does not distinguish
   // them.
   for (size_t i = 0; i < width; i++) {
     for (size_t j = 0; j < width; j++) {
@@ -310,7 +311,7 @@ S2Status s2_array_eigen_vjp(int n, const double *values, const double *vectors,
 }
 
 // exp([A' G; 0 A']) contains the derivative of exp at A' along G, which is g_A (Higham 2008, 3.16).
-// It is linear in G, which is scaled to a norm of 1 so that it needs no squarings.
+// The derivative is linear in G, so G is scaled to norm 1 to avoid squarings.
 S2Status s2_array_exponential_vjp(int n, const double *a, const double *dl_dout, double *dl_da,
                                   S2Arena *arena) {
   size_t size = (size_t)n * (size_t)n;

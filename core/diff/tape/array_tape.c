@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-// An argument as the sweep uses it: a node or a copy.
+// An argument in the form that a sweep uses: a node or a copy.
 typedef struct Argument {
   S2Size shape;
   S2Var var;
@@ -26,7 +26,7 @@ static const double *note_numbers_of(const S2Tape *tape, const Argument *argumen
   return argument->var != 0 ? s2_tape_value(tape, argument->var) : argument->copy;
 }
 
-// Whether the adjoint is zero. Then there is nothing to do, and nothing can fail.
+// Whether the adjoint is zero, so that the backward function can return without error.
 static bool note_is_idle(S2Tape *tape, S2Var node) {
   const double *adjoint = s2_tape_adjoint(tape, node);
   int count = s2_tape_count(tape, node);
@@ -172,7 +172,7 @@ S2Var s2_note_join(S2Tape *tape, int count, const S2ArrayPart *parts, size_t siz
 // ---- Linear algebra ---------------------------------------------------------------------------
 
 typedef struct Linear {
-  int m, k, n; // product: m x k times k x n; solve: n, columns in k
+  int m, k, n; // product: m x k times k x n; solve: n, with columns in k
   Argument a, b;
   const double *factors;
   const int *pivot;
@@ -333,7 +333,7 @@ static S2Status note_factor_vjp(const Factor *at, const double *a, const double 
     return s2_ok();
   case S2_ARRAY_EXPONENTIAL:
     return s2_array_exponential_vjp(in.rows, a, g, dl_da, arena);
-  // Several factors lie one after another, in `out` as in `g`.
+  // Several factors are stored one after another, both in `out` and in `g`.
   case S2_ARRAY_QR:
     return s2_array_qr_vjp(in.rows, in.columns, out, out + to.second, g, g + to.second, dl_da,
                            arena);

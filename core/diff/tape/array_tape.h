@@ -20,7 +20,8 @@ S2Var s2_note_reduce(S2Tape *tape, S2ArrayReduce op, S2ArrayAxis axis, const S2A
                      const double *out);
 S2Var s2_note_norm(S2Tape *tape, const S2Array *a, double out);
 S2Var s2_note_gather(S2Tape *tape, const S2ArrayBlock *block, const S2Array *a, const double *out);
-// `out` has `size` numbers; each part fills a block of it. Numbers in no part are constants.
+// `out` has `size` numbers, and each part fills a block of it. Numbers outside all parts are
+// constants.
 typedef struct S2ArrayPart {
   S2Var var;
   S2ArrayBlock block;
@@ -34,7 +35,8 @@ S2Var s2_note_array_solve(S2Tape *tape, int n, int columns, const S2Array *a, co
 S2Var s2_note_least_squares(S2Tape *tape, int columns, const S2Array *a, const S2Array *b,
                             const double *x);
 
-// Functions of one matrix. Several results lie one after another in `out`, in the order given here.
+// Functions of one matrix. Several results are stored one after another in `out`, in the order
+// given here.
 typedef enum S2ArrayFactor {
   S2_ARRAY_INVERSE,
   S2_ARRAY_DETERMINANT,
@@ -42,10 +44,10 @@ typedef enum S2ArrayFactor {
   S2_ARRAY_EXPONENTIAL,
   S2_ARRAY_QR,   // q, r
   S2_ARRAY_SVD,  // u, s, v
-  S2_ARRAY_EIGEN // values, vectors; real ones only
+  S2_ARRAY_EIGEN // values, vectors; only for real eigenvalues
 } S2ArrayFactor;
-size_t s2_array_factor_size(S2ArrayFactor factor, S2Size in); // of `out`
-// Computes the results. For eigenvalues `out` has n more numbers, their imaginary parts.
+size_t s2_array_factor_size(S2ArrayFactor factor, S2Size in); // size of `out`.
+// Computes the results. For eigenvalues, `out` has n additional numbers, the imaginary parts.
 S2Status s2_array_factor(S2ArrayFactor factor, S2Size in, const double *a, double *out,
                          S2Arena *arena);
 S2Var s2_note_factor(S2Tape *tape, S2ArrayFactor factor, const S2Array *a, const double *out);

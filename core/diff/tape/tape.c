@@ -75,7 +75,7 @@ size_t s2_tape_bytes(const S2Tape *tape) {
          tape->arena.used + (size_t)tape->outside;
 }
 
-// Memory inside the tape only grows.
+// The memory of a tape only grows.
 size_t s2_tape_peak(const S2Tape *tape) {
   return s2_tape_bytes(tape) + (size_t)(tape->most_outside - tape->outside);
 }
@@ -156,7 +156,7 @@ S2Var s2_tape_node(S2Tape *tape, int count, const double *values, S2TapeBackward
                    S2TapeRelease *release, void *data) {
   assert(count >= 0);
   S2Var var = tape_append(tape, (size_t)count);
-  // A full tape does not use the data.
+  // A full tape discards the data.
   if (var == 0) {
     if (release != NULL) {
       release(data);
@@ -238,7 +238,7 @@ S2Status s2_tape_begin(S2Tape *tape, S2Var node) {
     return s2_error(S2_INVALID, "node %lu has no numbers to take derivatives of",
                     (unsigned long)node);
   }
-  tape->adjoint = // (with the capacity of the values, so that both grow together)
+  tape->adjoint = // uses the capacity of the values, so that both grow together
       tape_grown(tape->adjoint, &tape->adjoint_capacity, tape->value_capacity,
                  sizeof *tape->adjoint);
   memset(tape->adjoint, 0, tape->numbers * sizeof *tape->adjoint);

@@ -1,7 +1,7 @@
 // Derivatives of many numbers with respect to many others: backwards from each output, or forwards
-// with a column of tangents for each input. Most nodes have only a backward function. It is called
-// once for each of their numbers as seed, so that the cost of a forward pass is proportional to the
-// length of the tape.
+// with a column of tangents for each input. Most nodes have only a backward function. A forward
+// pass calls it once for each of the node's numbers as the seed. So the cost of the pass is
+// proportional to the length of the tape.
 #include "base/memory.h"
 #include "base/rng.h"
 #include "diff/tape/tape_nodes.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-  // numbers kept at once, 128 MB; with more inputs there are several passes
+  // tangents held at once (128 MB); more inputs need several passes
   MOST_TANGENTS = 1 << 24,
   COST_OF_OTHER = 100, // cost of a backward function, in scalars
   PROBE_SEED = 1
@@ -68,8 +68,8 @@ static S2Status jacobian_backwards(const Wanted *wanted) {
 
 // ---- The nodes that outputs depend on ---------------------------------------------------------
 
-// One sweep from all outputs, each times a random number. An adjoint of 0 is then 0 for every
-// output, because random numbers do not cancel.
+// One sweep from all outputs, each multiplied by a random number. Random factors do not cancel, so
+// an adjoint of 0 means that no output depends on the node.
 static S2Status jacobian_probe(const Wanted *wanted) {
   S2Tape *tape = wanted->tape;
   S2Rng rng = s2_rng_seeded(PROBE_SEED);
@@ -90,12 +90,13 @@ static S2Status jacobian_probe(const Wanted *wanted) {
   return status;
 }
 
-// Compares the costs of both directions, in scalars. False: a node has only a backward function, or
-// going forwards costs at least as much. Call this after the probe, because only then do nodes know
-// how many rows they have.
+// Compares the costs of both directions, in scalars. Returns false if a node has only a backward
+// function, or if the forward pass costs at least as much. Call this after the probe, which
+// determines the number of rows of each node.
 static bool jacobian_goes_forwards(const Wanted *wanted) {
   const S2Tape *tape = wanted->tape;
-  double *before = s2_memory_take(sizeof *before * tape->nodes); // the cost of a sweep from there
+  double *before = s2_memory_take(sizeof *before * tape->nodes); // the cost of a sweep from that
+                                                                 // node
   double sweep = 0, forwards = 0, backwards = 0;
   bool knows = true;
   before[0] = 0;
@@ -126,7 +127,7 @@ static bool jacobian_goes_forwards(const Wanted *wanted) {
 
 static void jacobian_add(double *row, int columns, double factor, const double *tangent) {
   for (int j = 0; j < columns; j++) {
-    row[j] += tangent[j] == 0 ? 0 : factor * tangent[j]; // as in a sweep, 0 is not passed on
+    row[j] += tangent[j] == 0 ? 0 : factor * tangent[j]; // as in a sweep, zeros are not passed on
   }
 }
 
@@ -198,7 +199,7 @@ static S2Status jacobian_go_forwards(const Wanted *wanted) {
   return s2_ok();
 }
 
-// The columns of inputs `first` to first + columns - 1.
+// Computes the columns of inputs `first` to first + columns - 1.
 static S2Status jacobian_columns(const Wanted *wanted, int first, int columns) {
   S2Tape *tape = wanted->tape;
   S2TapePass *pass = &tape->pass;
@@ -241,7 +242,8 @@ static S2Status jacobian_forwards(const Wanted *wanted) {
 
 S2Status s2_tape_jacobian(S2Tape *tape, int outputs, const S2TapeNumber *output, int inputs,
                           const S2TapeNumber *input,
-                          double *matrix) { // NOLINT(readability-non-const-parameter): is written
+                          double *matrix) { // NOLINT(readability-non-const-parameter): this array
+                                            // is written
   Wanted wanted = {tape, outputs, inputs, output, input, matrix, 0, NULL};
   for (int i = 0; i < outputs; i++) {
     wanted.last = output[i].var > wanted.last ? output[i].var : wanted.last;

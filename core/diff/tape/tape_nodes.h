@@ -1,4 +1,4 @@
-// Private to core/diff/tape: the parts of a tape.
+// The internal parts of a tape. Private to core/diff/tape.
 #ifndef S2_TAPE_NODES_H
 #define S2_TAPE_NODES_H
 
@@ -7,9 +7,9 @@
 #include "diff/tape/tape.h"
 
 // Scalars store the places (indices into `value` and `adjoint`) of their arguments rather than
-// nodes. Place 0 belongs to no node: adjoints of constants go there.
+// nodes. Place 0 belongs to no node; it receives the adjoints of constants.
 typedef struct S2TapeNode {
-  uint32_t at;    // place of its first number
+  uint32_t at;    // place of the node's first number
   uint32_t other; // 0: a scalar; otherwise its index in `other`, plus 1
   uint32_t a, b;
   double da, db;
@@ -17,8 +17,8 @@ typedef struct S2TapeNode {
 
 typedef struct S2TapeOther {
   int count;
-  S2TapeBackward *backward; // NULL: an input
-  S2TapeForward *forward;   // NULL: its rows come from `backward`, one by one
+  S2TapeBackward *backward; // NULL: the node is an input
+  S2TapeForward *forward;   // NULL: the rows come from `backward`, one by one
   S2TapeRows *rows;         // NULL: `forward` calls no `backward`
   S2TapeRelease *release;
   void *data;
@@ -29,16 +29,16 @@ typedef struct S2TapeStart {
   void *data;
 } S2TapeStart;
 
-// Data of a forward pass in addition to the adjoints.
+// Data that a forward pass needs in addition to the adjoints.
 typedef struct S2TapePass {
-  int columns;             // inputs whose derivatives are computed at once; 0: no such pass
-  double *tangent;         // `columns` for each number
-  S2_ARRAY(S2Var) touched; // nodes whose adjoints a backward function used
-  bool gathers;            // whether they are recorded
+  int columns;             // inputs whose derivatives are computed at once; 0: no forward pass
+  double *tangent;         // `columns` numbers for each number
+  S2_ARRAY(S2Var) touched; // nodes whose adjoints a backward function has used
+  bool gathers;            // whether these nodes are recorded
 } S2TapePass;
 
 struct S2Tape {
-  S2TapeNode *node; // [0] is the constant
+  S2TapeNode *node; // entry 0 is the constant
   size_t nodes, node_capacity;
   double *value;
   size_t numbers, value_capacity;

@@ -1,42 +1,42 @@
-// Reasons why every derivative of a loss is 0: observations of the steps, which a sweep makes on
-// request.
+// Explains why every derivative of a loss is 0, from observations that a sweep makes on request.
 #ifndef S2_QUIET_H
 #define S2_QUIET_H
 
 #include <stdbool.h>
 
-// Reasons that a step can show, the most specific first.
+// Reasons that a step can reveal, the most specific first.
 typedef enum S2QuietReason {
   S2_QUIET_CLIPPED,    // a command beyond the range of its actuator
   S2_QUIET_MOTOR_FULL, // the speed of a motor that pushes with its largest force
   S2_QUIET_MOTOR_IDLE, // the largest force of a motor that needs less
-  S2_QUIET_DRY,        // the dry friction of a joint that is held by it
+  S2_QUIET_DRY,        // the friction of a joint that its dry friction holds
   S2_QUIET_STICKS,     // the friction of a contact that sticks
-  S2_QUIET_UNTOUCHED,  // a material of a body that touches nothing
+  S2_QUIET_UNTOUCHED,  // a material of a body that has no contacts
   S2_QUIET_UNSTRUCK,   // the restitution of a body without impacts
   S2_QUIET_LIMIT,      // a limit that was not reached
   S2_QUIET_HELD,       // a body held by friction against all changes by parameters
-  S2_QUIET_UNLINKED,   // the loss depends on other bodies than the parameters
+  S2_QUIET_UNLINKED,   // the loss depends only on bodies without parameters
   S2_QUIET_REASONS
 } S2QuietReason;
 
 enum { S2_QUIET_TEXT = 320 };
 
 typedef struct S2Quiet {
-  bool looks;                                 // the present sweep makes observations
+  bool looks;                                 // whether the current sweep makes observations
   bool worlds;                                // there is a world on the tape
   bool asked;                                 // the loss depends on a number read from a world
   bool moved;                                 // a body that the loss depends on moved in a step
   bool linked;                                // the loss depends on a body with parameters
-  bool denied[S2_QUIET_REASONS];              // a step contradicted the reason
+  bool denied[S2_QUIET_REASONS];              // a step contradicts the reason
   char text[S2_QUIET_REASONS][S2_QUIET_TEXT]; // "": not observed
 } S2Quiet;
 
 // A tracked command to an actuator was clipped.
 void s2_quiet_clipped(S2Quiet *quiet, const char *actuator);
-// The most specific sentence; never empty.
+// The most specific explanation; never empty.
 const char *s2_quiet_sentence(const S2Quiet *quiet);
-// The sentence for derivatives that are zero within rounding: it states that bodies rest, or is "".
+// The explanation for derivatives that are zero within rounding: it states that bodies rest, or is
+// "".
 const char *s2_quiet_rest(const S2Quiet *quiet);
 
 #endif

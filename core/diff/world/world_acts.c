@@ -10,10 +10,10 @@ void s2_world_tape_push(S2WorldTape *tape, const S2World *world, int32_t slot, b
   if (impulse && !s2_body_yields(body)) {
     return; // does nothing
   }
-  // dv = push/m, dw = (arm x push + torque)/I. For forces without m and I.
+  // dv = push/m, dw = (arm x push + torque)/I. For forces, m and I are omitted.
   const double *q = world->q.at + 3 * slot;
   const double arm[2] = {at ? push[2] - q[1] : 0, at ? push[3] - q[2] : 0};
-  const double turn[4] = {-arm[1], arm[0], push[1], -push[0]}; // the torque by push
+  const double turn[4] = {-arm[1], arm[0], push[1], -push[0]}; // torque of the push
   double inertia = impulse ? body->inertia : 1, mass = impulse ? body->mass : 1;
   S2PlaceKind kind = impulse ? S2_PLACE_V : S2_PLACE_F;
   S2Place places[3];
@@ -22,7 +22,7 @@ void s2_world_tape_push(S2WorldTape *tape, const S2World *world, int32_t slot, b
   for (int k = 0; k < 3; k++) {
     places[k] = s2_place(kind, slot, k);
   }
-  // Terms of the arguments: push, its point, the torque.
+  // Terms of the arguments: the push, its point and the torque.
   for (int i = 0; i < arguments; i++) {
     int which = argument[i].which;
     if (at) {
@@ -55,7 +55,7 @@ S2Var s2_world_tape_point(S2WorldTape *tape, const S2World *world, int32_t slot,
   enum { MOST = 2 * (3 + 2) };
   const double *q = world->q.at + 3 * slot;
   S2Rot turn = s2_rot(q[0]);
-  // R p + x, or back: R'(p - x)
+  // R p + x, or the reverse R'(p - x)
   const double r[2][2] = {{turn.c, back ? turn.s : -turn.s}, {back ? -turn.s : turn.s, turn.c}};
   const double by_angle[2] = {back ? point[1] : -(point[1] - q[2]),
                               back ? -point[0] : point[0] - q[1]};
@@ -77,7 +77,7 @@ S2Var s2_world_tape_point(S2WorldTape *tape, const S2World *world, int32_t slot,
   return s2_world_tape_read(tape, world, 2, point, used, terms);
 }
 
-// Setting the state clears the data that joints kept from the last step.
+// Setting the state clears the data that joints stored in the last step.
 void s2_world_tape_set_state(S2WorldTape *tape, const S2World *world, int arguments,
                              const S2Argument *argument) {
   int size = s2_world_state_size(world), count = size;
@@ -139,14 +139,14 @@ void s2_world_tape_enabled(S2WorldTape *tape, const S2World *world, int32_t slot
   S2Place places[S2_JOINT_ROWS + REACTION + GOALS];
   S2Term terms[GOALS];
   int count = 0, used = 0;
-  // Impulses and reactions begin at 0, ...
+  // Impulses and reactions begin at 0.
   for (int i = 0; i < S2_JOINT_ROWS; i++) {
     places[count++] = s2_place(S2_PLACE_JOINT, slot, S2_OF_IMPULSE + i);
   }
   for (int i = 0; i < REACTION; i++) {
     places[count++] = s2_place(S2_PLACE_JOINT, slot, S2_OF_REACTION + i);
   }
-  // ... and the goal of a lock is the place of its body.
+  // The goal of a lock is the pose of its body.
   for (int c = 0; c < GOALS && joint->type == S2_LOCK && joint->enabled; c++) {
     terms[used++] = (S2Term){.to = count, .source = s2_place(S2_PLACE_Q, joint->a, c), .factor = 1};
     places[count++] = s2_place(S2_PLACE_JOINT, slot, S2_OF_GOAL + c);

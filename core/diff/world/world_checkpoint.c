@@ -6,28 +6,29 @@
 #include <string.h>
 
 enum {
-  NEAR = 16 // bytes: changes closer than this are one patch
+  NEAR = 16 // bytes: changes with a smaller gap form one patch
 };
 
-typedef struct Patch { // bytes of the image before a step that changed since the previous step
+typedef struct Patch { // a range of bytes of the image that changed since the previous step
   size_t at, size;
   size_t from; // position in the segment's bytes
 } Patch;
 
 typedef enum AnswerKind { FORCE, FILTER, PRE_SOLVE, MOTION } AnswerKind;
 
-typedef struct Answer { // an answer of a callback, in the order of calls
+typedef struct Answer { // the returned value of a callback, in the order of calls
   AnswerKind kind;
   bool yes; // PRE_SOLVE: enabled
   double
-      number[S2_MOTION_NUMBERS]; // v, and at both ends; friction, restitution, surface speed; force
-  int slopes;      // MOTION: first of its 3 or 9, FORCE: the call; -1: unknown or not wanted
-  int term, terms; // FORCE: the first, and their number
+      number[S2_MOTION_NUMBERS]; // velocity, and velocities at both ends; friction, restitution,
+                                 // surface speed; force
+  int slopes;      // MOTION: first of its 3 or 9 numbers; FORCE: the call; -1: unknown or unused
+  int term, terms; // FORCE: first term, and number of terms
 } Answer;
 
 typedef struct Kept {      // one step
-  int patches, answers;    // first of its own, in the segment
-  unsigned char callbacks; // the callbacks that were set
+  int patches, answers;    // first of its own numbers in the segment
+  unsigned char callbacks; // the callbacks that were set in the step
 } Kept;
 
 typedef struct Again {
@@ -35,7 +36,7 @@ typedef struct Again {
 } Again;
 
 struct S2Segment {
-  size_t size; // of the image
+  size_t size; // size of the image
   unsigned char *image;
   S2_ARRAY(Kept) steps;
   S2_ARRAY(Patch) patches;
@@ -44,13 +45,13 @@ struct S2Segment {
   S2_ARRAY(S2Slope) slopes;
   S2_ARRAY(S2ForceCall) calls;
   S2_ARRAY(S2ForceTerm) terms;
-  S2_ARRAY(Again) traces; // during a sweep
+  S2_ARRAY(Again) traces; // valid during a sweep
 };
 
 struct S2Checkpoints {
-  // the segment for the next step, unless it is full; NULL: the next step begins a segment
+  // the segment for the next step, unless full; NULL: the next step begins a new one
   S2Segment *segment;
-  S2_ARRAY(unsigned char) before, after; // images around the last step
+  S2_ARRAY(unsigned char) before, after; // images before and after the last step
 };
 
 S2Checkpoints *s2_checkpoints_new(void) {
@@ -82,11 +83,11 @@ bool s2_checkpoints_can(const S2World *world) {
 
 // ---- Callbacks --------------------------------------------------------------------------------
 
-// Replaces the callbacks in a step: records their answers, or gives the recorded answers.
+// Replaces the callbacks in a step: records their returned values, or returns the recorded values.
 typedef struct Witness {
   S2Callbacks real;
   S2Segment *segment;
-  int next; // the next answer to give
+  int next; // the next recorded value to return
   bool replays;
   bool differs; // a call differed from the recorded one
 } Witness;
@@ -184,7 +185,7 @@ static bool checkpoint_ask_motion(void *user, S2World *world, S2MotionCall *call
   Witness *witness = user;
   Answer answer = {.kind = MOTION};
   int slopes = call->ends ? 9 : 3;
-  if (witness->replays) { // the mean velocity, and those at both ends
+  if (witness->replays) { // the mean velocity, and the velocities at both ends
     bool good = checkpoint_next_answer(witness, MOTION, &answer);
     memcpy(call->v, answer.number, sizeof call->v);
     memcpy(call->start, answer.number + 3, sizeof call->start);
@@ -217,7 +218,7 @@ static bool checkpoint_ask_proceed(void *user) {
 }
 
 static void checkpoint_put_between(Witness *witness, S2World *world) {
-  // with recorded answers, the callbacks that were set then
+  // With recorded values, use the callbacks that were set in the step.
   const S2Callbacks *real = &witness->real;
   world->callbacks = (S2Callbacks){
       .user = witness,
@@ -229,7 +230,7 @@ static void checkpoint_put_between(Witness *witness, S2World *world) {
   };
 }
 
-// The set of callbacks as bits, and back: a repeated step must call the same ones.
+// Converts the set of callbacks to bits and back. A repeated step must call the same callbacks.
 static unsigned char checkpoint_present(const S2Callbacks *real) {
   return (unsigned char)((real->force != NULL) | (real->filter != NULL) << 1 |
                          (real->pre_solve != NULL) << 2 | (real->motion != NULL) << 3);
@@ -242,7 +243,7 @@ static S2Callbacks checkpoint_stand_ins(unsigned char present) {
                        .motion = present & 8 ? checkpoint_ask_motion : NULL};
 }
 
-// ---- Keeping ----------------------------------------------------------------------------------
+// ---- Recording --------------------------------------------------------------------------------
 
 #define TAKE_IMAGE(array, world)                                                                   \
   (s2_array_reserve(array, (int)s2_world_image_size(world)),                                       \
@@ -300,7 +301,7 @@ S2Status s2_checkpoints_step(S2Checkpoints *checkpoints, S2World *world, int eve
   if (goes_on) {
     checkpoint_keep_changes(segment, checkpoints->before.at, checkpoints->after.at);
   }
-  // Answers of callbacks are recorded during the step.
+  // Record the values that callbacks return during the step.
   Witness witness = {.real = world->callbacks, .segment = segment};
   checkpoint_put_between(&witness, world);
   // A traced step calls force laws more often (for the forces at its end). The repeated step is
@@ -345,7 +346,7 @@ static S2Status checkpoint_step_again(Witness *witness, S2World *world, unsigned
   S2Trace *trace = s2_trace_new();
   *s2_array_append(segment->traces) = (Again){trace};
   S2Status status = s2_world_step_traced(world, trace);
-  // If the calls differ, a callback has no answer, and the step stops.
+  // If the calls differ, a callback has no recorded value, and the step stops.
   if (status.code != S2_OK && !witness->differs) {
     return status;
   }

@@ -1,27 +1,27 @@
-// Checkpoints: occasional images of the world, changes of the world between steps, and answers of
-// callbacks. For a sweep, the steps from an image on are repeated with the same bits, and traced.
+// Checkpoints: occasional images of the world, changes of the world between steps, and returned
+// values of callbacks. For a sweep, the steps after an image are repeated bit for bit, and traced.
 #ifndef S2_WORLD_CHECKPOINT_H
 #define S2_WORLD_CHECKPOINT_H
 
 #include "diff/step/trace.h"
 
-typedef struct S2Checkpoints S2Checkpoints; // of one world
+typedef struct S2Checkpoints S2Checkpoints; // the checkpoints of one world
 typedef struct S2Segment S2Segment;         // the steps from one image on
 
 S2Checkpoints *s2_checkpoints_new(void);
-void s2_checkpoints_free(S2Checkpoints *checkpoints); // the segments stay
+void s2_checkpoints_free(S2Checkpoints *checkpoints); // does not free segments.
 
-// Whether steps of this world can be repeated. False if functions of the program define constraints
+// Whether steps of this world can be repeated. This is false if user callbacks define constraints
 // or springs.
 bool s2_checkpoints_can(const S2World *world);
-// Advances the world. `*segment` and `*index` receive the place of the step's record. A new segment
-// (index 0) begins after `every` steps. On failure nothing is kept.
+// Advances the world. `*segment` and `*index` receive the position of the step's record. A new
+// segment (index 0) begins after `every` steps. On failure nothing is recorded.
 S2Status s2_checkpoints_step(S2Checkpoints *checkpoints, S2World *world, int every,
                              S2Segment **segment, int *index);
 // The next step begins a new segment, because the world was changed as a whole.
 void s2_checkpoints_break(S2Checkpoints *checkpoints);
 
-// The trace of a step. Traces of a segment are made when one of them is first needed.
+// The trace of a step. All traces of a segment are created when one of them is first needed.
 S2Status s2_segment_trace(S2Segment *segment, int index, const S2Trace **trace);
 int s2_segment_steps(const S2Segment *segment);
 void s2_segment_forget(S2Segment *segment);         // frees the traces

@@ -6,13 +6,13 @@
 #include <assert.h>
 
 enum {
-  MOVED = 12, // places of the poses and velocities of two bodies
+  MOVED = 12, // number of pose and velocity components of two bodies
   FORCES = 6  // torque, x, y on each of two bodies
 };
 
 // ---- Measures of joints ------------------------------------------------------------------------
 
-// Places of the moving bodies of a joint: poses, and with `speeds` also velocities.
+// Positions of the numbers of a joint's moving bodies: poses and, with `speeds`, velocities.
 static int moved_places(const S2World *world, const S2Joint *joint, bool speeds,
                         S2Place places[MOVED]) {
   const int32_t bodies[2] = {joint->a, joint->b};
@@ -36,11 +36,11 @@ typedef struct Measured {
 static void measure_field(const void *user, const S2World *world, double *numbers) {
   const Measured *measured = user;
   S2Status status = s2_joint_get(world, measured->joint, measured->field, numbers);
-  assert(status.code == S2_OK); // it was read before
+  assert(status.code == S2_OK); // the number was read before
   (void)status;
 }
 
-// The difference of a quantity between two bodies: an angle, an angular velocity.
+// The difference of a quantity between two bodies: an angle or an angular velocity.
 static S2Var field_between(S2WorldTape *tape, const S2World *world, const S2Joint *joint,
                            S2PlaceKind kind, double value) {
   S2Term terms[2];
@@ -97,7 +97,7 @@ S2Status s2_world_tape_field(S2WorldTape *tape, S2World *world, S2BodyId body, S
     S2_TRY(s2_joint_get(world, joint, (S2JointField)field, value));
     return joint_field(tape, world, joint, (S2JointField)field, *value, var);
   }
-  // Only poses and velocities of a body are tracked, not its other numbers.
+  // Only the poses and velocities of bodies are tracked.
   S2_TRY(s2_body_get(world, body, (S2BodyField)field, value));
   if (field < S2_BODY_STATE_COUNT) {
     S2PlaceKind kind = field < S2_BODY_OMEGA ? S2_PLACE_Q : S2_PLACE_V;
@@ -110,7 +110,7 @@ S2Status s2_world_tape_field(S2WorldTape *tape, S2World *world, S2BodyId body, S
 
 // ---- Actuators --------------------------------------------------------------------------------
 
-// An effort and its node.
+// The effort of an actuator, and its node.
 typedef struct Effort {
   double value;
   S2Var var;
@@ -131,7 +131,8 @@ static void add_force(S2WorldTape *tape, const S2World *world, S2BodyId body, S2
   s2_world_tape_add(tape, world, 3, places, 3, terms);
 }
 
-// Adds the effort times a measured push (`part` on the tape) to a number of a body's forces.
+// Adds the effort times a measured direction (`part` on the tape) to a component of a body's
+// forces.
 static void add_measured(S2WorldTape *tape, const S2World *world, int32_t slot, int number,
                          const Effort *effort, double push, S2Var part) {
   S2Tape *of = s2_world_tape_of(tape);
@@ -147,7 +148,7 @@ static S2Var push_part(S2WorldTape *tape, S2Var node, int k) {
   return node != 0 ? s2_tape_element(s2_world_tape_of(tape), node, k) : 0;
 }
 
-// Torque, x and y on both bodies of a joint for an effort of 1.
+// Torque and force (x, y) on both bodies of a joint for an effort of 1.
 static void measure_push(const void *user, const S2World *world, double *numbers) {
   const S2JointId *joint = user;
   S2JointInfo info;
@@ -190,7 +191,7 @@ static void control_push_joint(S2WorldTape *tape, S2World *world, const S2Actuat
   }
 }
 
-// Torque, x and y for an effort of 1, of a force that is fixed to its body.
+// Torque and force (x, y) for an effort of 1, for a force that is fixed to its body.
 static void measure_thrust(const void *user, const S2World *world, double *numbers) {
   const S2Actuator *actuator = user;
   double angle = world->q.at[3 * (actuator->body.index - 1)];
@@ -258,7 +259,7 @@ static Effort position_effort(S2WorldTape *tape, S2World *world, const S2Actuato
 static void control_actuate(S2WorldTape *tape, S2World *world, int index, int count,
                             const S2TapeCommand *command) {
   const S2Actuator *actuator = &world->actuators.at[index];
-  // The command that is due, and whether it was clipped.
+  // The command that is in effect, and whether it was clipped.
   int due;
   Effort effort = {s2_actuator_due(world, index, &due), 0};
   for (int i = count - 1; due != S2_NONE && i >= 0; i--) {
@@ -290,7 +291,7 @@ void s2_world_tape_actuate(S2WorldTape *tape, S2World *world, int room, int coun
     const S2Actuator *actuator = &world->actuators.at[i];
     bool alive = actuator->on_joint ? s2_joint_alive(world, actuator->joint)
                                     : s2_body_alive(world, actuator->body);
-    if (alive) { // otherwise the step fails
+    if (alive) { // otherwise the step reports an error
       control_actuate(tape, world, i, count, command + (size_t)i * (size_t)room);
     }
   }

@@ -1,25 +1,25 @@
-// Actuators on a tape, and the numbers in costs, for motions in which only commands are tracked. A
-// world starts as constants, without derivatives with respect to its parameters.
+// Actuators and cost terms on a tape, for motions in which only commands are tracked. The
+// parameters of a world are constants without derivatives.
 #ifndef S2_WORLD_CONTROL_H
 #define S2_WORLD_CONTROL_H
 
 #include "diff/world/world_tape.h"
 #include "dynamics/control/control.h"
 
-// A command of an actuator, with its node. It may still be due.
+// A command of an actuator, with its node. A delay may put its effect in the future.
 typedef struct S2TapeCommand {
-  double t, u; // s, the time at which it was given; the given value
+  double t, u; // s, the time at which the command was given; its value
   S2Var var;
 } S2TapeCommand;
 
-// Records the effect of the actuators on the next step. That step must be made by
-// s2_world_tape_step while the actuators are on (s2_world_set_actuated). `command` has a row of
-// `room` commands for each actuator. The first `count` commands are those given so far, ordered by
-// time.
+// Records the effect of the actuators on the next step. Take that step with s2_world_tape_step
+// while the actuators are on (s2_world_set_actuated). `command` has a row of `room` commands for
+// each actuator. The first `count` commands of a row have been given so far, ordered by time.
 void s2_world_tape_actuate(S2WorldTape *tape, S2World *world, int room, int count,
                            const S2TapeCommand *command);
 
-// The node of a field of a body, or of a joint (`body` null). S2_UNAVAILABLE: it has no derivative.
+// The node of a field of a body, or of a joint if `body` is null. Returns S2_UNAVAILABLE if the
+// field has no derivative.
 S2Status s2_world_tape_field(S2WorldTape *tape, S2World *world, S2BodyId body, S2JointId joint,
                              int field, double *value, S2Var *var);
 

@@ -6,11 +6,11 @@
 #include <stddef.h>
 #include <string.h>
 
-typedef struct Pair { // bytes from the start of both structures
+typedef struct Pair { // offsets in bytes from the start of both structures
   uint16_t world, gradient;
 } Pair;
 
-// Number i of a field, and of the field of the same name.
+// Number i of a field, and number i of the gradient field of the same name.
 #define OF(Type, field, i)                                                                         \
   {                                                                                                \
     offsetof(S2##Type, field) + (i) * sizeof(double),                                              \
@@ -53,7 +53,7 @@ static double *place_at(void *base, size_t offset) {
 double *s2_place_in(S2World *world, S2Place place) {
   int32_t slot = place.slot, number = place.number;
   if (place.kind != S2_PLACE_Q && place.kind != S2_PLACE_V && place.kind != S2_PLACE_F) {
-    s2_world_changed(world); // the caller may write
+    s2_world_changed(world); // because the caller may write
   }
   switch ((S2PlaceKind)place.kind) {
   case S2_PLACE_Q:
@@ -83,7 +83,7 @@ double *s2_place_in(S2World *world, S2Place place) {
 }
 
 double s2_place_value(const S2World *world, S2Place place) {
-  return *s2_place_in((S2World *)world, place); // nothing is written
+  return *s2_place_in((S2World *)world, place); // this does not change the world
 }
 
 double *s2_place_gradient(S2WorldGradient *gradient, S2Place place) {
@@ -112,7 +112,7 @@ double *s2_place_gradient(S2WorldGradient *gradient, S2Place place) {
   case S2_PLACE_WORLD:
     break;
   }
-  // In the order of S2WorldNumber.
+  // in the order of S2WorldNumber
   double *const numbers[] = {&gradient->gravity.x, &gradient->gravity.y, &gradient->dt,
                              &gradient->alpha,     &gradient->beta,      &gradient->time};
   return numbers[number];
@@ -127,7 +127,7 @@ static int place_add(S2Place *places, int capacity, int count, S2Place place) {
 
 int s2_body_places(const S2World *world, int32_t slot, S2Place *places, int capacity) {
   int count = 0;
-  // State and forces, fields, ...
+  // The state, forces and fields of the body.
   for (int k = 0; k < 3; k++) {
     count = place_add(places, capacity, count, s2_place(S2_PLACE_Q, slot, k));
     count = place_add(places, capacity, count, s2_place(S2_PLACE_V, slot, k));
@@ -136,12 +136,12 @@ int s2_body_places(const S2World *world, int32_t slot, S2Place *places, int capa
   for (int i = 0; i < S2_BODY_NUMBERS; i++) {
     count = place_add(places, capacity, count, s2_place(S2_PLACE_BODY, slot, i));
   }
-  // ... the lock that moves it, ...
-  int32_t drive = world->bodies.at[slot].drive; // created together with it
+  // The lock that moves the body.
+  int32_t drive = world->bodies.at[slot].drive; // the lock is created together with the body
   for (int i = 0; i < S2_JOINT_NUMBERS && drive != S2_NONE; i++) {
     count = place_add(places, capacity, count, s2_place(S2_PLACE_JOINT, drive, i));
   }
-  // ... and its shapes.
+  // The shapes of the body.
   for (int32_t p = world->bodies.at[slot].first_shape; p != S2_NONE; p = world->pieces.at[p].next) {
     const S2Piece *piece = &world->pieces.at[p];
     for (int i = 0; i < PIECE_NUMBERS; i++) {

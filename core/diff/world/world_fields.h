@@ -1,23 +1,24 @@
-// The numbers of a world by place: the position of each in the world, and the position of its
-// derivative in an S2WorldGradient.
+// The numbers of a world. Each place identifies a number in the world and its derivative in an
+// S2WorldGradient.
 #ifndef S2_WORLD_FIELDS_H
 #define S2_WORLD_FIELDS_H
 
 #include "diff/world/world_gradient.h"
 
 typedef enum S2PlaceKind {
-  S2_PLACE_Q, // `slot` a body, `number` 0 .. 2: angle, x, y
+  S2_PLACE_Q, // `slot` is a body, `number` 0 .. 2: angle, x, y
   S2_PLACE_V,
   S2_PLACE_F,
-  S2_PLACE_BODY,    // `number` an S2BodyNumber
+  S2_PLACE_BODY,    // `number` is an S2BodyNumber
   S2_PLACE_PIECE,   // radius, friction, restitution
   S2_PLACE_VERTEX,  // x, y
-  S2_PLACE_JOINT,   // `number` an S2JointNumber
-  S2_PLACE_WORLD,   // `number` an S2WorldNumber
-  S2_PLACE_CONTACT, // `slot` in S2WorldGradient.contact; impulse, press, angular; not in the world
+  S2_PLACE_JOINT,   // `number` is an S2JointNumber
+  S2_PLACE_WORLD,   // `number` is an S2WorldNumber
+  S2_PLACE_CONTACT, // `slot` in S2WorldGradient.contact: impulse, press, angular; not stored in the
+                    // world
 } S2PlaceKind;
 
-typedef enum S2BodyNumber { // as the members of S2BodyGradient
+typedef enum S2BodyNumber { // in the order of the members of S2BodyGradient
 #define S2_BODY_NUMBER(ID, member, default, domain, most, unit, meaning) S2_OF_##ID,
 #include "dynamics/fields.def"
   S2_BODY_NUMBERS
@@ -57,7 +58,8 @@ double s2_place_value(const S2World *world, S2Place place);
 double *s2_place_gradient(S2WorldGradient *gradient, S2Place place);
 
 // Places of all numbers of a body (with its pieces and vertices) or a joint. Writes at most
-// `capacity`, returns how many there are. The order is the same for bodies made in the same way.
+// `capacity` places and returns their total number. The order is the same for bodies that were
+// created in the same way.
 int s2_body_places(const S2World *world, int32_t slot, S2Place *places, int capacity);
 int s2_joint_places(int32_t slot, S2Place *places, int capacity);
 

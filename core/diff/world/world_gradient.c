@@ -40,7 +40,7 @@ int s2_world_gradient_contact(S2WorldGradient *g, int32_t shape_a, int32_t shape
       return i;
     }
   }
-  if ((g->contacts & (g->contacts - 1)) == 0) { // full at powers of two
+  if ((g->contacts & (g->contacts - 1)) == 0) { // full whenever the count is a power of two
     size_t capacity = g->contacts == 0 ? 1 : 2 * (size_t)g->contacts;
     g->contact = s2_memory_grow(g->contact, capacity * sizeof *g->contact);
   }
@@ -94,7 +94,7 @@ S2WorldGradient *s2_world_gradient_copy(const S2WorldGradient *gradient, S2Arena
   copy->piece = COPY(arena, S2PieceGradient, gradient->piece, gradient->pieces);
   copy->vertex = COPY(arena, S2Vec2, gradient->vertex, gradient->vertices);
   copy->joint = COPY(arena, S2JointGradient, gradient->joint, gradient->joints);
-  copy->contact = NULL; // it may grow
+  copy->contact = NULL; // the array may grow
   copy->contacts = 0;
   for (int i = 0; i < gradient->contacts; i++) {
     const S2ContactGradient *from = &gradient->contact[i];
@@ -113,7 +113,7 @@ static void gradient_add(void *to, const void *from, int count, size_t item) {
   }
 }
 
-// Structures of the gradient contain only doubles.
+// The structures of a gradient contain only doubles.
 _Static_assert(sizeof(S2BodyGradient) % sizeof(double) == 0, "doubles alone");
 _Static_assert(sizeof(S2PieceGradient) % sizeof(double) == 0, "doubles alone");
 _Static_assert(sizeof(S2JointGradient) % sizeof(double) == 0, "doubles alone");

@@ -1,8 +1,8 @@
 // dl/d(every number of a world) for one scalar l: arrays parallel to the world's arrays.
 //
 // A sweep over the steps of a world carries one gradient from the end to the start. Its state part
-// (q, v, f, goals, kept impulses) is at every moment the derivative with respect to the state at
-// that moment. The parameters are sums over all steps that used them.
+// (q, v, f, goals, stored impulses) is always the derivative with respect to the state at the
+// current point of the sweep. The parameters are sums over all steps that used them.
 #ifndef S2_WORLD_GRADIENT_H
 #define S2_WORLD_GRADIENT_H
 
@@ -18,7 +18,7 @@ typedef struct S2BodyGradient {
 #include "dynamics/fields.def"
 } S2BodyGradient;
 
-typedef struct S2PieceGradient { // friction and restitution if the piece has its own
+typedef struct S2PieceGradient { // friction and restitution, if the piece has its own values
   double radius, friction, restitution;
 } S2PieceGradient;
 
@@ -33,14 +33,14 @@ typedef struct S2JointGradient {
 } S2JointGradient;
 
 // Impulses at a contact point in the last step, as sums. The contact's impulses, its normal and its
-// angular impulses are computed from these sums. Each step makes new touches, but a feature of a
+// angular impulses are computed from these sums. Each step creates new touches, but a feature of a
 // pair of shapes persists.
 typedef struct S2ContactGradient {
   int32_t shape_a, shape_b;
   uint32_t feature;
   S2Vec2 impulse;              // on a
-  S2Vec2 press;                // sum of normal impulses alone, as vectors
-  double angular_a, angular_b; // as in S2Contact
+  S2Vec2 press;                // sum of normal impulses only, as vectors
+  double angular_a, angular_b; // same meaning as in S2Contact
 } S2ContactGradient;
 
 typedef struct S2WorldGradient {
@@ -50,15 +50,15 @@ typedef struct S2WorldGradient {
   S2PieceGradient *piece;
   S2Vec2 *vertex;
   S2JointGradient *joint;
-  S2ContactGradient *contact; // those that the loss depends on
+  S2ContactGradient *contact; // contact points that the loss depends on
   int contacts;
   S2Vec2 gravity;
   double dt, alpha, beta, time;
-  S2Tape *tape;   // S2Slope.origin is a node of it; NULL: those are constants
-  unsigned flags; // S2GradientFlag, of all steps swept
-  // Not 0 if the number depends on a parameter; NULL: all may do so.
+  S2Tape *tape;   // tape of the nodes S2Slope.origin; NULL: the slopes are constants
+  unsigned flags; // S2GradientFlag values of all steps in the sweep.
+  // Nonzero for numbers that depend on a parameter; NULL: all numbers may depend on one.
   const struct S2WorldGradient *tracked;
-  S2Quiet *quiet; // receives observations of sweeps; NULL: none are made
+  S2Quiet *quiet; // receives observations of sweeps; NULL: no observations
 } S2WorldGradient;
 
 static inline bool s2_world_tracks(const S2WorldGradient *tracked, double number) {
@@ -74,32 +74,33 @@ static inline bool s2_world_tracks(const S2WorldGradient *tracked, double number
 #define S2_TRACKS_PIECE(gradient, slot, member) S2_TRACKS(gradient, piece, pieces, slot, member)
 #define S2_TRACKS_JOINT(gradient, slot, member) S2_TRACKS(gradient, joint, joints, slot, member)
 
-// Limitations of a gradient. 0: it is the derivative of the computed result.
+// Limitations of a gradient. 0 means that the gradient is the derivative of the computed result.
 typedef enum S2GradientFlag {
-  S2_GRADIENT_WEAK = 1,         // a contact or bound was on the edge of two modes: one-sided
+  S2_GRADIENT_WEAK = 1,         // a contact or bound was on the edge of two modes, so the
+                                // derivative is one-sided
   S2_GRADIENT_REDUNDANT = 2,    // impulses were not unique
-  S2_GRADIENT_UNDETERMINED = 4, // l contains such an impulse
-  S2_GRADIENT_SINGULAR = 8,     // a linear system was not solved: do not use the result
-  // a number was taken as constant (docs/gradients.md lists these), a solve was taken as exact
-  // instead of smooth, or a solve that missed its tolerance was taken as solved
+  S2_GRADIENT_UNDETERMINED = 4, // the loss contains an impulse that is not unique
+  S2_GRADIENT_SINGULAR = 8,     // a linear system was not solved, so the gradient is unusable.
+  // a number was treated as constant (see the list in docs/gradients.md), a solve was not smoothed,
+  // or a solve that missed its tolerance was treated as solved
   S2_GRADIENT_PARTIAL = 16,
-  S2_GRADIENT_GRAZING = 32, // event: an impact at almost zero speed
+  S2_GRADIENT_GRAZING = 32, // event stepping: an impact at almost zero speed.
   // an impact in a step of fixed length: derivatives do not include the change of its time
   S2_GRADIENT_IMPACT = 64,
-  // event: points that met at one time; derivatives with respect to changes that separate those
-  // times are incomplete
+  // event stepping: several points met at the same time; derivatives with respect to changes that
+  // separate these times are incomplete
   S2_GRADIENT_TOGETHER = 128,
-  // a friction or restitution of 0 whose geometric mean with another number has an infinite
-  // derivative: it counts as constant
+  // a friction or restitution of 0 counts as constant because its geometric mean with another value
+  // has an infinite derivative
   S2_GRADIENT_INFINITE = 256,
-  // a compliance of 0 (in the two-stage flow: a curve of a spring): steps with a positive one are
-  // computed by a different method. Its derivative is left out, or, for contacts that bounce,
+  // a compliance of 0 (in the two-stage flow: a nonlinear term of a spring), because steps with a
+  // positive value use a different method. Its derivative is omitted, or, for contacts that bounce,
   // computed as if they did not bounce
   S2_GRADIENT_JUMP = 512,
 } S2GradientFlag;
 
-// Makes a gradient of zeros that is large enough for this world at present. If called again, grows
-// it and keeps its contents.
+// Creates a gradient of zeros with the present size of the world. Further calls enlarge the
+// gradient and preserve its contents.
 void s2_world_gradient_fit(S2WorldGradient *gradient, const S2World *world);
 // The index of a contact point in `contact`; adds the point if it is missing.
 int s2_world_gradient_contact(S2WorldGradient *gradient, int32_t shape_a, int32_t shape_b,

@@ -1,22 +1,23 @@
 // The hit of a ray, on the tape. The point is P = f + t d, d = g - f. The surface belongs to a
-// feature at c with the outward normal n: n'(P - c) = r, whatever moves. An edge turns; about a
-// vertex n = (P - c)/r.
+// feature at c with the outward normal n, and n'(P - c) = r for all motions. The normal of an edge
+// rotates with the edge; about a vertex, n = (P - c)/r.
 #include "diff/world/world_readings.h"
 #include "dynamics/world/world.h"
 
 #include <math.h>
 
-static const double NEAR = 1e-11; // relative to the lengths that a position is computed from
+static const double NEAR = 1e-11; // tolerance relative to the lengths from which a position is
+                                  // computed.
 
 // A number that a hit depends on, and its effect per unit on fraction, point and normal.
 enum { ARGUMENTS = 4, MOST = ARGUMENTS + 3 + 1 + 4 };
 typedef struct Source {
-  S2Place place; // for the ray itself: the argument, in `slot`
+  S2Place place; // for arguments of the ray: `slot` is the index of the argument
   bool argument;
-  double speed;   // of the surface (for the ray, of its point) along the normal
-  S2Vec2 carried; // the point's displacement at a fixed fraction
-  double turn;    // of the normal of an edge
-  S2Vec2 centre;  // of the centre of an arc
+  double speed;   // displacement of the surface (for the ray, of its point) along the normal
+  S2Vec2 carried; // displacement of the point at a fixed fraction
+  double turn;    // rotation of the normal of an edge
+  S2Vec2 centre;  // displacement of the centre of an arc
 } Source;
 
 typedef struct Hit {
@@ -24,7 +25,7 @@ typedef struct Hit {
   double fraction;
   double radius; // m, for an arc: distance of the point from its centre
   bool arc;
-  bool held; // the ray began on the surface: fraction 0, and the point is the ray's start
+  bool held; // the ray starts on the surface: fraction 0, point = start of the ray
   int sources;
   Source source[MOST];
 } Hit;
@@ -72,10 +73,11 @@ static void ray_add_vertex(Hit *hit, int32_t vertex, S2Pose pose, double part, d
   }
 }
 
-// The edge whose surface the point is on (its end in *end). For a rounded corner the result is the
-// vertex, and so is *end. -1: there is none.
+// Returns the edge on whose surface the point lies, with its end in *end. For a rounded corner both
+// are the vertex. Returns -1 if there is no such edge.
 static int ray_feature(const S2Shape *shape, S2Vec2 point, S2Vec2 normal, int *end, double *part) {
-  // The point of the core polygon below it; near a vertex the surface is a rounded corner.
+  // The point of the core polygon below the surface point. Near a vertex the surface is a rounded
+  // corner.
   S2Vec2 core = s2_add_scaled(point, -shape->radius, normal);
   for (int i = 0; i < shape->count && shape->radius > 0; i++) {
     S2Vec2 off = s2_sub(core, shape->vertices[i]);
@@ -104,7 +106,8 @@ static int ray_feature(const S2Shape *shape, S2Vec2 point, S2Vec2 normal, int *e
   return best;
 }
 
-// A ray in the line of a bare segment hits its end `vertex` as it would hit a wall across the ray.
+// A ray along the line of a segment without radius hits its end `vertex` like a wall perpendicular
+// to the ray.
 static void ray_add_end(Hit *hit, const S2World *world, const S2Piece *piece, S2Vec2 local) {
   S2Pose pose = s2_slot_pose(world->q.at, piece->body);
   const S2Vec2 *v = world->vertices.at + piece->first_vertex;
@@ -112,7 +115,7 @@ static void ray_add_end(Hit *hit, const S2World *world, const S2Piece *piece, S2
   add_ray(hit);
   ray_add_pose(hit, piece->body, pose, s2_pose_point(pose, v[end]));
   ray_add_vertex(hit, piece->first_vertex + end, pose, 1, 0);
-  for (int i = 0; i < hit->sources; i++) { // the ray gives the normal: no turn
+  for (int i = 0; i < hit->sources; i++) { // the ray determines the normal, which does not rotate
     hit->source[i].turn = 0;
   }
 }
@@ -143,12 +146,12 @@ static bool ray_look_at(Hit *hit, const S2World *world, int32_t index) {
   if (hit->arc) {
     ray_add_vertex(hit, piece->first_vertex + start, pose, 1, 0);
   } else {
-    // An edge has both ends, weighted by how near they are.
+    // Both ends of an edge are sources, weighted by their proximity to the point.
     double length = s2_length(s2_sub(shape.vertices[end], shape.vertices[start]));
     ray_add_vertex(hit, piece->first_vertex + start, pose, 1 - part, 1 / length);
     ray_add_vertex(hit, piece->first_vertex + end, pose, part, -1 / length);
   }
-  if (hit->arc) { // the normal about a fixed centre is not turned by the sources
+  if (hit->arc) { // the sources do not rotate a normal about a fixed centre
     for (int i = 0; i < hit->sources; i++) {
       hit->source[i].turn = 0;
     }
@@ -184,12 +187,12 @@ S2RayVars s2_world_tape_ray(S2WorldTape *tape, const S2World *world, S2Vec2 from
              .fraction = result->fraction};
   unsigned flags = 0;
   int32_t slot = (int32_t)result->body.index - 1, index = world->bodies.at[slot].first_shape;
-  // Finds the shape of the body that was hit.
+  // Find the shape of the body that was hit.
   for (; index != S2_NONE; index = world->pieces.at[index].next) {
     S2Shape shape = s2_piece_shape(world, &world->pieces.at[index]);
     S2RayHit again = s2_shape_raycast(&shape, s2_slot_pose(world->q.at, slot), from, to);
     if (again.hit && again.fraction == result->fraction) {
-      // A small displacement of the ray gives another hit, or none.
+      // A small displacement of the ray may hit another feature, or nothing.
       flags = again.on_surface ? S2_GRADIENT_WEAK : 0;
       hit.held = again.on_surface && again.fraction == 0;
       break;
@@ -199,13 +202,13 @@ S2RayVars s2_world_tape_ray(S2WorldTape *tape, const S2World *world, S2Vec2 from
     return (S2RayVars){0};
   }
   s2_world_tape_flag(tape, flags);
-  // fraction = n'(P - f)/n'd: the surface's speed along n divided by the ray's.
+  // fraction = n'(P - f)/n'd, so its rate is the surface speed along n divided by n'd.
   double closing = s2_dot(hit.normal, hit.along);
   double fraction[1][MOST] = {{0}}, point[2][MOST] = {{0}}, normal[2][MOST] = {{0}};
   for (int i = 0; i < hit.sources; i++) {
     const Source *source = &hit.source[i];
     double by = hit.held ? 0 : source->speed / closing;
-    // The point moves along the ray. About a centre the normal turns with it.
+    // The point moves along the ray. On an arc the normal rotates with the point.
     S2Vec2 moved = s2_add_scaled(source->carried, by, hit.along), turned;
     turned = s2_scale(source->turn, s2_left(hit.normal));
     if (hit.arc) {
@@ -218,7 +221,7 @@ S2RayVars s2_world_tape_ray(S2WorldTape *tape, const S2World *world, S2Vec2 from
     normal[0][i] = turned.x;
     normal[1][i] = turned.y;
   }
-  // Three nodes of the tape.
+  // Create three nodes of the tape.
   const double at[2] = {hit.point.x, hit.point.y}, n[2] = {hit.normal.x, hit.normal.y};
   return (S2RayVars){
       .point = ray_read(tape, world, &hit, 2, at, point, arguments, argument),

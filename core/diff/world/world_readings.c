@@ -1,4 +1,4 @@
-// Readings of contacts and joints in the last step, on the tape.
+// Tape nodes for readings of contacts and joints in the last step.
 #include "diff/world/world_readings.h"
 #include "dynamics/step/touch.h"
 
@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-// If gaps differ by more than this, relative to the lengths they are computed from, they do not
-// belong to the present poses.
+// If a recorded gap differs from the present gap by more than this (relative to the lengths
+// involved), it does not belong to the present poses.
 static const double SAME_GAP = 1e-9;
 
 // ---- Geometry ---------------------------------------------------------------------------------
@@ -20,7 +20,7 @@ typedef struct Point {
   int k;
   S2WorldGradient *scratch;
   int places;
-  S2Place *place; // numbers that it may depend on
+  S2Place *place; // numbers on which it may depend
 } Point;
 
 static void reading_list_places(Point *point, S2Arena *arena) {
@@ -65,7 +65,7 @@ static S2Var reading_geometry(S2WorldTape *tape, const Point *point, int count,
   return s2_world_tape_read(tape, point->world, count, values, used, terms);
 }
 
-// ---- Impulses ---------------------------------------------------------------------------------
+// ---- Contact impulses -------------------------------------------------------------------------
 
 static const S2Acted *reading_find_acted(const S2World *world, const S2Contact *contact) {
   for (int i = 0; i < world->acted.count; i++) {
@@ -100,14 +100,16 @@ static void reading_impulses(S2WorldTape *tape, const S2World *world, const S2Ac
                              S2ContactVars *vars) {
   S2Vec2 n = acted->normal, t = s2_left(n);
   double normal = acted->normal_impulse, tangent = acted->tangent_impulse;
-  double turn = acted->press > 0 ? 1 / acted->press : 0; // viscosity alone acts without pressure
+  double turn = acted->press > 0 ? 1 / acted->press : 0; // viscosity can act without a normal
+                                                         // impulse
   S2Term terms[4];
-  if (normal != 0) { // the impulse of a contact without pressure stays zero
+  if (normal != 0) { // without a normal impulse, the impulse of the contact stays 0
     int used = reading_add_along(terms, 0, 0, at, OF_IMPULSE, n);
     used = reading_add_along(terms, used, 0, at, OF_PRESS, s2_scale(turn * tangent, t));
     vars->normal_impulse = s2_world_tape_read(tape, world, 1, &normal, used, terms);
   }
-  if (normal != 0 || tangent != 0) { // free rolling has no impulse, but a push would cause one
+  if (normal != 0 || tangent != 0) { // free rolling has no impulse, but a push would cause an
+                                     // impulse
     int used = reading_add_along(terms, 0, 0, at, OF_IMPULSE, t);
     used = reading_add_along(terms, used, 0, at, OF_PRESS, s2_scale(-turn * normal, t));
     vars->tangent_impulse = s2_world_tape_read(tape, world, 1, &tangent, used, terms);
@@ -135,7 +137,7 @@ S2Var s2_world_tape_contact_impulse(S2WorldTape *tape, const S2World *world, int
   int used = 0;
   for (int i = 0; i < world->acted.count; i++) {
     const S2Acted *acted = &world->acted.at[i];
-    // The body may be on either side, with the opposite sign.
+    // The body may be on either side of the contact, with opposite signs.
     bool is_a = acted->body_a == slot && acted->serial_a == world->bodies.at[slot].serial;
     bool is_b = acted->body_b == slot && acted->serial_b == world->bodies.at[slot].serial;
     if (is_a || is_b) {
@@ -151,7 +153,8 @@ S2Var s2_world_tape_contact_impulse(S2WorldTape *tape, const S2World *world, int
   return used == 0 ? 0 : s2_world_tape_read(tape, world, 3, impulse, used, terms);
 }
 
-// The feature of a contact as a point of a touch at the present poses, even if the contact is gone.
+// Recomputes the contact point of a feature at the present poses, even if the contact no longer
+// exists.
 static bool reading_touch_of(const S2World *world, const S2Contact *contact, S2Touch *touch) {
   const S2Piece *a = &world->pieces.at[contact->shape_a], *b = &world->pieces.at[contact->shape_b];
   *touch = (S2Touch){.shape_a = contact->shape_a,
@@ -173,16 +176,16 @@ S2ContactVars s2_world_tape_contact(S2WorldTape *tape, const S2World *world,
                                     const S2Contact *contact) {
   S2ContactVars vars = {0};
   S2WorldGradient *gradient = s2_world_tape_gradient(tape, world);
-  // Impulses of the last step and, from them, the normal.
+  // Impulses of the last step and the normal that is computed from them.
   const S2Acted *acted = reading_find_acted(world, contact);
   if (acted != NULL) {
     int at =
         s2_world_gradient_contact(gradient, contact->shape_a, contact->shape_b, contact->feature);
     reading_impulses(tape, world, acted, at, &vars);
   }
-  // The position: derivatives of the touch that its feature makes at the present poses.
+  // Derivatives of the position, from the touch with the same feature at the present poses.
   S2Touch touch;
-  if (!reading_touch_of(world, contact, &touch)) { // the program has moved bodies since
+  if (!reading_touch_of(world, contact, &touch)) { // the user has moved bodies since the step
     return vars;
   }
   Point point = {.world = world, .touch = &touch};
@@ -205,7 +208,7 @@ S2ContactVars s2_world_tape_contact(S2WorldTape *tape, const S2World *world,
 
 // ---- Distances --------------------------------------------------------------------------------
 
-// The contact of two pieces whose gap is the distance. False: there is none.
+// Finds the contact of two pieces whose gap is the distance. Returns false if there is none.
 static bool reading_find_nearest(const S2World *world, int32_t shape_a, int32_t shape_b,
                                  double distance, S2Touch *touch, int *k) {
   const S2Piece *a = &world->pieces.at[shape_a], *b = &world->pieces.at[shape_b];
@@ -237,7 +240,7 @@ S2Status s2_world_tape_closest(S2WorldTape *tape, const S2World *world, S2BodyId
     return s2_error(S2_UNAVAILABLE,
                     "the distance between bodies that overlap this far has no derivative");
   }
-  // The point of a contact is midway between both points: p_a = p + gap/2 n.
+  // A contact point is midway between the surfaces: p_a = p + gap/2 n.
   double half = closest->distance / 2;
   S2Vec2 n = closest->normal;
   S2PointBar points[2][2], normals[2] = {{.normal = {1, 0}}, {.normal = {0, 1}}};
@@ -286,8 +289,8 @@ S2Var s2_world_tape_reaction(S2WorldTape *tape, const S2World *world, int32_t sl
   return s2_world_tape_read(tape, world, count, values, used, terms);
 }
 
-typedef struct Errors { // the terms of s2_joint_violation, which are smooth where their combination
-                        // is not (at zero)
+typedef struct Errors { // the terms of s2_joint_violation, which are smooth at zero although their
+                        // combination is not
   int32_t slot;
   double length;
 } Errors;
@@ -310,13 +313,13 @@ S2Var s2_world_tape_joint_error(S2WorldTape *tape, S2World *world, int32_t slot,
   enum { ROWS = S2_JOINT_EQUATIONS };
   S2Place places[S2_MEASURE_PLACES + S2_JOINT_NUMBERS];
   double numbers[ROWS + 1];
-  // The errors one by one, as functions of all numbers in the joint's functions.
+  // Each error as a function of all numbers in the joint's functions.
   int count = s2_measure_places(world, slot, places);
   for (int i = S2_OF_LENGTH; i < S2_OF_IMPULSE; i++) {
-    places[count++] = s2_place(S2_PLACE_JOINT, slot, i); // its target numbers
+    places[count++] = s2_place(S2_PLACE_JOINT, slot, i); // the joint's target values
   }
   const int32_t bodies[2] = {world->joints.at[slot].a, world->joints.at[slot].b};
-  double length = 0; // as in s2_joint_info
+  double length = 0; // computed as in s2_joint_info
   for (int i = 0; i < 2; i++) {
     length = bodies[i] == S2_NONE ? length : fmax(length, world->bodies.at[bodies[i]].reach);
   }
@@ -327,11 +330,11 @@ S2Var s2_world_tape_joint_error(S2WorldTape *tape, S2World *world, int32_t slot,
   if (rows == 0 || value == 0) {
     return 0;
   }
-  // The violation is the excess beyond a limit, if that is larger, ...
+  // The violation is the excess beyond a limit if this excess is larger.
   if (value == numbers[ROWS]) {
     return s2_tape_element(of, rows, ROWS);
   }
-  // ... or else the square root of the sum of squares.
+  // Otherwise the violation is the square root of the sum of squares.
   S2Var sum = 0;
   double square = 0;
   for (int i = 0; i < ROWS; i++) {

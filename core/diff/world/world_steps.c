@@ -1,4 +1,4 @@
-// Steps of a world on a tape: recorded, undone, and carried forward.
+// Steps of a world on a tape: recording, the reverse sweep, and the forward pass.
 #include "diff/linear/static_vjp.h"
 #include "diff/step/trace_notes.h"
 #include "diff/world/world_tape_parts.h"
@@ -24,7 +24,7 @@ static void world_tape_probe(const S2WorldTape *world, Live *live) {
   }
 }
 
-// A row of an act for each of these places, from its backward function.
+// Computes a row of an act for each of these places from the backward function of the act.
 static S2Status world_tape_push_live(S2WorldTape *world, S2Var node, const Live *live,
                                      S2TapeBackward *undo, void *data) {
   S2WorldTangents *tangents = &world->tangents;
@@ -33,7 +33,7 @@ static S2Status world_tape_push_live(S2WorldTape *world, S2Var node, const Live 
   for (int i = 0; i < live->count; i++) {
     double *row = rows + (size_t)i * columns;
     s2_world_gradient_clear(&world->gradient);
-    world->gradient.flags = S2_GRADIENT_WEAK; // the probe has considered other sides
+    world->gradient.flags = S2_GRADIENT_WEAK; // the probe has considered the other sides of edges
     *s2_place_gradient(&world->gradient, live->place[i]) = 1;
     S2_TRY(s2_tape_row(world->tape, node, undo, data, row));
     s2_world_tangents_product(tangents, &world->gradient, row);
@@ -47,12 +47,12 @@ static S2Status world_tape_push_live(S2WorldTape *world, S2Var node, const Live 
 typedef struct Step { // a step, or a part of one
   S2WorldTape *world;
   S2Trace *trace;     // or
-  S2Segment *segment; // for repeating it
-  int index;          // its number there; the first step owns the segment
+  S2Segment *segment; // the segment for repeating the step
+  int index;          // number of the step in it; the first step owns the segment
   size_t bytes;
   double share; // of dt
-  bool goes_on; // a part that is not the last
-  bool failed;  // a part of a step that failed: it does not count
+  bool goes_on; // a part of a step that is not its last part
+  bool failed;  // a part of a step that failed; it has no effect
   struct Step *earlier;
   Live live;
 } Step;
@@ -66,7 +66,8 @@ static void world_tape_release_step(void *data) {
   }
 }
 
-// Forces by the program act in all parts of a step: the gradient's f belongs to one part.
+// Forces that the user applies act in all parts of a step, but the gradient's f belongs to one
+// part.
 static void world_tape_forces_vjp(const Step *step, const double *later) {
   S2WorldTape *world = step->world;
   for (int i = 0; i < 3 * world->gradient.slots && later != NULL; i++) {
@@ -75,7 +76,7 @@ static void world_tape_forces_vjp(const Step *step, const double *later) {
 }
 
 // Impulses of contacts are sums over the parts of a step, so the previous part gets the same
-// adjoints. (Impulses of joints come from the last part.) NULL: there is no previous part.
+// adjoints. (Joint impulses are the impulses of the last part.) NULL: there is no previous part.
 static S2ContactGradient *world_tape_asked_of_earlier(const Step *step, S2Arena *arena) {
   const S2WorldGradient *gradient = &step->world->gradient;
   if (step->earlier == NULL || gradient->contacts == 0) {
@@ -114,21 +115,21 @@ static S2Status world_tape_undo_step(S2Tape *tape, S2Var node, void *data) {
     return s2_ok();
   }
   world_tape_probe(world, &step->live);
-  // dt also advances the world's time.
+  // dt also advances the time of the world.
   s2_arena_reset(&world->arena);
   S2WorldGradient *gradient = &world->gradient;
   gradient->dt += step->share * gradient->time;
   gradient->quiet = s2_world_tape_looks(world);
   const double *later =
       step->goes_on ? s2_arena_copy(&world->arena, gradient->f, 3 * gradient->slots) : NULL;
-  // A trace that was not kept is made again, together with its segment.
+  // A trace that was discarded is computed again, together with its segment.
   if (trace == NULL) {
     size_t before = s2_segment_traces(step->segment);
     S2_TRY(s2_segment_trace(step->segment, step->index, &trace));
-    size_t made = s2_segment_traces(step->segment) - before; // all or none
+    size_t made = s2_segment_traces(step->segment) - before; // all parts or none
     s2_tape_count_bytes(tape, (ptrdiff_t)made);
   }
-  // Contacts of earlier steps wait for their own step.
+  // Adjoints of contacts of earlier steps are saved for these steps.
   const S2ContactGradient *asked = world_tape_asked_of_earlier(step, &world->arena);
   S2_TRY(s2_trace_vjp(trace, gradient, &world->arena));
   if (asked != NULL) {
@@ -163,9 +164,9 @@ static int world_tape_step_rows(const void *data) {
 
 typedef struct Rest {
   S2WorldTape *world;
-  S2Trace *trace; // of a step that starts there
+  S2Trace *trace; // trace of a step that starts at rest
   bool found;
-  int count; // number of pose coordinates: `at` of 3 per slot
+  int count; // number of pose coordinates; `at` lists their positions (3 per slot)
   int32_t *at;
   size_t bytes;
   Live live;
@@ -209,14 +210,14 @@ static int world_tape_rest_rows(const void *data) {
 S2Status s2_world_tape_static(S2WorldTape *tape, S2World *world, const S2StaticOptions *options,
                               S2StaticResult *result) {
   s2_arena_reset(&tape->arena);
-  // Forces by the program end with the first step, but act at rest, too.
+  // Forces that the user applied end with the first step, but also act on the state at rest.
   size_t numbers = (size_t)world->f.count;
   double *f = S2_TAKE(&tape->arena, double, numbers);
   if (numbers > 0) {
     memcpy(f, world->f.at, sizeof(double) * numbers);
   }
   S2_TRY(s2_world_solve_static(world, options, result));
-  // A step at the pose of rest gives the dependence of that pose on all data.
+  // A step at the equilibrium pose gives the derivatives of that pose with respect to all data.
   Rest *rest = s2_tape_take(tape->tape, sizeof *rest);
   *rest = (Rest){.world = tape, .trace = s2_trace_new(), .found = result->solved};
   rest->at = s2_tape_take(tape->tape, sizeof *rest->at * numbers);
@@ -234,7 +235,7 @@ S2Status s2_world_tape_static(S2WorldTape *tape, S2World *world, const S2StaticO
   if (tape->checkpoints != NULL) {
     s2_checkpoints_break(tape->checkpoints);
   }
-  // If joints may drift apart, the pose of rest depends on the path to it.
+  // If joints may drift apart, the equilibrium pose depends on the path to it.
   bool drifts = world->kept.def.stabilization == S2_NO_STABILIZATION;
   if (drifts && world->joint_order.count > 0) { // the drift of joints depends on the path
     s2_world_tape_flag(tape, S2_GRADIENT_PARTIAL);
@@ -248,7 +249,7 @@ S2Status s2_world_tape_static(S2WorldTape *tape, S2World *world, const S2StaticO
   return s2_ok();
 }
 
-// ---- Functions of the program -----------------------------------------------------------------
+// ---- User callbacks ---------------------------------------------------------------------------
 
 bool s2_world_asks(const S2World *world) {
   bool asks = false;
@@ -292,7 +293,7 @@ static void world_tape_note_step(Step *step, const S2World *world) {
   s2_world_gradient_fit(&tape->gradient, world);
   if (step->segment == NULL) {
     step->bytes = s2_trace_bytes(step->trace);
-  } else { // its share of the segment's bytes
+  } else { // the step's share of the segment's bytes
     size_t bytes = s2_segment_bytes(step->segment);
     step->bytes = step->index == 0 ? bytes : 0;
   }
@@ -302,7 +303,7 @@ static void world_tape_note_step(Step *step, const S2World *world) {
   s2_tape_set_forward(tape->tape, node, world_tape_push_step, world_tape_step_rows);
 }
 
-// Parts are recorded one by one if functions of the program read the states between them.
+// Parts of a step are recorded one by one if user callbacks read the states between them.
 typedef struct Parts {
   Step *now;
   S2World *world;
@@ -330,7 +331,7 @@ static S2Status world_tape_step_in_parts(S2WorldTape *tape, S2World *world) {
   S2_TRY(s2_world_idle(world));
   world_tape_begin_part(&parts, NULL);
   world->parted = world_tape_next_part;
-  world->parted_user = &parts; // cppcheck-suppress autoVariables; taken back below
+  world->parted_user = &parts; // cppcheck-suppress autoVariables; reset below
   S2Status status = s2_world_step(world);
   world->parted = NULL;
   world->parted_user = NULL;

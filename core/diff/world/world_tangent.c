@@ -6,7 +6,7 @@
 
 enum { CONTACT_NUMBERS = 6 };
 
-// The numbers of a joint that a step writes; the others are its parameters.
+// The numbers of a joint that a step writes. Its other numbers are parameters.
 static const struct {
   S2JointNumber first, last;
 } stepped[] = {{S2_OF_GOAL, S2_OF_GOAL_LAST},
@@ -20,7 +20,7 @@ enum { STEPPED = sizeof stepped / sizeof *stepped };
 // ---- Columns ----------------------------------------------------------------------------------
 
 static void tangents_fit(S2WorldGradient *column, const S2WorldGradient *like) {
-  s2_world_gradient_add(column, like); // grows to its size, including contacts
+  s2_world_gradient_add(column, like); // grows to the size of the world, including contacts
   s2_world_gradient_clear(column);
 }
 
@@ -79,7 +79,7 @@ void s2_world_tangents_copy(S2WorldTangents *to, const S2WorldTangents *from) {
 
 // ---- Products ---------------------------------------------------------------------------------
 
-// The arrays of a gradient, as numbers.
+// The arrays of a gradient as arrays of doubles.
 typedef struct Part {
   const double *at;
   size_t count;
@@ -120,7 +120,7 @@ void s2_world_tangents_product(const S2WorldTangents *tangents, const S2WorldGra
   for (int i = 0; i < bar->contacts; i++) {
     for (int k = 0; k < CONTACT_NUMBERS; k++) {
       S2Place place = s2_place(S2_PLACE_CONTACT, i, k);
-      double g = *s2_place_gradient((S2WorldGradient *)bar, place); // nothing is written
+      double g = *s2_place_gradient((S2WorldGradient *)bar, place); // no place is written
       if (g != 0) {
         s2_world_tangents_add(tangents, place, g, row);
       }
@@ -147,7 +147,7 @@ int s2_world_stepped_most(const S2WorldGradient *bar) {
 
 static int stepped_add(const S2WorldGradient *bar, S2Place *places, int count, S2Place place) {
   places[count] = place;
-  return count + (*s2_place_gradient((S2WorldGradient *)bar, place) != 0); // nothing is written
+  return count + (*s2_place_gradient((S2WorldGradient *)bar, place) != 0); // no place is written
 }
 
 int s2_world_stepped_places(const S2WorldGradient *bar, S2Place *places) {

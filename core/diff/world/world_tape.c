@@ -11,7 +11,7 @@ static void world_tape_start_sweep(void *data) {
   int columns = s2_tape_columns(world->tape);
   s2_world_gradient_clear(&world->gradient);
   if (columns > 0) {
-    s2_world_tangents_free(&world->tangents); // of other columns
+    s2_world_tangents_free(&world->tangents); // tangents of other columns
     s2_world_tangents_start(&world->tangents, &world->gradient, columns);
   }
 }
@@ -90,8 +90,8 @@ static double *world_tape_bar_of(S2WorldTape *world, S2Place place) {
 
 typedef struct Act {
   S2WorldTape *world;
-  bool adds;   // otherwise it replaces the former values
-  bool within; // a force law read it within a step
+  bool adds;   // otherwise the write replaces the former values
+  bool within; // a force law reads the number within a step
   int places, terms;
   S2Place *place;
   S2Term *term;
@@ -112,7 +112,7 @@ static Act *world_tape_take_act(S2WorldTape *tape, int count, const S2Place *pla
   return act;
 }
 
-// Whether the number belongs to a moment within the step, which S2LawInput represents.
+// Whether the number belongs to a time within the step, which S2LawInput represents.
 static bool world_tape_of_moment(S2Place place) {
   bool state = place.kind == S2_PLACE_Q || place.kind == S2_PLACE_V;
   return state ||
@@ -149,7 +149,7 @@ static void world_tape_hand_on(const Act *act, const double *bar) {
   for (int i = 0; i < act->terms; i++) {
     const S2Term *term = &act->term[i];
     double g = bar[term->to] * term->factor;
-    if (bar[term->to] == 0) { // as on a tape: then it does not matter if it is not finite
+    if (bar[term->to] == 0) { // as on a tape: then an infinite derivative has no effect
       continue;
     }
     if (term->from != 0) {
@@ -175,14 +175,14 @@ static S2Status world_tape_undo_write(S2Tape *tape, S2Var node, void *data) {
   return s2_ok();
 }
 
-// Adds the numbers that terms give to row[columns].
+// Adds the contributions of the terms to row[columns].
 static void world_tape_add_tangents(const Act *act, int columns, double *rows) {
   const S2WorldTape *world = act->world;
   for (int i = 0; i < act->terms; i++) {
     const S2Term *term = &act->term[i];
     double *row = rows + (size_t)term->to * (size_t)columns;
     if (term->from == 0 && act->within && world_tape_of_moment(term->source)) {
-      continue; // the step has its derivatives
+      continue; // the step accounts for its derivatives
     }
     if (term->from == 0) {
       s2_world_tangents_add(&world->tangents, term->source, term->factor, row);
@@ -285,8 +285,8 @@ S2Var s2_world_tape_read_places(S2WorldTape *tape, const S2World *world, int cou
 
 // ---- Differences ------------------------------------------------------------------------------
 
-// A step for extrapolated central differences of a number x. The error of the differences is
-// (h/scale)^4/120 plus a rounding unit divided by h. An angle may have any size and has the scale
+// The step h for extrapolated central differences of a number x. The error of the differences is
+// (h/scale)^4/120 plus the rounding unit divided by h. An angle may have any size and has the scale
 // 1. x + h/2 is exact, so a result that is x itself has the derivative 1.
 static double world_tape_difference_step(double x) {
   double size = fabs(x);
@@ -295,7 +295,7 @@ static double world_tape_difference_step(double x) {
   return 2 * (up - x);
 }
 
-// The difference. 0 if both are equal, or not both are finite (an absent limit).
+// The difference, or 0 if both numbers are equal or one is infinite (an absent limit).
 static double world_tape_minus(double a, double b) {
   return a == b || !isfinite(a) || !isfinite(b) ? 0 : a - b;
 }
@@ -322,7 +322,7 @@ S2Var s2_world_tape_measure(S2WorldTape *tape, S2World *world, int count, double
       continue;
     }
     double h = world_tape_difference_step(was);
-    // Differences of two widths, with an error of h^4.
+    // Combine differences of two widths, with an error of order h^4.
     for (int k = 0; k < 4; k++) {
       *at = was + part[k] * h;
       measure(user, world, shifted + k * count);
@@ -339,14 +339,14 @@ S2Var s2_world_tape_measure(S2WorldTape *tape, S2World *world, int count, double
   return s2_world_tape_read(tape, world, count, numbers, used, terms);
 }
 
-// ---- Making -----------------------------------------------------------------------------------
+// ---- Creating objects -------------------------------------------------------------------------
 
 typedef struct Maker {
   S2WorldTape *tape;
   bool joint;
   const S2World *world;
   int32_t slot;
-  int count; // number of its places
+  int count; // number of the object's places
   S2Place *places;
   const S2Made *made;
   double *plain; // its values
@@ -371,7 +371,7 @@ static S2Status world_tape_other_vertices(const Maker *maker) {
       label);
 }
 
-// The numbers of the newest object in the scratch world, which is removed again.
+// Reads the numbers of the newest object in the scratch world, and removes the object again.
 static S2Status world_tape_collect(const Maker *maker, double *numbers) {
   S2World *scratch = maker->tape->scratch;
   int32_t slot = maker->joint ? scratch->joint_order.at[scratch->joint_order.count - 1]
@@ -389,8 +389,8 @@ static S2Status world_tape_collect(const Maker *maker, double *numbers) {
   return count == maker->count ? s2_ok() : world_tape_other_vertices(maker);
 }
 
-// Vertices move about as far as the numbers they depend on; a vertex that seems to move farther is
-// a different vertex.
+// Vertices move about as far as the numbers on which they depend. A vertex that seems to move
+// farther is a different vertex.
 static const double MOST_MOVED = 100;
 
 static S2Status world_tape_remake(const Maker *maker, int which, double by, double *numbers) {
@@ -423,7 +423,7 @@ static void world_tape_add_terms(Maker *maker, const double *slope, S2Var from, 
   }
 }
 
-// At the end of a number's range: five points on one side give the same order.
+// At an end of the number's range, five points on one side give the same order of accuracy.
 static S2Status world_tape_one_sided(const Maker *maker, int which, double h, double *slope) {
   static const double weight[4] = {48, -36, 16, -3};
   double *numbers = S2_TAKE(&maker->tape->arena, double, maker->count);
@@ -443,7 +443,7 @@ static S2Status world_tape_two_sided(const Maker *maker, int which, double h, do
   double *numbers = S2_TAKE(&maker->tape->arena, double, 4 * n);
   for (int k = 0; k < 4; k++) {
     S2Status status = world_tape_remake(maker, which, part[k] * h, numbers + k * n);
-    if (status.code == S2_INVALID) { // beyond its domain
+    if (status.code == S2_INVALID) { // outside the number's domain
       return world_tape_one_sided(maker, which, -(k % 2 == 0 ? h : -h), slope);
     }
     S2_TRY(status);
@@ -454,7 +454,7 @@ static S2Status world_tape_two_sided(const Maker *maker, int which, double h, do
   return s2_ok();
 }
 
-// The steps are smaller if shapes get other vertices near the number.
+// The step is reduced if shapes get different vertices near the number.
 static S2Status world_tape_by_input(const Maker *maker, int which, double *slope) {
   enum { TRIES = 4, SMALLER = 16 };
   double h = world_tape_difference_step(maker->made->values[which]);
@@ -516,7 +516,7 @@ static Maker world_tape_open_maker(S2WorldTape *tape, bool joint, const S2World 
 S2Status s2_world_tape_made_body(S2WorldTape *tape, const S2World *world, int32_t slot,
                                  const S2Made *made) {
   Maker maker = world_tape_open_maker(tape, false, world, slot, made);
-  world_tape_drop_scratch(tape); // left over after building raised an error
+  world_tape_drop_scratch(tape); // an object left over from a build that raised an error
   if (made->inputs > 0) {
     S2_TRY(s2_world_create(&world->kept.def, &tape->scratch));
     S2Status status = world_tape_note_made(&maker, 0, NULL);

@@ -2,7 +2,7 @@
 //
 // Each such act is a node without numbers, or with the numbers that were read. In a sweep the world
 // has an S2WorldGradient. At every node it is the derivative with respect to the world at that
-// node. A reading adds to it, a step turns it into the derivative before the step, and a write
+// node. A reading adds to it, a step converts it to the derivative before the step, and a write
 // passes it on to the numbers that were written. A world is added to the tape when tracked numbers
 // are first written to it. Before that, and when no gradient is recorded, nothing is recorded.
 #ifndef S2_WORLD_TAPE_H
@@ -11,17 +11,17 @@
 #include "diff/tape/tape.h"
 #include "diff/world/world_fields.h"
 
-typedef struct S2WorldTape S2WorldTape; // lives as long as the nodes of the tape
+typedef struct S2WorldTape S2WorldTape; // exists as long as the nodes of the tape.
 
-// `flags` (may be NULL) collects S2GradientFlag of all sweeps.
+// `flags` (may be NULL) collects the S2GradientFlag values of all sweeps.
 S2WorldTape *s2_world_tape_new(S2Tape *tape, unsigned *flags);
-// Sweeps fill `quiet` when it asks for observations. It must live as long as the tape.
+// Sweeps fill `quiet` if it requests observations. It must exist as long as the tape.
 void s2_world_tape_look(S2WorldTape *tape, S2Quiet *quiet);
 // Records that a tracked command was clipped.
 void s2_world_tape_clipped(S2WorldTape *tape, const char *actuator);
 
-// One term of an act. Numbers written to a place depend on a node (a number of it) or, if `from` is
-// 0, on the former number of a place.
+// One term of an act. A number that is written to a place depends on a number of a node or, if
+// `from` is 0, on the former number at a place.
 typedef struct S2Term {
   int32_t to;    // index of the place written, or of the number read
   S2Var from;    // 0: `source`
@@ -30,20 +30,20 @@ typedef struct S2Term {
   double factor;
 } S2Term;
 
-// The places become the sum of their terms; their former values do not count.
+// Each place becomes the sum of its terms; its former value has no effect.
 void s2_world_tape_write(S2WorldTape *tape, const S2World *world, int count, const S2Place *places,
                          int terms, const S2Term *term);
-// Adds the sums to the former values instead of replacing them.
+// As above, but adds the sums to the former values.
 void s2_world_tape_add(S2WorldTape *tape, const S2World *world, int count, const S2Place *places,
                        int terms, const S2Term *term);
-// The node of `count` numbers read from the world; 0 if they do not depend on anything.
+// The node of `count` numbers read from the world, or 0 if they are constants.
 S2Var s2_world_tape_read(S2WorldTape *tape, const S2World *world, int count, const double *values,
                          int terms, const S2Term *term);
 // Reads numbers that are stored at these places.
 S2Var s2_world_tape_read_places(S2WorldTape *tape, const S2World *world, int count,
                                 const S2Place *places);
 
-// A tracked argument of an act: number `which` of its arguments is `var`.
+// A tracked argument of an act: argument number `which` is `var`.
 typedef struct S2Argument {
   S2Var var;
   int which;
@@ -53,21 +53,21 @@ typedef struct S2Argument {
 // or at the centre.
 void s2_world_tape_push(S2WorldTape *tape, const S2World *world, int32_t slot, bool impulse,
                         const double push[4], bool at, int arguments, const S2Argument *argument);
-// The node of given[2] transformed by the pose of a body: p + R x, or back, R'(x - p).
+// The node of given[2] transformed by the pose of a body: p + R x, or the inverse R'(x - p).
 S2Var s2_world_tape_point(S2WorldTape *tape, const S2World *world, int32_t slot, bool back,
                           const double point[2], int arguments, const S2Argument *argument);
-// To be called after s2_world_set_state; `which` of an argument is the number in the state.
+// Call this after s2_world_set_state. `which` of an argument is its index in the state.
 void s2_world_tape_set_state(S2WorldTape *tape, const S2World *world, int arguments,
                              const S2Argument *argument);
-// A joint was enabled or disabled: its data of the last step are cleared. A lock that is enabled
-// holds its body where it is.
+// Call this when a joint is enabled or disabled, which clears its data of the last step. A newly
+// enabled lock holds its body at the present pose.
 void s2_world_tape_enabled(S2WorldTape *tape, const S2World *world, int32_t slot);
-// A gear got another ratio (`ratio`; 0: a plain number). The gear's sum is then computed from the
-// present poses. The world is already in the later state.
+// Call this after the ratio of a gear has changed. `ratio` is the node of the new ratio (0: a
+// constant). The gear's sum is computed from the present poses.
 void s2_world_tape_ratio(S2WorldTape *tape, S2World *world, int32_t slot, S2Var ratio);
 
 // The nodes of a contact (from s2_world_contacts): point and normal (2 numbers each), gap, normal
-// and tangential impulse. 0: a constant. If the program moved bodies since the step, point and gap
+// and tangential impulse. 0: a constant. If the user moved bodies since the step, point and gap
 // stay as in the step and count as constants.
 typedef struct S2ContactVars {
   S2Var point, normal, gap, normal_impulse, tangent_impulse, angular_impulse_a, angular_impulse_b;
@@ -77,28 +77,29 @@ S2ContactVars s2_world_tape_contact(S2WorldTape *tape, const S2World *world,
 // The node of s2_body_contact_impulse; 0: there was no impulse.
 S2Var s2_world_tape_contact_impulse(S2WorldTape *tape, const S2World *world, int32_t slot,
                                     const double impulse[3]);
-// The nodes of the force (x, y) and of the torque of a joint, or of their impulses.
+// The nodes of the force (x, y) and the torque of a joint, or of their impulses.
 S2Var s2_world_tape_reaction(S2WorldTape *tape, const S2World *world, int32_t slot, bool torque,
                              bool impulse);
-// The node of S2JointInfo.error, which is `value`.
+// The node of S2JointInfo.error, whose value is `value`.
 S2Var s2_world_tape_joint_error(S2WorldTape *tape, S2World *world, int32_t slot, double value);
 
-// The nodes of a hit of s2_world_raycast; `which` of an argument is a number of from and to.
+// The nodes of a hit of s2_world_raycast; `which` of an argument is an index into the numbers of
+// `from` and `to`.
 typedef struct S2RayVars {
   S2Var point, normal, fraction;
 } S2RayVars;
 S2RayVars s2_world_tape_ray(S2WorldTape *tape, const S2World *world, S2Vec2 from, S2Vec2 to,
                             const S2RayResult *result, int arguments, const S2Argument *argument);
-// The nodes of a result of s2_world_closest. S2_UNAVAILABLE if the bodies overlap so far that no
-// contact has this distance as its gap.
+// The nodes of a result of s2_world_closest. The status is S2_UNAVAILABLE if the bodies overlap so
+// far that no contact has this distance as its gap.
 typedef struct S2ClosestVars {
   S2Var distance, point_a, point_b, normal;
 } S2ClosestVars;
 S2Status s2_world_tape_closest(S2WorldTape *tape, const S2World *world, S2BodyId a, S2BodyId b,
                                const S2ClosestBodies *closest, S2ClosestVars *vars);
 
-// The node of numbers that a function computes from places of the world, by extrapolated central
-// differences, accurate to about 1e-10. The world is not changed.
+// The node of numbers that a function computes from places of the world. Its derivatives are
+// extrapolated central differences, accurate to about 1e-10. The world is not changed.
 typedef void S2WorldMeasure(const void *user, const S2World *world, double *numbers);
 S2Var s2_world_tape_measure(S2WorldTape *tape, S2World *world, int count, double *numbers,
                             S2WorldMeasure *measure, const void *user, int places,
@@ -109,7 +110,7 @@ S2Var s2_world_tape_measure(S2WorldTape *tape, S2World *world, int count, double
 // differences of the results. A joint also depends on the poses of its bodies.
 typedef S2Status S2WorldBuild(void *user, S2World *world, int which, double by);
 typedef struct S2Made {
-  S2WorldBuild *build; // NULL: from plain numbers alone
+  S2WorldBuild *build; // NULL: the object depends only on plain numbers
   void *user;
   int inputs;
   const S2Var *vars;
@@ -121,7 +122,7 @@ S2Status s2_world_tape_made_joint(S2WorldTape *tape, const S2World *world, int32
                                   const S2Made *made);
 
 bool s2_world_has_soft_contacts(const S2World *world);
-// Whether steps call functions of the program: force laws, constraints, springs, motions.
+// Whether steps call user callbacks: force laws, constraints, springs or motions.
 bool s2_world_asks(const S2World *world);
 // A force law runs between begin and end, within a step. The poses, velocities, time and dt that it
 // reads belong to a moment within the step, so they are inputs. A sweep through the law's nodes
@@ -131,19 +132,21 @@ typedef struct S2LawInput {
   double bar;
 } S2LawInput;
 void s2_world_tape_law_begin(S2WorldTape *tape);
-void s2_world_tape_law_clear(S2WorldTape *tape); // adjoints are 0
+void s2_world_tape_law_clear(S2WorldTape *tape); // the adjoints are 0
 const S2LawInput *s2_world_tape_law_inputs(const S2WorldTape *tape, int *count);
 void s2_world_tape_law_end(S2WorldTape *tape);
 // Advances the world and records the step; a step that fails is not recorded. If `every` > 0, an
-// image of the world is kept every `every` steps, and the sweep repeats the steps from the images.
+// image of the world is stored every `every` steps, and the sweep repeats the steps from the
+// images.
 S2Status s2_world_tape_step(S2WorldTape *tape, S2World *world, int every);
-// s2_world_solve_static with a record. It records the derivative of the poses of rest with respect
-// to the forces that determine them; the path to these poses does not count. The world has no force
+// Calls s2_world_solve_static and records the derivative of the equilibrium poses with respect to
+// the forces that determine them. The path to these poses has no effect. The world has no force
 // laws.
 S2Status s2_world_tape_static(S2WorldTape *tape, S2World *world, const S2StaticOptions *options,
                               S2StaticResult *result);
 
-// `to` becomes a copy of `from` (a clone, a snapshot, a restored snapshot). NULL: constants.
+// `to` becomes a copy of `from` (a clone, a snapshot, a restored snapshot). If `from` is NULL, all
+// numbers become constants.
 void s2_world_tape_copy(S2WorldTape *to, S2WorldTape *from);
 
 #endif

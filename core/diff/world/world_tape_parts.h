@@ -1,4 +1,4 @@
-// Private to core/diff/world: the parts of a world on a tape.
+// The parts of a world on a tape. Private to core/diff/world.
 #ifndef S2_WORLD_TAPE_PARTS_H
 #define S2_WORLD_TAPE_PARTS_H
 
@@ -11,15 +11,15 @@
 struct S2WorldTape {
   S2Tape *tape;
   S2WorldGradient gradient;
-  S2WorldTangents tangents;    // of a forward pass
+  S2WorldTangents tangents;    // tangents of a forward pass
   S2WorldGradient tracked;     // 1 for each number that was ever written from a parameter
   unsigned *flags;             // or NULL
-  S2Arena arena;               // for one act, forwards or in a sweep
+  S2Arena arena;               // scratch for one act, forwards or in a sweep
   S2Quiet *quiet;              // or NULL
-  S2World *scratch;            // where objects are created again; NULL otherwise
-  S2Checkpoints *checkpoints;  // NULL: none so far
-  bool asks;                   // a force law runs
-  S2_ARRAY(S2LawInput) inputs; // of that law
+  S2World *scratch;            // world in which objects are created again, or NULL
+  S2Checkpoints *checkpoints;  // NULL: none yet
+  bool asks;                   // a force law is running
+  S2_ARRAY(S2LawInput) inputs; // inputs of that law
 };
 
 S2Quiet *s2_world_tape_looks(const S2WorldTape *world); // NULL: sweeps make no observations

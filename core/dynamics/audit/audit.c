@@ -1,4 +1,4 @@
-// Collects the data of a step for audits, and reports their findings.
+// Collects the data of a step for the audits, and reports their findings.
 #include "dynamics/audit/audit.h"
 #include "dynamics/step/forces.h"
 
@@ -12,7 +12,8 @@ static double *audit_doubles(int count) {
   return s2_memory_take_zeroed(sizeof(double) * (size_t)count);
 }
 
-// Frees the arrays of bodies and joints. Memory may run out while they are allocated again.
+// Frees the arrays of bodies and joints and clears their pointers, because a later allocation may
+// fail.
 static void audit_drop(S2Auditor *audit) {
   double **doubles[] = {&audit->q0,        &audit->v0,     &audit->force,   &audit->pushed,
                         &audit->corrected, &audit->size,   &audit->damped,  &audit->work,
@@ -85,7 +86,7 @@ static void audit_make_room(S2Auditor *audit, int slots, int joints, int knots) 
 // One block that holds the arrays of every audit, so that the end of a step needs no allocation.
 static void audit_reserve(S2Auditor *audit, int slots, int pieces) {
   size_t bytes = S2_AUDIT_SCRATCH * ((size_t)slots + (size_t)pieces + 1);
-  for (int i = 0; i < 2; i++) { // the second pass takes one merged block
+  for (int i = 0; i < 2; i++) { // the second pass takes one block for everything
     s2_arena_reset(&audit->arena);
     (void)s2_arena_take(&audit->arena, bytes);
   }
@@ -155,7 +156,7 @@ static void audit_make_room_for_held(const S2World *world, S2Auditor *audit) {
   }
 }
 
-// Stores the pairs that friction holds, because their friction is below its bound.
+// Stores the pairs that stick: their friction is below its bound.
 static void audit_keep_held(const S2World *world, S2Auditor *audit) {
   audit->held_before = 0;
   for (int i = 0; i < world->acted.count; i++) {
@@ -188,8 +189,8 @@ static int knots_needed(const S2World *world) {
   for (int i = 0; i < world->order.count; i++) {
     fastest = fmax(fastest, fabs(world->v.at[3 * world->order.at[i]]));
   }
-  // An impact may set a slow body spinning within a step. Worlds of few bodies reserve knots for
-  // that. A single body has no impacts.
+  // An impact may set a slow body spinning within a step, so worlds of few bodies reserve more
+  // knots. A single body has no impacts.
   int count = world->order.count;
   bool few = count > 1 && world->bodies.count <= S2_AUDIT_FEW;
   bool spins = few || fastest * world->kept.def.dt > S2_AUDIT_SPIN;
@@ -246,7 +247,7 @@ S2Status s2_audit_begin(S2World *world) {
   S2_TRY(s2_memory_guarded(audit_prepare, world));
   S2Auditor *audit = world->audit;
   audit_clear(world, audit);
-  // The state at the start.
+  // The state at the start of the step.
   if (audit->slots > 0) {
     memcpy(audit->q0, world->q.at, 3 * sizeof(double) * (size_t)audit->slots);
     memcpy(audit->v0, world->v.at, 3 * sizeof(double) * (size_t)audit->slots);
@@ -271,7 +272,7 @@ S2Status s2_audit_begin(S2World *world) {
 static void audit_knot(S2Auditor *audit, int32_t slot, S2AuditKnot knot) {
   S2AuditKnot *of = audit->knot + (size_t)audit->knot_room * (size_t)slot;
   int *count = &audit->knots[slot];
-  if (*count == audit->knot_room) { // merge into the last piece
+  if (*count == audit->knot_room) { // too many pieces: merge this one into the last
     *count -= 1;
     memcpy(knot.v, of[*count].v, sizeof knot.v);
     knot.curved = false;
@@ -309,7 +310,7 @@ void s2_audit_piece(const S2Step *step, const S2Island *island, double h, bool c
     S2AuditFlight flight = flight_of(step, slot);
     s2_audit_flight(step, slot, h, h, &flight, curved);
   }
-  if (audit != NULL && island == NULL) { // no search goes back before this point
+  if (audit != NULL && island == NULL) { // no search is repeated from before this point
     s2_audit_keep(step);
   }
 }
@@ -350,7 +351,8 @@ static void audit_body(const S2Step *step, int32_t slot, double h) {
   if (audit->knots[slot] == 0 ||
       audit->knot[(size_t)audit->knot_room * (size_t)slot + (size_t)audit->knots[slot] - 1].t <=
           audit->h) {
-    // A body in no island flies freely; in event stepping, by the trapezoidal rule.
+    // A body that belongs to no island flies freely. In event stepping, its path follows the
+    // trapezoidal rule.
     bool flies = step->share < 1 && step->node_of[slot] == S2_GROUND && s2_body_moves(body);
     S2AuditKnot knot = {.t = audit->h + h, .curved = flies};
     memcpy(knot.q, q1, sizeof knot.q);
@@ -370,8 +372,8 @@ static void audit_joint(const S2Step *step, int32_t slot) {
   const double *reaction = step->joint_reaction + 3 * slot;
   audit->driven[slot] += fabs(impulse[S2_JOINT_MOTOR]) + fabs(impulse[S2_JOINT_DRY]);
   audit->carried[slot] += hypot(reaction[1], reaction[2]);
-  // The force of a servo is not part of the reaction, and the force of a gear acts on the bodies of
-  // its joints.
+  // The reaction of a joint does not include the force of its servo. The force of a gear acts on
+  // the bodies of the joints that it couples.
   bool unknown = s2_joint_may_hold(joint) || joint->type == S2_GEAR ||
                  (joint->has_servo && joint->type != S2_HINGE);
   const int32_t ends[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
@@ -415,7 +417,7 @@ void s2_audit_substep(const S2Step *step) {
 
 // ---- Paths ------------------------------------------------------------------------------------
 
-// Finds the piece of a path that contains a time; *from is its beginning.
+// Finds the piece of a path that contains the time t. *from receives the start time of that piece.
 static const S2AuditKnot *audit_find(const S2Auditor *audit, int32_t slot, double t, double *from,
                                      const double **q) {
   const S2AuditKnot *of = audit->knot + (size_t)audit->knot_room * (size_t)slot;

@@ -1,4 +1,5 @@
-// Momentum: the change of a body's momentum is the sum of forces, contacts, joints and corrections.
+// Momentum: the change of a body's momentum must equal the sum of the impulses of forces, contacts,
+// joints and corrections.
 #include "dynamics/audit/audit.h"
 
 static void contact_sums(const S2World *world, double *sum, double *size) {
@@ -17,7 +18,7 @@ static void contact_sums(const S2World *world, double *sum, double *size) {
   }
 }
 
-// N s: the remainder of a body's balance, and the tolerance of its terms.
+// N s: the unexplained part of a body's momentum balance, and the tolerance for it.
 static double momentum_rest(const S2World *world, const S2Auditor *audit, int32_t slot,
                             const double *contacts, double size, double *allowed) {
   const S2Body *body = &world->bodies.at[slot];
@@ -27,23 +28,23 @@ static double momentum_rest(const S2World *world, const S2Auditor *audit, int32_
     double v0 = audit->v0[3 * slot + c], v1 = world->v.at[3 * slot + c];
     double given = audit->force[3 * slot + c] + audit->pushed[3 * slot + c] + contacts[c] +
                    audit->corrected[3 * slot + c];
-    double unit = c == 0 ? body->reach : 1; // N m s divided by the reach are N s
+    double unit = c == 0 ? body->reach : 1; // N m s divided by the reach gives N s
     double rate = c == 0 ? body->angular_damping : body->linear_damping;
     rest[c] = (inertial[c] * (v1 - v0) - given) / unit;
     terms +=
         (fabs(inertial[c] * v0) + fabs(inertial[c] * v1) + fabs(audit->force[3 * slot + c])) / unit;
-    // In general, damping acts on the velocity at the end of each piece of a step. In the flow by
-    // two stages it acts on the carrying velocity.
+    // Damping usually acts on the velocity at the end of each piece of a step. In the flow by two
+    // stages it acts on the carrying velocity.
     bool stages = s2_world_rattles(&world->kept.def);
     double carried = (world->q.at[3 * slot + c] - audit->q0[3 * slot + c]) / audit->h;
     double change = fabs(v1 - v0) + (stages ? fabs(carried - v1) : 0);
     damped += rate * audit->h * inertial[c] * (change + fabs(contacts[c]) / inertial[c]) / unit;
   }
-  // Joint impulses are known, but not their lever arms on both bodies.
+  // Joint impulses are known, but their lever arms on the two bodies are not.
   rest[0] = audit->jointed[slot] ? 0 : rest[0];
-  // A momentum that moves a body by less than the tolerance of lengths is rounding.
+  // A momentum error that moves a body by less than the tolerance of lengths is rounding.
   terms += body->mass * S2_AUDIT_LENGTH * body->reach / audit->h;
-  // Solves that missed their tolerance have reported their error, which may occur in x, in y and in
+  // Solves that missed their tolerance have reported their error. It may occur in x, in y and in
   // the torque.
   double missed = audit->missed[slot] * fmax(sqrt(2), 1 / body->reach);
   *allowed = S2_AUDIT_MOMENTUM * terms + 2 * damped + missed;

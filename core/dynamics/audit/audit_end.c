@@ -1,4 +1,4 @@
-// The end of an audited step: runs all audits.
+// Runs all audits at the end of a step.
 #include "dynamics/audit/audit.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ S2Status s2_audit_end(S2World *world) {
     memcpy(audit->left + 6 * slot, world->q.at + 3 * slot, 3 * sizeof(double));
     memcpy(audit->left + 6 * slot + 3, world->v.at + 3 * slot, 3 * sizeof(double));
   }
-  // A step with a finding counts as unsolved; a strict world undoes it.
+  // A step with a finding counts as unsolved, and a strict world undoes it.
   if (!audit->found) {
     return s2_ok();
   }

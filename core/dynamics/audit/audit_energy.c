@@ -1,46 +1,48 @@
-// Energy of a group of bodies that act on each other. Because M (v+ - v) = h f + P, the change of
-// kinetic energy in a step is the work of its impulses at the mean of the velocities before and
-// after. So
+// Checks the energy of a group of bodies that act on each other. Because M (v+ - v) = h f + P, the
+// change of kinetic energy in a step is the work of its impulses at the mean of the velocities
+// before and after. The energy balance is therefore:
 //
-//     kinetic and potential energy after, less those before
+//     kinetic and potential energy after the step - kinetic and potential energy before it
 //         = work of contacts + work of moving ground and belts + work of joints and forces
 //           + integration + lifts + corrections
 //
-// The first line of the right side is physics. The second is the contribution of the method:
+// The first line of the right-hand side is physics. The second line is the contribution of the
+// method:
 //
 // - integration: forces act along the mean of the velocities, while bodies move along the carrying
-//   velocity. For implicit Euler this term is -h f (v+ - v)/2, which is known exactly; for the
-//   trapezoid it is 0.
-// - lifts and corrections: position corrections work against forces, and velocities lose the energy
-//   of that work. The exact motion has neither effect. Rows that turn by phi within a step miss
-//   surfaces and anchors by phi^2/2 of the reach, so a correction against a force F takes up to
-//   F phi^2 reach.
+//   velocity. For implicit Euler this term is -h f (v+ - v)/2, which is known exactly. For the
+//   trapezoidal rule it is 0.
+// - lifts and corrections: position corrections do work against forces, and the velocities lose
+// that
+//   energy. The exact motion has neither effect. If a body turns by phi within a step, constraint
+//   rows computed at its start miss surfaces and anchors by phi^2/2 of the body's reach. So a
+//   correction against a force F takes up to F phi^2 reach.
 //
-// Neither term is estimated from the size of impulses, because a support impulse is large and does
+// The size of impulses is no estimate of either term, because a support impulse is large and does
 // no work.
 #include "dynamics/audit/audit.h"
 
-typedef struct Budget { // the energies of a group; the index is its smallest slot
+typedef struct Budget { // energy balance of one group; stored at the group's smallest slot
   int members;          // moving bodies
-  bool jointed, meets;  // whether joints act on it; whether contacts do
-  bool unknown;         // whether something with unknown work drives it
-  S2Vec2 frame;         // m/s: mean velocity of the kinematic bodies that touch it
-  int grounds;          // number of such bodies
-  double slow;          // J: energy of bodies at speeds within the tolerances of lengths
-  double change;        // J: of kinetic, gravitational and elastic energy, less the work of forces
-  double kinetic;       // J: before and after, relative to the frame
+  bool jointed, meets;  // whether joints and whether contacts act on the group
+  bool unknown;         // whether something that does unknown work drives it
+  S2Vec2 frame;         // m/s: mean velocity of the kinematic bodies that touch the group
+  int grounds;          // number of kinematic contacts, for that mean
+  double slow;          // J: energy of bodies that move slower than the tolerance of lengths
+  double change;        // J: kinetic, potential and elastic energy gained, minus the work of forces
+  double kinetic;       // J: kinetic energy before and after, relative to the frame
   double gain, loss;    // J: largest gain and loss by motors, friction and damping
   double contacts;      // J: work of contacts
   double ground;        // J: work of kinematic bodies and of belts
-  double integrated;    // J: work of the integration of forces
-  double swept;         // J: work of the integration of forces, including position corrections
-  bool set;             // whether a body of it was moved or got a velocity before the step
-  double paced;         // J: largest effect of the integration of motors and friction
+  double integrated;    // J: work of integrating the forces
+  double swept;         // J: work of integrating the forces, including position corrections
+  bool set;             // whether the program has moved one of its bodies or set a velocity
+  double paced;         // J: largest integration error of motors and friction
   double correction;    // J: work of corrections, relative to the frame
   double lifted;        // J: the part of `correction` that turning and initial overlaps explain
-  double unresolved;    // J: energy of speeds that forces cause in half a step
-  bool gives;           // whether springs or limits act, whose impulses are not known separately
-  double turn;          // rad: largest turn of a body or a rod
+  double unresolved;    // J: energy of the speeds that forces cause in half a step
+  bool gives;           // whether springs or limits act; their impulses are not known separately
+  double turn;          // rad: largest turn of a body, or of a rod between two anchors
 } Budget;
 
 static double audit_dot(const double a[3], const double b[3]) {
@@ -73,8 +75,8 @@ static void budget_body(const S2World *world, const S2Auditor *audit, int32_t sl
   budget->integrated += work->integrated;
   budget->swept += work->swept;
   budget->set |= audit->set[slot];
-  // Corrections do work: forces times the bend by turning, plus forces times initial overlaps and
-  // joint errors. (The step may move the body by both.)
+  // A correction does work: the force times the deviation that turning causes, plus the force times
+  // initial overlaps and joint errors. The step may move the body by both of the latter.
   double turn = s2_audit_turn(audit, slot);
   double force = body->mass * hypot(g.x, g.y) + (contacts + audit->size[slot]) / audit->h;
   budget->lifted += force * (turn * turn * audit->arm[slot] + 2 * audit->excused[slot]);
@@ -120,7 +122,7 @@ static bool moves_by_itself(const S2World *world, const S2Auditor *audit, int32_
   return audit_dot(v0, v0) > 0 || audit_dot(v1, v1) > 0;
 }
 
-// rad: the turn of the line between a joint's anchors in the step.
+// rad: the angle by which the line between a joint's anchors turns in the step.
 static double rod_turn(const S2World *world, const S2Auditor *audit, const S2Joint *joint) {
   S2Vec2 rod[2];
   const double *poses[2] = {audit->q0, world->q.at};
@@ -152,14 +154,14 @@ static void budget_joint(const S2World *world, const S2Auditor *audit, int32_t s
   }
   Budget *budget = &budgets[audit->root[of]];
   budget->jointed = true;
-  // The work of motor and friction follows from the change of the coordinate, and the work of
-  // springs from their elastic energy.
+  // The work of a motor and of friction follows from the change of the joint's coordinate. The work
+  // of springs follows from their elastic energy.
   double way = s2_audit_coordinate(world, slot) - audit->coordinate[slot];
   double work = audit->driven[slot] * fabs(way) / audit->h;
   budget->gain += joint->has_motor ? work : 0;
   budget->loss += work;
-  // The part of motor and friction in the integration: their impulses act at the mean speed, but
-  // the joint moves at the rate `way / h`.
+  // Integration error of motor and friction: their impulses act at the mean speed, but the joint
+  // moves at the rate `way / h`.
   double mean = (audit->pace[slot] + s2_audit_pace(world, slot)) / 2;
   budget->paced += audit->driven[slot] * fabs(mean - way / audit->h);
   double elastic = s2_audit_elastic(world, slot) - audit->elastic[slot];
@@ -168,7 +170,8 @@ static void budget_joint(const S2World *world, const S2Auditor *audit, int32_t s
                  joint->compliance.angular > 0 || joint->type == S2_SPRING ||
                  joint->type == S2_WHEEL;
   if (springs || joint->limit_lo > -INFINITY || joint->limit_hi < INFINITY) {
-    // Implicit springs and dashpots take an unknown amount of energy, so no loss is a finding.
+    // Implicit springs and dashpots take an unknown amount of energy, so an energy loss is never a
+    // finding here.
     budget->loss += INFINITY;
     budget->gives = true;
   }
@@ -182,16 +185,16 @@ static void budget_joint(const S2World *world, const S2Auditor *audit, int32_t s
 
 // ---- Judging ----------------------------------------------------------------------------------
 
-// J: the distance from an interval, with its sign.
+// J: the signed distance of a value from an interval; 0 inside it.
 static double audit_beyond(double value, double lo, double hi) {
   return value > hi ? value - hi : value < lo ? value - lo : 0;
 }
 
-// If only joints act, the kinetic energy changes by the work of forces at the mean velocity (known
-// from the integration) and by the effect of rigid joints, which should be zero. That effect is
-// judged over a run of steps. With a sound method the sum oscillates with the state, and errors
-// that differ from step to step add up as a random walk. An error of constant sign grows with the
-// number of steps.
+// If only joints act, two effects change the kinetic energy. The work of forces at the mean
+// velocity is known from the integration. The effect of rigid joints should be zero, and is judged
+// over many steps. With a correct method, its sum oscillates with the state, and errors that differ
+// from step to step add up as a random walk. An error of constant sign grows with the number of
+// steps.
 static void judge_run(S2World *world, S2Auditor *audit, const Budget *budget, int32_t slot) {
   S2AuditRun *run = &audit->run[slot];
   uint64_t now = world->kept.steps;
@@ -199,7 +202,7 @@ static void judge_run(S2World *world, S2Auditor *audit, const Budget *budget, in
     *run = (S2AuditRun){.members = budget->members};
   }
   run->step = now;
-  if (budget->set) { // this step removes velocities that violate the joints
+  if (budget->set) { // here joints remove velocities that violate them
     return;
   }
   double may = budget->turn * budget->turn * (budget->kinetic + budget->gain) + budget->slow +
@@ -219,13 +222,14 @@ static void judge_run(S2World *world, S2Auditor *audit, const Budget *budget, in
 }
 
 static void judge_energy(S2World *world, S2Auditor *audit, const Budget *budget, int32_t slot) {
-  bool stops = budget->jointed && budget->set; // the step removes velocities that violate joints
+  bool stops = budget->jointed && budget->set; // joints remove such velocities
   if (budget->unknown || !(budget->turn <= S2_AUDIT_TURN)) {
     return;
   }
   double square = budget->turn * budget->turn;
-  // Contacts may take energy by their work; a gain from them is not physical. (The energy of
-  // springs is computed from their state, not from the mean of the velocities.)
+  // Contacts may take energy by their work, but an energy gain from contacts is not physical. The
+  // energy of springs is excluded here, because it is computed from their state and not from mean
+  // velocities.
   double taken = budget->gives ? 0 : fmin(budget->contacts, 0);
   double change = budget->change - budget->ground - taken;
   double rest = audit_beyond(change, stops ? -INFINITY : -budget->loss, budget->gain);
@@ -256,7 +260,7 @@ static void judge_energy(S2World *world, S2Auditor *audit, const Budget *budget,
   }
 }
 
-// N s: the sum of the lengths of contact impulses on a body.
+// N s: for each body, the sum of the magnitudes of its contact impulses.
 static void energy_contact_sizes(const S2World *world, double *size) {
   for (int i = 0; i < world->acted.count; i++) {
     const S2Acted *acted = &world->acted.at[i];
@@ -279,13 +283,13 @@ void s2_audit_energies(S2World *world, S2Auditor *audit) {
       budgets[slot].frame = s2_scale(1.0 / budgets[slot].grounds, budgets[slot].frame);
     }
   }
-  // Add bodies and joints to the budget of their group.
+  // Add the bodies and joints to the budgets of their groups.
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     if (s2_body_moves(&world->bodies.at[slot])) {
       budget_body(world, audit, slot, size[slot], &budgets[audit->root[slot]]);
-      // The group is not judged: the audit does not know the forces of a law at both ends of each
-      // piece.
+      // If a body has a force law, its group is not judged. The audit does not know the law's
+      // forces at both ends of each piece.
       const S2Body *body = &world->bodies.at[slot];
       budgets[audit->root[slot]].unknown |= body->type != S2_DYNAMIC || body->has_law;
     }

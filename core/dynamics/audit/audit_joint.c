@@ -1,14 +1,15 @@
-// Velocities at the end of a step must satisfy the rigid joints, up to the tolerance of a step.
+// Checks that the velocities at the end of a step satisfy the rigid joints, up to the tolerance of
+// the step.
 #include "dynamics/audit/audit.h"
 #include "dynamics/joints/joint.h"
 
 enum { ROWS = S2_JOINT_EQUATIONS + 1 };
 
 typedef struct Against {
-  double speed;   // m/s or rad/s: largest speed of a row
-  double energy;  // J: energy loss of an inelastic impact along the rows, u' (J M^-1 J')^-1 u / 2
+  double speed;   // m/s or rad/s: largest speed along a row
+  double energy;  // J: energy lost by an inelastic impact along the rows, u' (J M^-1 J')^-1 u / 2
   double kinetic; // J: kinetic energy of the bodies that the joint moves
-  double slow;    // J: energy of speeds that move them by the tolerance of lengths in a step
+  double slow;    // J: energy of speeds that move the bodies by the length tolerance in one step
 } Against;
 
 static double row_dot(const S2World *world, const S2Joint *joint, const S2JointRow *a,
@@ -50,11 +51,11 @@ static void joint_kinetic(const S2World *world, const S2Joint *joint, double h, 
   }
 }
 
-// Computes the violation by Gram-Schmidt orthogonalisation, row after row. A row that depends on
-// earlier rows adds nothing.
+// Computes the violation by Gram-Schmidt orthogonalisation, row by row. A row that depends on
+// earlier rows contributes nothing.
 static Against joint_against(const S2World *world, const S2Joint *joint, const S2JointRow *rows,
                              int count, double h) {
-  // A row is independent if more than this fraction of its square remains.
+  // A row counts as independent if more than this fraction of its squared length remains.
   const double INDEPENDENT = 1e-9;
   double l[ROWS][ROWS], z[ROWS];
   Against against = {0};
@@ -78,8 +79,8 @@ static Against joint_against(const S2World *world, const S2Joint *joint, const S
 }
 
 // Whether a function of time moves a body of the joint. Such a body has the mean velocity of the
-// step. In the flow by two stages, a lock driven by a function counts, too: it has the velocity at
-// the end of the step.
+// step, not the velocity at its end. In the flow by two stages, a lock driven by a function also
+// counts, because it has the velocity at the end of the step.
 static bool follows_a_motion(const S2World *world, const S2Joint *joint) {
   const S2Body *bodies = world->bodies.at;
   return (joint->driven && s2_world_rattles(&world->kept.def)) ||

@@ -1,10 +1,11 @@
-// Jumps: in a step a body moves no farther than its velocity, its impulses and the initial overlaps
-// explain. Also, contacts held by friction do not slip.
+// Jumps: checks that in a step no body moves farther than its velocity, its impulses and the
+// initial overlaps explain. It also checks that contacts held by friction do not slip.
 #include "dynamics/audit/audit.h"
 
 #include <string.h>
 
-// The smallest slot of a group of bodies that act on each other by contacts and joints.
+// Returns the smallest slot of the group of bodies to which this slot belongs. Contacts and joints
+// connect the bodies of a group.
 static int32_t jump_root(int32_t *root, int32_t slot) {
   while (root[slot] != slot) {
     root[slot] = root[root[slot]];
@@ -32,7 +33,7 @@ static void find_groups(const S2World *world, const S2Auditor *audit) {
   for (int i = 0; i < world->joint_order.count; i++) {
     const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
     const int32_t ends[S2_JOINT_BODIES] = {joint->a, joint->b, joint->more[0], joint->more[1]};
-    for (int k = 0; k < S2_JOINT_BODIES; k++) { // any of them may stand still
+    for (int k = 0; k < S2_JOINT_BODIES; k++) { // each of these bodies may be immovable
       for (int l = k + 1; l < S2_JOINT_BODIES; l++) {
         jump_join(world, audit->root, ends[k], ends[l]);
       }
@@ -43,7 +44,7 @@ static void find_groups(const S2World *world, const S2Auditor *audit) {
   }
 }
 
-// m: the bend of an anchor's path around the other anchor, as a rod, a rope or a spring turns.
+// m: how far an anchor's path deviates from a straight line as a rod, a rope or a spring turns.
 static double rod_bend(const S2World *world, const S2Auditor *audit, const S2Joint *joint) {
   if (joint->type != S2_DISTANCE && joint->type != S2_ROPE && joint->type != S2_SPRING) {
     return 0;
@@ -58,8 +59,9 @@ static double rod_bend(const S2World *world, const S2Auditor *audit, const S2Joi
   return length > 0 ? fmin(across * across / length, 2 * length) : 0;
 }
 
-// Sets, for each body, the distances (m) that joints explain: initial errors of anchors, which the
-// step may close, and bends. Also sets the largest distance of a body's joints from its centre.
+// Sets, for each body, the distance (m) that joints explain. The step may close the initial errors
+// of anchors, and turning rods bend the paths. Also sets the largest distance of a body's joints
+// from its centre.
 static void excuse_joints(const S2World *world, const S2Auditor *audit) {
   for (int32_t slot = 0; slot < audit->slots; slot++) {
     audit->arm[slot] = world->bodies.at[slot].reach;
@@ -83,16 +85,16 @@ static void excuse_joints(const S2World *world, const S2Auditor *audit) {
       double *arm = &audit->arm[ends[k]];
       *arm = fmax(*arm, s2_length(k == 0 ? joint->local_a : joint->local_b));
       const double *q0 = audit->q0 + 3 * ends[k], *q1 = world->q.at + 3 * ends[k];
-      // The rows of a script's constraint may bend the path of its bodies arbitrarily.
+      // The rows of a script's constraint may curve the paths of its bodies arbitrarily.
       double curve = joint->type == S2_CONSTRAINT ? hypot(q1[1] - q0[1], q1[2] - q0[2]) : 0;
       audit->excused[ends[k]] += error + curve;
     }
   }
 }
 
-// N s, N m s: bounds of the contact impulses on a body within the step. A motion and an impact have
-// separate friction impulses, which may cancel. Each is at most mu times its normal impulse, and
-// normal impulses cannot cancel.
+// N s and N m s: bounds of the contact impulses on a body within the step. The friction impulses of
+// the motion and of an impact may cancel. Each is at most mu times its normal impulse, and normal
+// impulses cannot cancel.
 static void contact_sizes(const S2World *world, double *linear, double *angular) {
   for (int i = 0; i < world->acted.count; i++) {
     const S2Acted *acted = &world->acted.at[i];
@@ -112,7 +114,7 @@ static void contact_sizes(const S2World *world, double *linear, double *angular)
   }
 }
 
-// s: the longest piece of a body's path.
+// s: the duration of the longest piece of a body's path.
 static double longest_piece(const S2Auditor *audit, int32_t slot) {
   double longest = 0, at = 0;
   for (int k = 0; k < audit->knots[slot]; k++) {
@@ -123,8 +125,8 @@ static double longest_piece(const S2Auditor *audit, int32_t slot) {
   return longest;
 }
 
-// m: the largest bend, within a piece, of the path of a body on which a turning kinematic body
-// acts.
+// m: if a kinematic body turns and acts on another body, the largest deviation of that body's path
+// from a straight line within a piece.
 static void excuse_driven(const S2World *world, S2Auditor *audit, int32_t driven, int32_t slot,
                           double *bent) {
   const S2Body *body = &world->bodies.at[driven];
@@ -134,8 +136,8 @@ static void excuse_driven(const S2World *world, S2Auditor *audit, int32_t driven
   }
 }
 
-// m: the largest distance that a body's group explains: initial overlaps and joint errors, and
-// bends by turning.
+// m: the largest distance that initial overlaps, joint errors and turning explain for a body's
+// group.
 static void spread_excuses(const S2World *world, S2Auditor *audit, double *group) {
   double *bent = S2_TAKE_ZEROED(&audit->arena, double, audit->slots);
   for (int i = 0; i < world->acted.count; i++) {
@@ -152,14 +154,15 @@ static void spread_excuses(const S2World *world, S2Auditor *audit, double *group
   }
 }
 
-// m: the difference between a displacement and the displacement by velocity alone, or the nearest
-// fraction of the latter. (A step may stop an island early so that no body passes through another.)
+// m: the distance between a displacement and the nearest fraction (0 to 1) of the displacement that
+// the velocity predicts. A fraction is allowed because a step may stop an island early to prevent
+// tunnelling.
 static double jump_from(S2Vec2 way, S2Vec2 led) {
   double unit = fmax(fmax(fabs(way.x), fabs(way.y)), fmax(fabs(led.x), fabs(led.y)));
   if (!(unit > 0)) {
     return 0;
   }
-  way = s2_vec2(way.x / unit, way.y / unit); // squares of 1e200 m/s are infinite
+  way = s2_vec2(way.x / unit, way.y / unit); // scaled: the square of 1e200 m/s would overflow
   led = s2_vec2(led.x / unit, led.y / unit);
   double square = s2_dot(led, led), part = square > 0 ? s2_dot(way, led) / square : 0;
   return unit * s2_length(s2_add_scaled(way, -fmin(fmax(part, 0), 1), led));
@@ -171,10 +174,10 @@ static void judge_jump(S2World *world, const S2Auditor *audit, int32_t slot, dou
   const double *q0 = audit->q0 + 3 * slot, *v0 = audit->v0 + 3 * slot;
   const double *q1 = world->q.at + 3 * slot, *v1 = world->v.at + 3 * slot;
   double h = audit->h;
-  // Sum the impulses of contacts, joints, forces and corrections.
+  // Add the impulses of contacts, joints, forces and corrections.
   const double *force = audit->force + 3 * slot, *own = audit->corrected + 3 * slot;
-  // The log only has the sum of the impulses of each feature, in which impacts from two sides
-  // nearly cancel.
+  // The log contains only the summed impulse of each feature. Impacts from two sides nearly cancel
+  // in that sum.
   const S2AuditWork *done = &audit->done[slot];
   double pushed = fmax(linear, done->struck) + fmax(audit->size[slot], done->halves) +
                   hypot(force[1], force[2]) + hypot(own[1], own[2]);
@@ -187,8 +190,8 @@ static void judge_jump(S2World *world, const S2Auditor *audit, int32_t slot, dou
   double most = audit->jointed[slot] ? INFINITY : spin / body->inertia;
   double over = body->reach * (turned - h * fmax(most, fabs(v1[0] - v0[0])));
   double jump = fmax(beyond, over) - 2 * excuse;
-  // Bodies with a law are not judged: the audit knows only the mean of the law's forces at both
-  // ends.
+  // Bodies with a force law are not judged, because the audit knows only the mean of the law's
+  // forces at both ends.
   if (body->type == S2_DYNAMIC && !body->has_law && jump > S2_AUDIT_LENGTH * body->reach) {
     world->residuals.audit.jump = fmax(world->residuals.audit.jump, jump);
     s2_audit_find(world, &world->stats.audit.jumps, slot, S2_NONE, 0,
@@ -202,7 +205,7 @@ static S2Vec2 point_velocity(const double v[3], S2Vec2 arm) {
   return s2_vec2(v[1] - v[0] * arm.y, v[2] + v[0] * arm.x);
 }
 
-// Whether friction also held this pair in the previous step.
+// Whether friction held this pair in the previous step, too.
 static bool held_before(const S2Auditor *audit, const S2Acted *acted) {
   int lo = 0, hi = audit->held_before;
   while (lo < hi) {
@@ -221,14 +224,14 @@ static bool acted_on_same(const S2Acted *a, const S2Acted *b) {
   return a->shape_a == b->shape_a && a->shape_b == b->shape_b;
 }
 
-// m: the distance that two bodies with relative speed u slide within a step until the total
+// m: the distance that two bodies with relative speed u slide within a step before the total
 // friction of the pair stops them. Their rotation is ignored.
 static double sliding_way(const S2World *world, const S2Acted *acted, double u, double h) {
   const S2Touch *touch = s2_audit_touch(world, acted->shape_a, acted->shape_b);
   const S2Body *a = &world->bodies.at[acted->body_a], *b = &world->bodies.at[acted->body_b];
   double light = (s2_body_moves(a) ? 1 / a->mass : 0) + (s2_body_moves(b) ? 1 / b->mass : 0);
   const S2Acted *all = world->acted.at, *end = all + world->acted.count, *other = acted;
-  while (other > all && acted_on_same(other - 1, acted)) { // sorted by shapes
+  while (other > all && acted_on_same(other - 1, acted)) { // contacts are sorted by shapes
     other -= 1;
   }
   double press = 0;
@@ -240,9 +243,9 @@ static double sliding_way(const S2World *world, const S2Acted *acted, double u, 
 }
 
 // Friction holds a pair if it is below its bound in this step and in the previous one. The two
-// material points then stay together, except for bends by turning and for the distance over which
-// friction stops a speed that the bodies get in between. (In the first step of sticking, friction
-// may have stopped a slide.)
+// material points then stay together, with two exceptions: deviations caused by turning, and the
+// distance over which friction stops a new relative speed. The previous step must count, because in
+// the first step of sticking friction may have stopped a slide.
 static void judge_slip(S2World *world, const S2Auditor *audit, const S2Acted *acted,
                        double excuse) {
   int32_t a = acted->body_a, b = acted->body_b;
@@ -257,7 +260,7 @@ static void judge_slip(S2World *world, const S2Auditor *audit, const S2Acted *ac
   const double *v0[2] = {audit->v0 + 3 * a, audit->v0 + 3 * b};
   const double *v1[2] = {world->v.at + 3 * a, world->v.at + 3 * b};
   S2Vec2 tangent = s2_left(acted->normal), at[2][2], speed[2][2], rolled[2];
-  for (int k = 0; k < 2; k++) { // the material point of each, before and after
+  for (int k = 0; k < 2; k++) { // the material point of each body, before and after the step
     S2Vec2 arm = s2_sub(acted->point, s2_vec2(q1[k][1], q1[k][2]));
     double c = cos(q0[k][0] - q1[k][0]), s = sin(q0[k][0] - q1[k][0]);
     S2Vec2 then = s2_vec2(c * arm.x - s * arm.y, s * arm.x + c * arm.y);
@@ -269,7 +272,8 @@ static void judge_slip(S2World *world, const S2Auditor *audit, const S2Acted *ac
     rolled[k] = point_velocity(way, arm);
   }
   double h = audit->h, size = fmin(world->bodies.at[a].reach, world->bodies.at[b].reach);
-  // A pivoting body keeps its material point. A rolling body moves as far as its rim turns.
+  // If a body pivots, its material point stays in place. If it rolls, it moves as far as its rim
+  // turns.
   double slip = fmin(fabs(s2_dot(tangent, s2_sub(at[0][0], at[1][0]))),
                      fabs(s2_dot(tangent, s2_sub(rolled[0], rolled[1]))));
   double before = s2_length(s2_sub(speed[0][0], speed[1][0]));

@@ -1,6 +1,6 @@
-// Passages: follows every near pair of rigid shapes along the paths of its bodies. While the pair
-// is apart, time advances by the distance divided by the largest speed of approach, so that no
-// contact is missed. While the pair overlaps, time advances by small equal steps.
+// Passages: follows every near pair of rigid shapes along the paths of their bodies. If the pair is
+// apart, time advances by the distance divided by the largest approach speed, so no contact is
+// missed. If the pair overlaps, time advances by small equal steps.
 #include "dynamics/audit/audit.h"
 
 typedef struct Swept { // a shape and the box around its path
@@ -13,14 +13,14 @@ typedef struct Pair {
   S2Auditor *audit;
   int32_t a, b; // slots
   S2Shape shape_a, shape_b;
-  double size; // m, of the smaller body
-  double thin; // m, of the thinner shape
-  double bend; // m: see pair_bend
+  double size; // m: reach of the smaller body
+  double thin; // m: width of the thinner shape
+  double bend; // m: result of pair_bend
 } Pair;
 
 // ---- Near pairs -------------------------------------------------------------------------------
 
-// A box around the poses at all knots: a body stays within its reach of its centre.
+// A box around the poses at all knots. A body lies within its reach around its centre.
 static S2Box path_box(const S2World *world, const S2Auditor *audit, int32_t slot) {
   const double *q = audit->q0 + 3 * slot;
   double reach = world->bodies.at[slot].reach;
@@ -28,7 +28,7 @@ static S2Box path_box(const S2World *world, const S2Auditor *audit, int32_t slot
   for (int k = 0; k < audit->knots[slot]; k++) {
     const S2AuditKnot *knot = &audit->knot[(size_t)audit->knot_room * (size_t)slot + (size_t)k];
     double before = k == 0 ? 0 : knot[-1].t, bend = 0;
-    // A parabola leaves the box of its ends by at most a quarter of this.
+    // A parabola leaves the bounding box of its end points by at most a quarter of this length.
     const double *from = k == 0 ? q : knot[-1].q;
     for (int c = 1; c < 3 && knot->curved; c++) {
       bend = fmax(bend, fabs(knot->q[c] - from[c] - (knot->t - before) * knot->v[c]));
@@ -41,7 +41,8 @@ static S2Box path_box(const S2World *world, const S2Auditor *audit, int32_t slot
   return box;
 }
 
-// Sorts by left sides without memory: a heap of `count`, whose root is the rightmost.
+// Heapsort by left sides, which needs no extra memory. The root of the heap of `count` boxes is the
+// rightmost box.
 static void swept_sift(Swept *heap, int at, int count) {
   Swept moved = heap[at];
   for (int child = 2 * at + 1; child < count; child = 2 * at + 1) {
@@ -67,7 +68,7 @@ static void sort_by_left(Swept *swept, int count) {
   }
 }
 
-// Whether the two must not overlap. Filters and pre-solve callbacks may permit overlap.
+// Whether the two shapes must not overlap. Filters and pre-solve callbacks may permit overlap.
 static bool pair_is_rigid(const S2World *world, const Swept *a, const Swept *b) {
   const S2Body *of_a = &world->bodies.at[a->body], *of_b = &world->bodies.at[b->body];
   bool moves = s2_body_yields(of_a) || s2_body_yields(of_b);
@@ -91,7 +92,7 @@ static double pair_distance(const Pair *pair, double t, double qa[3], double qb[
   return s2_audit_distance(&pair->shape_a, qa, &pair->shape_b, qb, normal);
 }
 
-// m/s: largest speed of approach until `to`, within one piece of both paths.
+// m/s: an upper bound of the approach speed until `to`, within one piece of both paths.
 static double pair_speed(const Pair *pair, double from, double to) {
   S2Vec2 va[2], vb[2];
   double turn_a, turn_b;
@@ -109,8 +110,8 @@ static S2Vec2 pair_apart(const Pair *pair, double t) {
   return s2_vec2(qa[1] - qb[1], qa[2] - qb[2]);
 }
 
-// m: the longest relative displacement, in the whole step or in a piece of it. A body that is
-// thrown back within the step has moved farther than its end points are apart.
+// m: the longest relative displacement, over the whole step or over one piece. A body that rebounds
+// within the step moves farther than the distance between its start and its end.
 static double pair_way(const Pair *pair) {
   S2Vec2 first = pair_apart(pair, 0), at = first;
   double way = s2_length(s2_sub(pair_apart(pair, INFINITY), first));
@@ -126,9 +127,10 @@ static double pair_way(const Pair *pair) {
   }
 }
 
-// m: the largest apparent overlap of a pair between two correct poses, because the paths between
-// them leave out the bend of turning surfaces. Overlap also occurs when a shape goes around a
-// corner or slides over a round shape. For a round shape, its radius and the whole slide count.
+// m: the largest apparent overlap of a pair between two correct poses. It arises because the
+// interpolated paths do not include the curvature of turning surfaces. It also arises when a shape
+// goes around a corner or slides over a round shape. For a round shape, the bound uses its radius
+// and the whole slide.
 static double pair_bend(const Pair *pair) {
   const S2Auditor *audit = pair->audit;
   const int32_t slots[2] = {pair->a, pair->b};
@@ -151,7 +153,7 @@ static S2Vec2 in_frame(const double q[3], S2Vec2 v) {
   return s2_vec2(c * v.x + s * v.y, c * v.y - s * v.x);
 }
 
-// A round shape looks the same from all sides, so its frame does not define a side.
+// A round shape looks the same from all sides, so its frame defines no side.
 static bool pair_flipped(const Pair *pair, const S2Vec2 in[2], const S2Vec2 out[2]) {
   bool flips_a = pair->shape_a.count == 1 || s2_dot(in[0], out[0]) < 0;
   bool flips_b = pair->shape_b.count == 1 || s2_dot(in[1], out[1]) < 0;
@@ -159,20 +161,20 @@ static bool pair_flipped(const Pair *pair, const S2Vec2 in[2], const S2Vec2 out[
 }
 
 typedef struct Found {
-  double depth, at; // m, s: deepest overlap, and its time
-  double nearest;   // m: smallest distance
-  double crossed;   // s: time at which one came out on the other side; INFINITY: none did
+  double depth, at; // m, s: deepest overlap and its time
+  double nearest;   // m: smallest distance of the pair
+  double crossed;   // s: time at which one shape came out on the other side; INFINITY if none did
 } Found;
 
-// The side on which a pair was when it was last apart.
+// The side on which a pair was when its shapes were last apart.
 typedef struct Side {
   bool known;
   S2Vec2 normal[2]; // in the frames of a and b
-  double depth;     // m: deepest overlap since then
+  double depth;     // m: deepest overlap since that time
 } Side;
 
-// Examines one sample. The normals of touching cores are dominated by rounding, so the side is
-// determined at a larger distance.
+// Examines one sample and returns whether the pair changed sides. If the cores nearly touch,
+// rounding dominates the normal, so the side is determined only at a larger distance.
 static bool side_changes(const Pair *pair, Side *side, double gap, S2Vec2 normal,
                          const double qa[3], const double qb[3]) {
   double cores = gap + pair->shape_a.radius + pair->shape_b.radius;
@@ -187,7 +189,7 @@ static bool side_changes(const Pair *pair, Side *side, double gap, S2Vec2 normal
   return changes;
 }
 
-// Follows the pair through the step.
+// Follows the pair along its paths through the step.
 static Found pair_follow(const Pair *pair) {
   Found found = {0, 0, INFINITY, INFINITY};
   double end = pair->audit->h, t = 0, qa[3], qb[3];
@@ -214,13 +216,14 @@ static Found pair_follow(const Pair *pair) {
       t = to;
       continue;
     }
-    // If the pair overlaps or nearly does, each step advances by a twentieth of the thinner shape.
+    // While the pair overlaps or nearly overlaps, each time step moves it by a twentieth of the
+    // thinner shape's width.
     double small = fmin(end / S2_AUDIT_SAMPLES, pair->thin / 20 / speed);
     t = fmin(to, t + fmax(fmax(gap / speed, small), least));
   }
 }
 
-// Stores the part that an initial overlap explains, for the audit of jumps.
+// Adds an initial overlap to the distance that the audit of jumps accepts as explained.
 static void pair_excuse(const Pair *pair, double depth) {
   pair->audit->excused[pair->a] += depth;
   pair->audit->excused[pair->b] += depth;
@@ -238,7 +241,7 @@ static bool path_still(const S2Auditor *audit, int32_t slot) {
   return still;
 }
 
-// Whether neither body has moved in the step, so that the pair is unchanged.
+// Whether both bodies stand still throughout the step, so that the pair is unchanged.
 static bool pair_still(const Pair *pair) {
   return path_still(pair->audit, pair->a) && path_still(pair->audit, pair->b);
 }
@@ -252,8 +255,8 @@ static double core_reach(const S2Shape *shape) { // m, from the centre of the bo
 }
 
 // m: a lower bound of the pair's distance throughout the step. It is the initial distance along one
-// direction, minus the largest reduction by velocities and turning. *normal: from b to a at the
-// start.
+// direction, minus the largest reduction by velocities and turning. *normal points from b to a at
+// the start.
 static double pair_least(const Pair *pair, S2Vec2 normal) {
   const S2Auditor *audit = pair->audit;
   double qa[3], qb[3], t = 0;
@@ -261,16 +264,16 @@ static double pair_least(const Pair *pair, S2Vec2 normal) {
   s2_audit_pose(audit, pair->b, 0, qb);
   double apart = s2_audit_beyond(&pair->shape_a, qa, &pair->shape_b, qb, &normal), least = apart;
   double reach_a = core_reach(&pair->shape_a), reach_b = core_reach(&pair->shape_b);
-  for (;;) { // pieces of both paths
+  for (;;) { // loop over the pieces of both paths
     double next_a = s2_audit_next_knot(audit, pair->a, t);
     double next_b = s2_audit_next_knot(audit, pair->b, t), to = fmin(next_a, next_b);
     if (!isfinite(to)) {
       return least;
     }
     if (isfinite(next_a) != isfinite(next_b) && to - t > 1e-9 * audit->h) {
-      return -INFINITY; // a path that ends earlier has no velocity there
+      return -INFINITY; // the path that ends earlier has no velocity there
     }
-    // Velocities are linear in a piece, so they are largest at one of its ends.
+    // Velocities are linear within a piece, so they are largest at one of its ends.
     S2Vec2 va[2], vb[2];
     double turn_a, turn_b;
     s2_audit_rate(audit, pair->a, t, to, va, &turn_a);
@@ -278,7 +281,7 @@ static double pair_least(const Pair *pair, S2Vec2 normal) {
     double parting =
         fmin(s2_dot(normal, s2_sub(va[0], vb[0])), s2_dot(normal, s2_sub(va[1], vb[1])));
     apart += (to - t) * (parting - turn_a * reach_a - turn_b * reach_b);
-    least = apart >= least ? least : apart; // also for a NaN
+    least = apart >= least ? least : apart; // this form also accepts a NaN
     t = to;
   }
 }
@@ -307,14 +310,14 @@ static void pair_judge(Pair *pair) {
   if (before > S2_PROJECTION_TRIGGER * pair->size) {
     pair_excuse(pair, before);
   }
-  // No finding is possible if the pair cannot overlap by that amount.
+  // A pair that cannot overlap by `slop / 2` gives no finding.
   if (pair_still(pair) || pair_least(pair, normal) >= -slop / 2) {
     return;
   }
   double thin[2] = {s2_audit_thickness(&pair->shape_a), s2_audit_thickness(&pair->shape_b)};
   pair->thin = thin[0] > 0 && thin[1] > 0 ? fmin(thin[0], thin[1]) : fmax(thin[0], thin[1]);
   pair->bend = pair_bend(pair);
-  // Within the step, and at its end.
+  // Measure the overlap within the step and at its end.
   Found found = pair_follow(pair);
   double after = fmax(-pair_distance(pair, INFINITY, qa, qb, &normal), 0);
   double deep = fmax(fmax(found.depth - before - pair->bend, after - before), 0);
@@ -331,10 +334,10 @@ static void pair_judge(Pair *pair) {
 
 // ---- Where impulses acted ---------------------------------------------------------------------
 
-// m, for each slot: the distance by which joints may move a body away from the position that its
-// contacts permit. This distance is quadratic in the turn of the connected bodies. If the body
-// turns about a hinge by phi, a point at the distance r leaves the plane of a row by phi^2 r/2,
-// because the row is taken at the start of the step.
+// m, per slot: the distance by which joints may move a body away from the position that its
+// contacts permit. It is quadratic in the turning angles of the connected bodies. If the body turns
+// about a hinge by phi, a point at distance r leaves the plane of a contact row by phi^2 r/2. The
+// reason: the row is computed at the start of the step.
 static const double *bends_of_joints(const S2World *world, S2Auditor *audit) {
   double *bend = S2_TAKE_ZEROED(&audit->arena, double, audit->slots);
   for (int i = 0; i < world->joint_order.count; i++) {
@@ -357,10 +360,10 @@ static const double *bends_of_joints(const S2World *world, S2Auditor *audit) {
   return bend;
 }
 
-// m: for each neighbour of piece `of` on its body, the larger of two distances at the end of the
-// step: from the neighbour to piece `other`, and from the neighbour to the point of the impulse.
-// Returns the smallest of these. Neighbouring pieces and segments of a chain share a surface. So a
-// point that is stopped by the row of one piece may be over the other piece.
+// m: for each neighbour of piece `of` on its body, takes the larger of two distances at the end of
+// the step: from the neighbour to piece `other`, and from the neighbour to the point of the
+// impulse. Returns the smallest value over all neighbours. Neighbouring pieces and chain segments
+// share a surface, so the contact row of one piece may stop a point that lies over another piece.
 static double apart_from_neighbours(S2World *world, S2Auditor *audit, const S2Acted *acted,
                                     int32_t of, int32_t other) {
   const S2Vec2 centre = {0, 0};
@@ -381,14 +384,14 @@ static double apart_from_neighbours(S2World *world, S2Auditor *audit, const S2Ac
   return nearest;
 }
 
-// m: the smallest distance between two shapes that acted on each other; 0 if they touched, or if
-// bends explain it.
+// m: the smallest distance between two shapes that acted on each other. Returns 0 if they touched,
+// or if turning explains the distance.
 static double acted_apart(S2World *world, S2Auditor *audit, const S2Acted *acted,
                           const double *joined) {
   Pair pair = pair_make(world, audit, acted->shape_a, acted->shape_b);
   double touch = S2_AUDIT_TOUCH * pair.size, qa[3], qb[3];
   touch += world->kept.def.stepping == S2_BISECT ? world->kept.def.contact_margin : 0;
-  // Most pairs touch at the end of the step or at its start; only the others are followed.
+  // Most pairs touch at the end of the step or at its start. Only the other pairs are followed.
   S2Vec2 normal;
   if (pair_distance(&pair, INFINITY, qa, qb, &normal) <= touch ||
       pair_distance(&pair, 0, qa, qb, &normal) <= touch) {
@@ -409,11 +412,11 @@ static double acted_apart(S2World *world, S2Auditor *audit, const S2Acted *acted
   return nearest > most ? nearest : 0;
 }
 
-// Shapes that stayed apart throughout the step must not have an impulse.
+// A finding: an impulse acted between two shapes that stayed apart throughout the step.
 static void judge_events(S2World *world, S2Auditor *audit) {
   const double *joined = bends_of_joints(world, audit);
   double apart = 0;
-  const S2Acted *last = NULL; // the contact of `apart`; points of a pair are consecutive
+  const S2Acted *last = NULL; // contact of `apart`; the points of a pair are consecutive
   for (int i = 0; i < world->acted.count; i++) {
     const S2Acted *acted = &world->acted.at[i];
     if (!(acted->normal_impulse > 0)) {
@@ -437,7 +440,7 @@ static void judge_events(S2World *world, S2Auditor *audit) {
   }
 }
 
-// ---- All of them ------------------------------------------------------------------------------
+// ---- All passages -----------------------------------------------------------------------------
 
 void s2_audit_passages(S2World *world, S2Auditor *audit) {
   S2ArenaMark mark = s2_arena_mark(&audit->arena);
@@ -449,7 +452,7 @@ void s2_audit_passages(S2World *world, S2Auditor *audit) {
     if (!body->enabled || body->sensor || body->mask == 0 || body->category == 0) {
       continue;
     }
-    // The box around the path of the body; a shape that does not move has its own box.
+    // The box around the path of the body. A shape of a static body has its own box.
     S2Box box = path_box(world, audit, slot);
     for (int32_t p = body->first_shape; p != S2_NONE; p = world->pieces.at[p].next) {
       swept[count++] = (Swept){p, slot, box};
@@ -459,7 +462,7 @@ void s2_audit_passages(S2World *world, S2Auditor *audit) {
       }
     }
   }
-  // Pairs whose boxes overlap.
+  // Examine the pairs whose boxes overlap.
   sort_by_left(swept, count);
   for (int i = 0; i < count; i++) {
     for (int k = i + 1; k < count && swept[k].box.lo.x <= swept[i].box.hi.x; k++) {

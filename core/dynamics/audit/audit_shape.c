@@ -1,15 +1,15 @@
-// The signed distance between two convex shapes, computed from every vertex and edge. The code is
-// slow and short, and independent of the collision tests.
+// The signed distance between two convex shapes, computed from every vertex and every edge. The
+// code is short and slow, and independent of the collision tests.
 #include "dynamics/audit/audit.h"
 
 enum { PLACED_ROOM = 16 };
 
-// A shape at a pose: vertices in world coordinates relative to an origin near both bodies.
+// A placed shape: its vertices in world coordinates, relative to an origin near both bodies.
 typedef struct Placed {
   const S2Shape *shape;
   S2Vec2 centre;
   double c, s;
-  S2Vec2 at[PLACED_ROOM]; // the first vertices; the others are computed on demand
+  S2Vec2 at[PLACED_ROOM]; // the first vertices are stored; the others are computed on demand
 } Placed;
 
 static S2Vec2 place_vertex(const Placed *placed, int i) {
@@ -33,7 +33,8 @@ static inline S2Vec2 placed_vertex(const Placed *placed, int i) {
   return i < PLACED_ROOM ? placed->at[i] : place_vertex(placed, i);
 }
 
-// The distance of b beyond a along n: the smallest n.b minus the largest n.a.
+// The distance of b beyond a along n: the smallest n.b minus the largest n.a, over the vertices a
+// and b.
 static double shape_beyond(const Placed *a, const Placed *b, S2Vec2 n) {
   double most = -INFINITY, least = INFINITY;
   for (int i = 0; i < a->shape->count; i++) {
@@ -47,7 +48,7 @@ static double shape_beyond(const Placed *a, const Placed *b, S2Vec2 n) {
   return least - most;
 }
 
-// The largest gap along a normal of an edge of a, from a to b.
+// The largest gap between a and b along an edge normal of a.
 static double widest_gap(const Placed *a, const Placed *b, S2Vec2 *normal) {
   double best = -INFINITY;
   int count = a->shape->count, edges = count == 1 ? 0 : count;
@@ -68,8 +69,8 @@ static double widest_gap(const Placed *a, const Placed *b, S2Vec2 *normal) {
   return best;
 }
 
-// Places both shapes; returns the largest gap along a normal of an edge of either. *normal: from b
-// to a.
+// Places both shapes. Returns the largest gap along an edge normal of either shape; *normal points
+// from b to a.
 static double place_both(Placed *pa, const S2Shape *a, const double qa[3], Placed *pb,
                          const S2Shape *b, const double qb[3], S2Vec2 *normal) {
   shape_place(pa, a, qa, qa);
@@ -81,7 +82,7 @@ static double place_both(Placed *pa, const S2Shape *a, const double qa[3], Place
   return of_a > of_b ? of_a : of_b;
 }
 
-// The smallest distance of a vertex of a from b; *normal: from b to the vertex.
+// The smallest distance of a vertex of a from b. *normal points from b to that vertex.
 static double nearest_vertex(const Placed *a, const Placed *b, S2Vec2 *normal) {
   double best = INFINITY;
   S2Vec2 nearest = {0, 0};
@@ -111,7 +112,7 @@ double s2_audit_distance(const S2Shape *a, const double qa[3], const S2Shape *b,
   Placed pa = {0}, pb = {0};
   double radii = a->radius + b->radius;
   double depth = place_both(&pa, a, qa, &pb, b, qb, normal);
-  if (depth < 0 && isfinite(depth)) { // points have no edges
+  if (depth < 0 && isfinite(depth)) { // a point has no edges
     return depth - radii;             // the cores overlap
   }
   S2Vec2 from_b = *normal, from_a = s2_scale(-1, *normal);
@@ -126,7 +127,7 @@ double s2_audit_beyond(const S2Shape *a, const double qa[3], const S2Shape *b, c
   S2Vec2 of_edge;
   double most = place_both(&pa, a, qa, &pb, b, qb, &of_edge);
   double given = shape_beyond(&pb, &pa, *normal);
-  // The direction between the nearest points is rounding if they coincide.
+  // If the nearest points coincide, the direction between them is only rounding.
   *normal = most > given ? of_edge : *normal;
   return fmax(most, given) - a->radius - b->radius;
 }

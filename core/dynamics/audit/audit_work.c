@@ -1,9 +1,10 @@
-// Work within a step, recorded where impulses are logged. If the velocities are v0 before an
-// impulse P and v2 after it, P changes the kinetic energy by exactly P (u0 + u2)/2. So the loss by
-// a contact is known exactly. The normal impulse of a contact that stays closed takes no energy,
-// however large it is; friction takes its impulse times the sliding distance.
+// Records the work within a step, wherever impulses are logged. An impulse P at a point changes the
+// kinetic energy by exactly P (u0 + u2)/2, where u0 and u2 are the velocities of the point before
+// and after it. So the energy loss of a contact is known exactly. The normal impulse of a contact
+// that stays closed takes no energy, however large it is. Friction takes its impulse times the
+// sliding velocity.
 //
-// A search may be repeated. Its work counts only after s2_audit_keep.
+// The work of a search counts only after s2_audit_keep, because a search may be repeated.
 #include "dynamics/audit/audit.h"
 
 #include <string.h>
@@ -36,9 +37,8 @@ static S2Vec2 work_velocity_of(const double v[3], S2Vec2 arm) {
   return s2_vec2(v[1] - v[0] * arm.y, v[2] + v[0] * arm.x);
 }
 
-// The work of friction against ground whose speed changes by `change` during the impulse. If the
-// slide ends within that change, the sliding speed is 0 when friction reverses, so friction adds no
-// energy.
+// The work of friction against a ground whose speed changes by `change` during the impulse. If the
+// sliding ends within that change, friction reverses at the sliding speed 0, so it adds no energy.
 static double work_of_friction(double tangent, double along, double change) {
   bool ends = tangent * along > 0 && fabs(along) <= fabs(change) / 2;
   return ends ? 0 : tangent * along;
@@ -65,8 +65,8 @@ void s2_audit_contact(const S2Step *step, const S2Touch *touch, int k, double no
   if (!moves[0] && !moves[1]) {
     return;
   }
-  // The contact's own work uses the relative velocity. The surface of a kinematic body does
-  // additional work (`ground`).
+  // The work of the contact itself uses the relative velocity. The moving surface of a kinematic
+  // body does the remaining work (`ground`).
   S2Vec2 apart = s2_sub(mean[0], mean[1]);
   double along = s2_dot(t, apart) - touch->surface_speed;
   double given = moves[0] && moves[1] ? 0 : s2_dot(t, change[moves[0]]);
@@ -80,8 +80,7 @@ void s2_audit_contact(const S2Step *step, const S2Touch *touch, int k, double no
   }
   work_add(&audit->tried[moves[0] ? slot[0] : slot[1]], &work);
   for (int i = 0; i < 2; i++) {
-    if (moves[i]) { // islands in other threads may share bodies that do not move, so those are not
-                    // written
+    if (moves[i]) { // immovable bodies are not written: islands in other threads may share them
       audit->tried[slot[i]].struck += s2_length(impulse);
       audit->tried[slot[i]].spun += fabs(s2_cross(arm[i], impulse));
     }

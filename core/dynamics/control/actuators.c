@@ -7,16 +7,16 @@
 
 const char *const s2_actuator_kind_names[] = {"force", "torque", "speed", "position", NULL};
 
-// Tolerance, as a fraction of a step, of times that are sums of dt.
+// Tolerance of times that are sums of dt, as a fraction of a step.
 static const double ROUNDING = 1e-6;
-// Default gains: N/m and N s/m, or N m/rad and N m s/rad.
+// Default gains kp and kd: N/m and N s/m, or N m/rad and N m s/rad.
 static const double STIFF = 100, DAMPED = 10;
 
-// A row counts as independent if this fraction of it (squared, mass-weighted) remains after the
-// earlier rows are projected out.
+// A row counts as independent if this fraction of its squared, mass-weighted length remains after
+// the earlier rows are projected out.
 static const double REDUNDANT = 1e-12;
 
-// ---- Making -----------------------------------------------------------------------------------
+// ---- Creating actuators -----------------------------------------------------------------------
 
 S2ActuatorDef s2_actuator_def(void) {
   return (S2ActuatorDef){.lo = -INFINITY,
@@ -64,7 +64,7 @@ static S2Status actuator_can_push(const S2World *world, int32_t slot, const char
                   label, body->type == S2_STATIC ? "static" : "kinematic");
 }
 
-// Copies its gains to the servo of its joint.
+// Copies the actuator's gains to the servo of its joint.
 static S2Status servo_tune(S2World *world, const S2Actuator *actuator) {
   S2_TRY(s2_joint_set(world, actuator->joint, S2_JOINT_SERVO_KP, actuator->kp));
   S2_TRY(s2_joint_set(world, actuator->joint, S2_JOINT_SERVO_KD, actuator->kd));
@@ -74,7 +74,7 @@ static S2Status servo_tune(S2World *world, const S2Actuator *actuator) {
 S2Status s2_actuator_create(S2World *world, const S2ActuatorDef *def, int *index) {
   S2_TRY(s2_world_idle(world));
   S2Actuator actuator;
-  memset(&actuator, 0, sizeof actuator); // images contain the padding, so it is zeroed
+  memset(&actuator, 0, sizeof actuator); // images contain the padding, so it must be zero
   actuator.kind = def->kind;
   actuator.joint = def->joint;
   actuator.body = def->body;
@@ -99,7 +99,7 @@ S2Status s2_actuator_create(S2World *world, const S2ActuatorDef *def, int *index
     return s2_error(S2_INVALID, "actuator '%s': most, kp, kd: numbers not below 0 expected",
                     def->name);
   }
-  // Exactly one target, and it must be movable.
+  // Exactly one target is allowed, and it must be movable.
   actuator.on_joint = def->joint.index != 0;
   if (actuator.on_joint == (def->body.index != 0)) {
     return s2_error(S2_INVALID, "actuator '%s': either a joint or a body expected", def->name);
@@ -217,8 +217,8 @@ void s2_world_set_actuated(S2World *world, bool actuated) {
 
 // ---- Commands ---------------------------------------------------------------------------------
 
-// Removes the commands of one actuator that begin at `from` or later: they belong to a future that
-// was undone.
+// Removes the commands of one actuator from the time `from` on, because the steps that gave them
+// were undone.
 static void commands_cut(S2World *world, int index, double from) {
   int kept = 0;
   for (int i = 0; i < world->commands.count; i++) {
@@ -259,7 +259,7 @@ S2Status s2_world_act(S2World *world, const double *u, int count, int *clipped) 
     return s2_error(S2_INVALID, "%d values expected, one per actuator, got %d",
                     world->actuators.count, count);
   }
-  for (int i = 0; i < count; i++) { // all or none
+  for (int i = 0; i < count; i++) { // apply all commands or none
     if (!isfinite(u[i])) {
       return s2_error(S2_INVALID, "'%s': finite number expected, got %g",
                       world->actuators.at[i].name, u[i]);
@@ -291,7 +291,7 @@ double s2_actuator_due(S2World *world, int index, int *command) {
   return *command == S2_NONE ? actuator_clip(actuator, 0) : world->commands.at[*command].value;
 }
 
-// Commands before the one in force are removed.
+// Commands older than the one in force are removed.
 static double command_now(S2World *world, int index) {
   int last;
   double value = s2_actuator_due(world, index, &last);
@@ -330,7 +330,8 @@ bool s2_joint_push_line(const S2JointInfo *info, S2Vec2 *n) {
   return length > 0;
 }
 
-// Force and arm turn together, so the lever arm does not depend on the body's angle.
+// The force and its lever arm turn together with the body, so their cross product does not depend
+// on the body's angle.
 double s2_actuator_arm(const S2Actuator *actuator) {
   return s2_cross(actuator->at, actuator->direction);
 }
@@ -352,9 +353,9 @@ static S2Status actuator_effort(S2World *world, const S2Actuator *actuator, doub
     return actuator->turns ? actuator_turn(world, actuator->body, value)
                            : actuator_push(world, actuator->body, force, NULL);
   }
-  // Equal and opposite forces on both bodies, along the joint's coordinate.
+  // Apply equal and opposite forces to both bodies along the joint's coordinate.
   S2JointInfo info;
-  s2_joint_ends(world, (int32_t)actuator->joint.index - 1, &info); // the joint is alive
+  s2_joint_ends(world, (int32_t)actuator->joint.index - 1, &info); // cannot fail: the joint exists
   if (actuator->turns) {
     S2_TRY(actuator_turn(world, info.a, value));
     return actuator_turn(world, info.b, -value);
@@ -374,7 +375,8 @@ S2JointField s2_actuator_coordinate(const S2World *world, const S2Actuator *actu
                                     : S2_JOINT_LENGTH;
 }
 
-// A row times M^(-1/2), and the square of its length: the speed per unit impulse along it.
+// Multiplies a row by M^(-1/2). Returns its squared length, which is the speed per unit impulse
+// along the row.
 static double row_by_mass(const S2World *world, const S2Joint *joint, const S2JointRow *row,
                           double along[6]) {
   const int32_t slot[2] = {joint->a, joint->b};
@@ -389,8 +391,8 @@ static double row_by_mass(const S2World *world, const S2Joint *joint, const S2Jo
   return square;
 }
 
-// Projects the `count` earlier rows, of unit length, out of a row; returns the square of the
-// remainder.
+// Projects the `count` earlier rows, which have unit length, out of a row. Returns the squared
+// length of the remainder.
 static double row_beside(double along[][6], int count) {
   double *row = along[count], left = 0;
   for (int k = 0; k < count; k++) {
@@ -408,9 +410,9 @@ static double row_beside(double along[][6], int count) {
   return left;
 }
 
-// The inverse inertia of the joint's coordinate: its speed per unit impulse if only the joint's own
-// rigid rows hold the two bodies. Other constraints reduce it. Returns 0 if it does not exceed
-// `most` even without those rows.
+// The inverse inertia of the joint's coordinate: the speed per unit impulse if only the joint's own
+// rigid rows hold the two bodies. Other constraints reduce it. Returns 0 if it is at most `most`
+// even without those rows.
 static double actuator_mobility(const S2World *world, const S2Joint *joint, double most) {
   double along[S2_JOINT_EQUATIONS + 1][6];
   S2JointRow drive, rows[S2_JOINT_EQUATIONS];
@@ -431,8 +433,8 @@ static double actuator_mobility(const S2World *world, const S2Joint *joint, doub
   return row_beside(along, count);
 }
 
-// Explicit damping uses the speed at the start of a step, and changes it by the fraction kd dt / I.
-// If the fraction is above 2, the speed grows from step to step, with alternating sign.
+// Explicit damping uses the speed at the start of a step and changes it by the fraction kd dt / I.
+// If this fraction is above 2, the speed grows from step to step with alternating sign.
 static void actuator_check_damping(S2World *world, int index) {
   S2Actuator *actuator = &world->actuators.at[index];
   const S2Joint *joint = &world->joints.at[actuator->joint.index - 1];
@@ -485,7 +487,7 @@ S2Status s2_world_push(S2World *world) {
   if (!actuators_push(world)) {
     return s2_ok();
   }
-  // A failure leaves `f` unchanged.
+  // Copy `f`, to restore it after a failure.
   s2_array_reserve(world->pushed, world->f.count);
   memcpy(world->pushed.at, world->f.at, sizeof *world->f.at * (size_t)world->f.count);
   S2Status status = s2_ok();

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-// The index of a field by its name; -1: there is none.
+// The index of the field with this name; -1 if there is none.
 static int observed_field(const S2World *world, const S2ObservationDef *def, const char *name) {
   if (def->joint.index == 0) {
     for (int i = 0; i < S2_BODY_FIELD_COUNT; i++) {
@@ -27,7 +27,7 @@ static int observed_field(const S2World *world, const S2ObservationDef *def, con
 S2Status s2_observation_create(S2World *world, const S2ObservationDef *def, int *index) {
   S2_TRY(s2_world_idle(world));
   S2Observation observation;
-  memset(&observation, 0, sizeof observation); // images contain the padding, so it is zeroed
+  memset(&observation, 0, sizeof observation); // images contain the padding, so it must be zero
   observation.body = def->body;
   observation.joint = def->joint;
   observation.noise = def->noise;
@@ -79,7 +79,7 @@ void s2_world_renew_noise(S2World *world, S2Rng *rng) {
 }
 
 S2Status s2_world_observe(S2World *world, double *numbers) {
-  // A function of seed and time, so that noise is reproducible.
+  // A function of seed and time only, so noise is reproducible.
   double t = s2_world_time(world);
   uint64_t bits;
   memcpy(&bits, &t, sizeof bits);

@@ -1,5 +1,5 @@
-// Impacts that follow the first one within the same step. An impact may drive a body into a contact
-// that was opening, or a ball may bounce between two walls.
+// Impacts that follow the first impact within the same step. For example, an impact may drive a
+// body into a contact that was opening, or a ball may bounce between two walls.
 #include "dynamics/joints/rows.h"
 #include "dynamics/step/acted.h"
 #include "dynamics/step/islands.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-// The largest approach of touching contacts at v2, m/s.
+// m/s: the largest approach speed of touching contacts at v2.
 static double impact_approach(const S2Step *step, const S2Island *island, const bool *touching) {
   double worst = 0;
   for (int i = 0; i < island->touches; i++) {
@@ -22,7 +22,7 @@ static double impact_approach(const S2Step *step, const S2Island *island, const 
   return worst;
 }
 
-// The change of velocities by forces in this step, m/s.
+// m/s: the largest velocity change of a body by the forces of this step.
 static double force_speed(const S2Step *step, const S2Island *island) {
   double speed = 0;
   for (int i = 0; i < island->nodes; i++) {
@@ -87,7 +87,7 @@ double *s2_step_contact_impulses(const S2Step *step, const S2Island *island) {
 S2ImpactEnergy s2_impact_energy(const S2Step *step, const S2Touch *touches, const S2Island *island,
                                 const double *pressed, const double *struck, const double *v2) {
   S2ImpactEnergy energy = {0};
-  // The inertial parts of the stop (v0 to v1) and of the rebound (v1 to v2): 1/2 dv'M dv of each.
+  // The inertial parts of the stop (v0 to v1) and of the rebound (v1 to v2): 1/2 dv'M dv for each.
   for (int i = 0; i < island->nodes; i++) {
     const S2Body *body = &step->world->bodies.at[island->node[i]];
     const double inertial[3] = {body->inertia, body->mass, body->mass};
@@ -98,7 +98,8 @@ S2ImpactEnergy s2_impact_energy(const S2Step *step, const S2Touch *touches, cons
       energy.square += inertial[c] * thrown * thrown / 2;
     }
   }
-  // The contribution of contacts: the work of their impulses at v1, between stop and rebound.
+  // The contribution of contacts: the work of their impulses at v1, the velocities between stop and
+  // rebound.
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &touches[island->touch[i]];
     for (int k = 0; k < touch->count && !s2_touch_soft(touch); k++) {
@@ -125,7 +126,7 @@ void s2_step_keep_energy(S2Step *step, const S2Island *island, const double *pre
   for (int i = 0; i < island->nodes; i++) {
     memcpy(v2 + 3 * i, step->v2 + 3 * island->node[i], 3 * sizeof(double));
   }
-  // Find the largest fraction with linear fraction + square fraction^2 <= room.
+  // Find the largest fraction s with linear s + square s^2 <= room.
   S2ImpactEnergy energy = s2_impact_energy(step, step->touches, island, pressed, struck, v2);
   double b = energy.linear, a = energy.square, room = fmax(energy.room, 0);
   if (!(a > 0) || a + b <= room * (1 + S2_KEEP_ROUNDING)) {
@@ -133,11 +134,11 @@ void s2_step_keep_energy(S2Step *step, const S2Island *island, const double *pre
     return;
   }
   double root = sqrt(b * b + 4 * a * room);
-  // The root of linear s + square s^2 = room.
+  // The root s of linear s + square s^2 = room.
   double fraction = b > 0 ? 2 * room / (b + root) : (root - b) / (2 * a);
   s2_note_keep(step, island, fraction, pressed, struck, held);
-  // v2 = v1 + s (v2 - v1). The impulses of the impact, of contacts and joints, are scaled by the
-  // same fraction.
+  // v2 = v1 + s (v2 - v1). The contact and joint impulses of the impact are scaled by the same
+  // fraction.
   for (int i = 0; i < 3 * island->nodes; i++) {
     int32_t at = 3 * island->node[i / 3] + i % 3;
     step->v2[at] = step->v1[at] + fraction * (v2[i] - step->v1[at]);
@@ -170,8 +171,8 @@ bool s2_step_later_impacts(S2Step *step, const S2Island *island, S2Choice *choic
     if (worst <= tiny) {
       break;
     }
-    // If the approach is as slow as the forces of a step make it, or if the sequence does not end,
-    // one inelastic solve stops all contacts.
+    // One inelastic solve stops all contacts if the approach speed is no larger than the forces of
+    // a step cause, or if the sequence of impacts does not end.
     bool last = pass == S2_IMPACT_PASSES || worst <= slow || step->hurries;
     for (int i = 0; i < island->touches; i++) {
       int32_t index = island->touch[i];
@@ -204,7 +205,7 @@ bool s2_step_impact(S2Step *step, const S2Island *island, S2Choice *choices, S2S
       bounces |= choices[2 * island->touch[i] + k].bias < 0;
     }
   }
-  // The solve with targets is only an attempt, because targets may contradict each other.
+  // This solve may fail, because restitution targets may contradict each other.
   if (bounces) {
     S2SolveStatus outcome = S2_SOLVED;
     if (!s2_step_solve(step, island, choices, kind, step->v2, &outcome)) {
@@ -220,7 +221,7 @@ bool s2_step_impact(S2Step *step, const S2Island *island, S2Choice *choices, S2S
     for (int k = 0; k < 2; k++) {
       S2Choice *choice = &choices[2 * island->touch[i] + k];
       choice->bias = 0;
-      choice->target = bounces ? S2_TARGET_FIXED : choice->target; // e = 0 has a derivative, too
+      choice->target = bounces ? S2_TARGET_FIXED : choice->target; // e = 0 also has a derivative
     }
   }
   return s2_step_solve(step, island, choices, kind, step->v2, NULL);

@@ -1,5 +1,5 @@
-// Impacts of joints at their limits, at q1: coordinates that reached a limit stop, then rebound by
-// their restitution, with no more energy than the stop took.
+// Impacts of joints at their limits, computed at q1. Coordinates that reached a limit stop and then
+// rebound by their restitution. The rebound returns no more energy than the stop took.
 #include "dynamics/joints/rows.h"
 #include "dynamics/step/acted.h"
 #include "dynamics/step/islands.h"
@@ -10,8 +10,8 @@
 
 // Velocities and impulses of an island before a solve.
 typedef struct Taken {
-  const double *contacts; // S2_TOUCH_IMPULSES per touch of the island: impulses before
-  const double *v;        // 3 per node: velocities before
+  const double *contacts; // S2_TOUCH_IMPULSES per touch of the island: earlier impulses
+  const double *v;        // 3 per node: earlier velocities
   S2JointImpulses joints; // impulses before
 } Taken;
 
@@ -43,8 +43,8 @@ static void limits_put_nodes(const S2Step *step, const S2Island *island, const d
   }
 }
 
-// J: the impulses of limits since `before` (NULL: all impulses) times the speeds of `v` (3 per
-// slot). `q`: the poses; `elapsed`: s after the start of the substep.
+// J: the work of limit impulses since `before` (NULL: of all limit impulses) at the velocities `v`
+// (3 per slot). `q`: the poses. `elapsed`: time since the start of the substep, s.
 static double limits_work(const S2Step *step, const S2Island *island, const S2JointImpulses *before,
                           const double *q, double elapsed, const double *v) {
   static const int side[2] = {S2_JOINT_LO, S2_JOINT_HI};
@@ -67,7 +67,8 @@ static double limits_work(const S2Step *step, const S2Island *island, const S2Jo
   return work;
 }
 
-// J: the impulses of contacts since `before` (NULL: all impulses) times the speeds of `v`.
+// J: the work of contact impulses since `before` (NULL: of all contact impulses) at the velocities
+// `v`.
 static double limits_work_of_contacts(const S2Step *step, const S2Island *island,
                                       const double *before, const double *v) {
   double work = 0;
@@ -86,7 +87,7 @@ static double limits_work_of_contacts(const S2Step *step, const S2Island *island
   return work;
 }
 
-// J: 1/2 dv'M dv, where dv is the change of v2 since `before`.
+// J: 1/2 dv'M dv, where dv is the change of v2 from `before`.
 static double limits_square(const S2Step *step, const S2Island *island, const double *before) {
   double square = 0;
   for (int i = 0; i < island->nodes; i++) {
@@ -99,9 +100,9 @@ static double limits_square(const S2Step *step, const S2Island *island, const do
   return square;
 }
 
-// J: the work along the motion of all rows except limits: of joints, and of moving ground. (In
+// J: the work of all rows except limits along the motion: of joints and of moving ground. In
 // bisecting steps, contacts count, too, because the motion contains their rebounds. In other steps
-// the energy that contacts took belongs to their own impacts.)
+// the energy that contacts took belongs to their own impacts.
 static double limits_work_of_others(const S2Step *step, const S2Island *island) {
   double work = 0, elapsed = step->t - step->world->kept.time;
   for (int i = 0; i < 3 * island->nodes; i++) {
@@ -113,8 +114,8 @@ static double limits_work_of_others(const S2Step *step, const S2Island *island) 
   return work - (bisect ? 0 : limits_work_of_contacts(step, island, NULL, step->carry));
 }
 
-// J: the energy that v2 lacks, relative to the kinetic energy at the start plus the work of forces
-// from q0 to q1.
+// J: the energy that v2 lacks: the kinetic energy at the start plus the work of forces from q0 to
+// q1, minus the kinetic energy of v2.
 static double limits_lacking(const S2Step *step, const S2Island *island) {
   double lacking = 0;
   for (int i = 0; i < 3 * island->nodes; i++) {
@@ -127,7 +128,7 @@ static double limits_lacking(const S2Step *step, const S2Island *island) {
   return lacking;
 }
 
-// J: the work that moving ground has done through limits in the stop since `before`.
+// J: the work that moving ground has done through limits during the stop since `before`.
 static double limits_driven(const S2Step *step, const S2Island *island, const Taken *before) {
   double elapsed = step->t - step->world->kept.time + step->h;
   S2ArenaMark mark = s2_arena_mark(step->arena);
@@ -139,13 +140,13 @@ static double limits_driven(const S2Step *step, const S2Island *island, const Ta
   return given;
 }
 
-// The largest fraction of the rebound since `stopped` that adds at most the energy `room` (J).
+// The largest fraction of the rebound since `stopped` that adds no more than the energy `room` (J).
 static double limits_fraction(const S2Step *step, const S2Island *island, const Taken *stopped,
                               double room) {
   double elapsed = step->t - step->world->kept.time + step->h;
   double square = limits_square(step, island, stopped->v);
-  // The condition is linear f + square f^2 <= room, with the linear part at the velocities before
-  // the rebound.
+  // The condition on the fraction f is linear f + square f^2 <= room. The linear term uses the
+  // velocities before the rebound.
   S2ArenaMark mark = s2_arena_mark(step->arena);
   double *thrown = limits_velocities(step, island);
   limits_put_nodes(step, island, stopped->v);
@@ -161,7 +162,7 @@ static double limits_fraction(const S2Step *step, const S2Island *island, const 
   return linear > 0 ? 2 * room / (linear + root) : (root - linear) / (2 * square);
 }
 
-// Scales v2, and the impulses of joints and contacts since `stopped`, by a fraction.
+// Scales the changes of v2 and of joint and contact impulses since `stopped` by a fraction.
 static void limits_keep(S2Step *step, const S2Island *island, const Taken *stopped,
                         double fraction) {
   s2_note_fraction(step, fraction);
@@ -191,8 +192,8 @@ static void limits_keep(S2Step *step, const S2Island *island, const Taken *stopp
   }
 }
 
-// Makes the rebound after the stop; `before`: the state before the stop; `others`:
-// limits_work_of_others. If targets contradict each other, there is no rebound.
+// Applies the rebound after the stop. `before`: the state before the stop. `others`: the result of
+// limits_work_of_others. If the targets contradict each other, there is no rebound.
 static bool limits_rebound(S2Step *step, const S2Island *island, const S2Choice *choices,
                            const Taken *before, double others) {
   Taken stopped = limits_now(step, island);
@@ -233,7 +234,7 @@ bool s2_island_stop_at_limits(S2Step *step, const S2Island *island) {
           point->normal_impulse > 0 || point->at.gap <= S2_TOUCH_SLOP * island->length;
     }
   }
-  // Coordinates that rebound are stopped first, to measure the energy that stopping takes.
+  // Coordinates that rebound are stopped first, to measure the energy that the stop takes.
   bool rebounds = s2_step_limit_rebounds(step, island);
   Taken before = {0};
   double others = 0;

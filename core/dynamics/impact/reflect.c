@@ -1,19 +1,19 @@
-// Generalised reflections: impacts that travel through bodies that touch (Smith, Kaufman, Vouga,
+// Generalised reflections: impacts that propagate through touching bodies (Smith, Kaufman, Vouga,
 // Tamstorf, Grinspun 2012, "Reflections on simultaneous impact").
 //
-// Newton's law requires all contacts of an impact to reach their targets at once, so a row of
-// touching discs flies apart together. Here only approaching contacts are reflected, repeatedly:
+// Under Newton's law, all contacts of an impact reach their targets at once, so a row of touching
+// discs separates everywhere. Here, only approaching contacts are reflected, and this is repeated:
 //
 //     V = {contacts with J v < 0};   0 <= l  _|_  J_V M^-1 J_V' l + (1 + e) J_V v >= 0
 //     v += M^-1 J_V' l
 //
-// until no contact approaches. With e = 1 each pass conserves the energy. Friction acts after each
-// pass, with the impulse that takes the most energy within mu times the normal impulses of that
+// until no contact approaches. With e = 1 each pass conserves the energy. After each pass, friction
+// applies the impulse that dissipates the most energy within mu times the normal impulses of that
 // pass. Joints are rows of every pass.
 //
 // If all contacts of the impact have the same e < 1, the result is e times the reflected velocities
-// plus 1 - e times the inelastic velocities. If their e differ, each contact uses its own e in the
-// passes.
+// plus 1 - e times the inelastic velocities. If the values of e differ, each contact uses its own e
+// in the passes.
 #include "dynamics/step/islands.h"
 #include "dynamics/step/solve.h"
 #include "dynamics/trace/notes.h"
@@ -23,10 +23,10 @@
 typedef struct Reflection {
   S2Step *step;
   const S2Island *island;
-  S2Choice *choices;    // choices of the present solve
-  const bool *touching; // 2 per touch, like the choices
-  double tiny;          // m/s: lower speeds are solver errors
-  bool one;             // whether all contacts have the restitution e
+  S2Choice *choices;    // choices of the current solve
+  const bool *touching; // 2 per touch, as in `choices`
+  double tiny;          // m/s: slower approaches are solver errors
+  bool one;             // whether all contacts have the same restitution, e
   double e;
 } Reflection;
 
@@ -50,7 +50,7 @@ static void find_restitution(Reflection *run) {
   }
 }
 
-// Chooses the contacts that approach, with their targets; false if there are none.
+// Chooses the approaching contacts and sets their targets. Returns false if there are none.
 static bool choose_approaching(const Reflection *run) {
   bool some = false;
   for (int i = 0; i < run->island->touches; i++) {
@@ -70,7 +70,7 @@ static bool choose_approaching(const Reflection *run) {
   return some;
 }
 
-// Applies the friction of one pass. `before` (2 per touch): the normal impulses at the start of the
+// Applies the friction of one pass. `before` (2 per touch): the normal impulses from before the
 // pass.
 static bool reflect_friction(const Reflection *run, const double *before) {
   bool rough = false;
@@ -90,7 +90,7 @@ static bool reflect_friction(const Reflection *run, const double *before) {
                                  run->step->v2, NULL);
 }
 
-// Ends the impact by one solve without restitution over all contacts.
+// Ends the impact with one solve over all contacts, without restitution.
 static bool end_inelastically(const Reflection *run) {
   for (int i = 0; i < run->island->touches; i++) {
     int32_t index = run->island->touch[i];
@@ -125,17 +125,17 @@ static bool reflect_all(const Reflection *run) {
   return going;
 }
 
-// Sets the result to e times the reflected result plus 1 - e times the inelastic impact from the
-// same start. Impulses are scaled so that the joint impulses from before the impact count once.
+// Blends two results: e times the reflected result plus 1 - e times the inelastic impact from the
+// same start. Scales the impulses so that the joint impulses from before the impact count once.
 static bool reflect_blend(const Reflection *run, const double *start) {
   S2Step *step = run->step;
   const S2Island *island = run->island;
   S2ArenaMark mark = s2_arena_mark(step->arena);
   double *reflected = S2_TAKE(step->arena, double, 3 * island->nodes), e = run->e;
-  // After the later scaling by 1 - e, this gives e times the reflected impulses.
+  // After the later scaling by 1 - e, this results in e times the reflected impulses.
   s2_step_scale_contacts(step, island, e / (1 - e));
   s2_step_scale_joints(step, island, e / (1 - e));
-  // Solve the inelastic impact from the start of the reflections.
+  // Solve the inelastic impact from the velocities at which the reflections started.
   s2_note_island(step, island, S2_ACT_REWIND, step->v2);
   for (int i = 0; i < island->nodes; i++) {
     double *v = step->v2 + 3 * island->node[i];
@@ -158,7 +158,7 @@ static bool reflect_blend(const Reflection *run, const double *start) {
 }
 
 // At e = 1 nothing is blended, but the derivative with respect to e is the derivative of the blend.
-// This function records the notes of the blend, then restores the step.
+// This function records the blend for the derivative and then restores the step.
 static bool note_slope(const Reflection *run, const double *start) {
   S2Step *step = run->step;
   const S2Island *island = run->island;
@@ -171,13 +171,13 @@ static bool note_slope(const Reflection *run, const double *start) {
   double *impulse = S2_TAKE(step->arena, double, S2_JOINT_ROWS * step->world->joints.count);
   double *reaction = S2_TAKE(step->arena, double, 3 * step->world->joints.count);
   double *reflected = S2_TAKE(step->arena, double, 3 * island->nodes);
-  // Save all data that the inelastic solve changes.
+  // Save all data that the inelastic solve overwrites.
   memcpy(touch, step->touches, touches);
   if (joints > 0) {
     memcpy(impulse, step->joint_impulse, S2_JOINT_ROWS * joints);
     memcpy(reaction, step->joint_reaction, 3 * joints);
   }
-  // Record the blend that e < 1 would solve.
+  // Record the blend that would be solved for e < 1.
   s2_note_island(step, island, S2_ACT_REWIND, step->v2);
   for (int i = 0; i < island->nodes; i++) {
     double *v = step->v2 + 3 * island->node[i];
@@ -201,10 +201,10 @@ static bool note_slope(const Reflection *run, const double *start) {
   return going;
 }
 
-// Solves the forces of the step after the reflections. Resting contacts keep their rows. Reflected
-// contacts leave with at least the reflected speed plus the speed that arriving bodies would have
-// gained over the remaining distance (`more`, 2 per touch; negative: did not arrive). Soft contacts
-// act if `more` is not negative.
+// Applies the forces of the step after the reflections. Resting contacts keep their rows. Each
+// reflected contact leaves with at least its reflected speed plus a gain: the speed that it would
+// have gained over its remaining distance (`more`, 2 per touch; negative if the contact did not
+// arrive). Soft contacts act if `more` is not negative.
 static bool reflect_follow(const Reflection *run, const double *more) {
   for (int i = 0; i < run->island->touches; i++) {
     int32_t index = run->island->touch[i];
@@ -237,7 +237,7 @@ bool s2_step_reflect(S2Step *step, const S2Island *island, S2Choice *choices,
   for (int i = 0; i < island->nodes; i++) {
     memcpy(start + 3 * i, step->v2 + 3 * island->node[i], 3 * sizeof(double));
   }
-  // Find the arriving contacts, and the speed that they would have gained over the remaining
+  // Find the arriving contacts and the speed that each would have gained over its remaining
   // distance.
   bool bounces = false;
   for (int i = 0; i < island->touches; i++) {
@@ -251,7 +251,7 @@ bool s2_step_reflect(S2Step *step, const S2Island *island, S2Choice *choices,
       bounces |= arrives;
     }
   }
-  // No contact arrives with speed: motion and landing are one solve.
+  // No contact arrives with speed, so one solve covers the motion and the landing.
   if (!bounces) {
     s2_arena_rewind(step->arena, mark);
     return s2_step_impact(step, island, choices, S2_SOLVE_MOTION);

@@ -1,43 +1,45 @@
-// Compliant rows. With stiffness K = C^-1 and damping D, alpha times the force at the end of the
-// step plus 1 - alpha times the force at its start gives
+// Compliant rows. A row has the stiffness K = C^-1 and the damping D. Its force is alpha times the
+// force at the end of the step plus 1 - alpha times the force at its start. The impulse is
+// therefore
 //
 //     lambda = -h (K (g + h alpha ((1 - beta) u_k + beta u)) + alpha D u + (1 - alpha) D u_k),
 //     u = J v + rate,    u_k: u at the start of the step,
 //
-// which is the row u + C' lambda + b = 0 with C' = (h alpha (h beta K + D))^-1 and b = h C' (K g +
-// (h alpha (1 - beta) K + (1 - alpha) D) u_k) (the notes on Compliant, eq. 37, with damping).
-// Multiplied by C this form also holds for a rigid row, C = 0. In the form with stiffness, the part
-// of lambda that is known before the solve is given, and the row has b = 0. If C' would be infinite
-// (alpha = 0, or beta = 0 without damping), all of lambda is given.
+// This is the row u + C' lambda + b = 0 with C' = (h alpha (h beta K + D))^-1 and b = h C' (K g +
+// (h alpha (1 - beta) K + (1 - alpha) D) u_k). It is eq. 37 of the notes on Compliant with damping.
+// Multiplied by C, this form also holds for a rigid row, C = 0. In the stiffness form, the part of
+// lambda that is known before the solve is a given impulse, and the row has b = 0. If C' would be
+// infinite (alpha = 0, or beta = 0 without damping), all of lambda is a given impulse.
 #include "dynamics/joints/joint.h"
 
 #include <string.h>
 
 enum { N = S2_JOINT_EQUATIONS };
 
-// An eigenvalue below this fraction of the largest one is rounding, and its row is rigid.
+// An eigenvalue below this fraction of the largest one is rounding, so its row is rigid.
 static const double RIGID = 1e-13;
-// If alpha * beta is below this, elastic forces are given, as with "stiffness". C' and b grow like
-// 1/(alpha beta), and the rounding of b would reach the tolerance of a solve.
+// If alpha * beta is below this, the stiffness form is used, in which elastic forces are given. In
+// the other form, C' and b grow like 1/(alpha beta), and the rounding error of b would reach the
+// tolerance of a solve.
 static const double NEARLY_EXPLICIT = 1e-3;
-// If alpha and beta are at least this, each step leaves at most (1 - alpha)(1 - beta)/(alpha beta)
-// = 0.44 of an oscillation that is too fast for the step.
+// If alpha and beta are at least this, each step reduces oscillations that are too fast for the
+// step. The remaining fraction is at most (1 - alpha)(1 - beta)/(alpha beta) = 0.44.
 static const double DAMPED = 0.6;
 
 typedef struct Matrix {
   double at[N][N];
 } Matrix;
 
-// Applies one rotation that makes a[i][j] zero.
+// Applies the Jacobi rotation that makes a[i][j] zero.
 static void eigen_rotate(int n, int i, int j, double *a, double *q) {
   if (a[i * n + j] == 0) {
     return;
   }
-  // Two rotations make a[i][j] zero. Take the smaller one; t is its tangent (Golub, Van Loan).
+  // Two rotations make a[i][j] zero. Take the smaller one, with the tangent t (Golub, Van Loan).
   double theta = (a[j * n + j] - a[i * n + i]) / (2 * a[i * n + j]);
   double t = copysign(1, theta) / (fabs(theta) + hypot(theta, 1));
   double c = 1 / hypot(t, 1), s = t * c;
-  // a := R' a R: columns, then rows; q := q R accumulates the rotations.
+  // a := R' a R, first the columns, then the rows. q := q R accumulates the rotations.
   for (int k = 0; k < n; k++) {
     double x = a[k * n + i], y = a[k * n + j];
     a[k * n + i] = c * x - s * y;
@@ -55,13 +57,13 @@ static void eigen_rotate(int n, int i, int j, double *a, double *q) {
   }
 }
 
-// Cyclic Jacobi rotations, which do not change a diagonal matrix.
+// Eigenvalues by cyclic Jacobi rotations, which leave a diagonal matrix unchanged.
 void s2_joint_eigen(int n, double *a, double *value, double *q) {
   for (int i = 0; i < n * n; i++) {
     q[i] = i % (n + 1) == 0;
   }
-  enum { SWEEPS = 30 }; // converges quadratically, in practice in 4 to 6 sweeps
-  // One sweep rotates every pair once; stop when the off-diagonal part is rounding.
+  enum { SWEEPS = 30 }; // quadratic convergence, usually in 4 to 6 sweeps.
+  // One sweep rotates every pair once. Stop when the off-diagonal part is only rounding.
   for (int sweep = 0; sweep < SWEEPS; sweep++) {
     double off = 0, size = 0;
     for (int i = 0; i < n; i++) {
@@ -105,7 +107,7 @@ bool s2_joint_row_angular(const S2JointRow *row) {
 }
 
 static Matrix weights_matrix(const S2JointWeights *weights, const S2JointRow *rows, int count) {
-  // Make a diagonal matrix from the two numbers, unless there is a matrix.
+  // Without a given matrix, make a diagonal matrix from the two numbers.
   Matrix matrix = {0};
   for (int i = 0; i < count; i++) {
     matrix.at[i][i] = s2_joint_row_angular(&rows[i]) ? weights->angular : weights->linear;
@@ -116,23 +118,24 @@ static Matrix weights_matrix(const S2JointWeights *weights, const S2JointRow *ro
   return matrix;
 }
 
-// A rigid row that the positions must satisfy, g + h J ((1 - beta) u_k + beta u) + 1/2 h^2 bend =
-// 0, is u = -((1 - beta) u_k + g/h + h/2 bend)/beta (eq. 24, and the bend). This row is consistent
-// with geometric stiffness: the row and its force turn together, and u_k stays O(h^2). A larger u_k
-// is an error and is ignored. If there is neither bend nor geometric stiffness, u_k is half of the
-// row's turn in a step, and reversing u_k conserves the energy. For beta < 1/2 speed errors would
-// grow by (1 - beta)/beta, so the row of beta = 1/2 is used. Projection removes the remaining
-// error. At beta = 1 rows are at velocity level, and projection alone corrects positions. If no
-// projection follows, rows with geometric stiffness correct the positions at beta = 1, too.
+// If the positions must satisfy a rigid row at the end of the step, g + h ((1 - beta) u_k + beta u)
+// + 1/2 h^2 bend = 0, the row is u = -((1 - beta) u_k + g/h + h/2 bend)/beta. This is eq. 24 with
+// the additional term bend = v' Hess(g) v. The row is consistent with geometric stiffness: the row
+// and its force turn together, and u_k stays O(h^2). A larger u_k is an error and is ignored.
+// Without bend and geometric stiffness, u_k is half of the row's turn in a step, and reversing u_k
+// conserves energy. For beta < 1/2, speed errors would grow by (1 - beta)/beta, so the row for beta
+// = 1/2 is used. Projection removes the remaining error. At beta = 1, rows are at velocity level,
+// and only projection corrects positions. If no projection follows, rows with geometric stiffness
+// correct the positions at beta = 1, too.
 //
-// The final force of a compliant row includes the bend: g + h alpha (..) + alpha/2 h^2 bend.
-// If the bend were left out, each step would stretch a stiff turning spring, which creates energy.
-// The bend is computed with the velocities of u_k. The bend is used only if alpha and beta damp
-// oscillations that are too fast for the step (otherwise such a spring would oscillate more and
-// more) and, below beta = 1, if the force turns with the spring.
+// The final force of a compliant row also includes the bend: g + h alpha (..) + alpha/2 h^2 bend.
+// Without the bend, each step would stretch a stiff turning spring, which creates energy. The bend
+// is computed with the velocities of u_k. It is used only if alpha and beta damp oscillations that
+// are too fast for the step, because otherwise the oscillations of such a spring would grow. Below
+// beta = 1, the force must also turn with the spring.
 S2Blend s2_joint_blend(const S2WorldDef *def, double h) {
-  // met: whether rigid rows correct the positions at the end. turns: whether forces turn with their
-  // rows.
+  // met: whether rigid rows correct the positions at the end of the step. turns: whether forces
+  // turn with their rows.
   double beta = fmax(def->beta, 0.5);
   bool turns = def->geometric_stiffness != S2_GEOMETRIC_OFF;
   bool alone = turns && def->stabilization == S2_NO_STABILIZATION;
@@ -152,7 +155,7 @@ S2Blend s2_joint_blend(const S2WorldDef *def, double h) {
 }
 
 void s2_joint_speeds(const S2Joint *joint, const double *v, S2JointRow *rows, int count) {
-  // u = J v + rate; gears and constraints may act on two more bodies.
+  // u = J v + rate. Gears and constraints may act on two further bodies.
   for (int i = 0; i < count; i++) {
     rows[i].speed = rows[i].rate;
     for (int c = 0; c < 3; c++) {
@@ -168,7 +171,7 @@ void s2_joint_speeds(const S2Joint *joint, const double *v, S2JointRow *rows, in
 
 void s2_joint_bends(const S2Joint *joint, const double *v, const S2JointHessian *hessians,
                     S2JointRow *rows, int count) {
-  // bend_r = v' Hess(g_r) v, where v are the velocities of both bodies.
+  // bend_r = v' Hess(g_r) v, where v contains the velocities of both bodies.
   double both[6] = {0};
   for (int c = 0; c < 3; c++) {
     both[c] = joint->a == S2_NONE ? 0 : v[3 * joint->a + c];
@@ -190,7 +193,7 @@ void s2_joint_bend_rows(const S2JointAt *at, const double *v, S2JointRow *rows, 
     s2_joint_bends(joint, v, hessians, rows, count);
     return;
   }
-  // Here v are the velocities of all bodies.
+  // Here v contains the velocities of all bodies.
   double hessians[S2_JOINT_EQUATIONS][S2_JOINT_COLUMNS][S2_JOINT_COLUMNS];
   double all[S2_JOINT_COLUMNS];
   s2_joint_all_velocities(joint, v, all);
@@ -209,7 +212,7 @@ double s2_joint_return(S2Blend blend, const S2JointRow *row) {
          blend.project * row->value;
 }
 
-// Sets the stiffness along a row and the given impulse along it.
+// Sets the stiffness and the given impulse of a row.
 static void stiffen_row(S2SoftRow *soft, double stiffness, double given) {
   soft->bias = soft->row.rate;
   soft->compliance = stiffness > 0 ? 1 / stiffness : INFINITY;
@@ -220,45 +223,47 @@ static void see_bend(S2SoftRow *soft, S2Blend blend) {
   soft->row.value += blend.bent * blend.h * blend.h / 2 * soft->row.bend;
 }
 
-// C' and b of one row; c may be infinite (damping alone). Uses the form that does not overflow.
+// Computes C' and b of one row. c may be infinite (pure damping). Uses the form that does not
+// overflow.
 static void soften_row(S2SoftRow *soft, double c, double d, S2Blend blend) {
   double h = blend.h, alpha = blend.alpha, beta = blend.beta;
   const S2JointRow *row = &soft->row;
-  // The final value of a compliant row includes the bend; s2_joint_return adds it for a rigid row.
+  // The final value of a compliant row includes the bend. For a rigid row, s2_joint_return adds it.
   if (c > 0) {
     see_bend(soft, blend);
   }
   soft->rigid = c == 0;
   soft->bias = row->rate;
-  // A projection has no duration, so only the error itself counts.
+  // A projection has no duration, so only the position error counts.
   if (h == 0) {
     return;
   }
-  // Rigid: C' = 0, and b is the required speed in addition to the rate.
+  // Rigid row: C' = 0, and b is the rate plus the required speed.
   if (c == 0) {
     soft->bias += s2_joint_return(blend, row);
     return;
   }
-  // As stiffness: the row adds 1/C' = h alpha (h beta K + D); the rest of the force is given.
+  // Stiffness form: the row adds 1/C' = h alpha (h beta K + D) to W. The rest of the force is
+  // given.
   if (blend.stiffness) {
     double added = h * alpha * (h * beta / c + d);
     double given =
         -h * (row->value / c + (h * alpha * (1 - beta) / c + d * (1 - alpha)) * row->speed);
-    // If alpha beta is 0, only a given force is possible.
+    // If alpha beta is 0, the force can only be given.
     if ((isfinite(added) && isfinite(given)) || alpha * beta < NEARLY_EXPLICIT) {
       stiffen_row(soft, added, given);
       return;
     }
   }
-  // For small C: C' = C/(h alpha (h beta + D C)).
+  // For small C, use C' = C/(h alpha (h beta + D C)).
   if (c <= 1) {
     double known = row->value + (h * alpha * (1 - beta) + d * c * (1 - alpha)) * row->speed;
     soft->compliance = c / (h * alpha * (h * beta + d * c));
     soft->bias += known / (alpha * (h * beta + d * c));
     return;
   }
-  // For large C, which may be infinite: the formula above with numerator and denominator times K.
-  double force = h * beta / c + d; // per unit speed over the step
+  // For large C, which may be infinite, multiply numerator and denominator of that formula by K.
+  double force = h * beta / c + d; // force per unit speed over the step
   double known = row->value / c + (h * alpha * (1 - beta) / c + d * (1 - alpha)) * row->speed;
   soft->compliance = 1 / (h * alpha * force);
   soft->bias += force > 0 ? known / (alpha * force) : 0;
@@ -267,7 +272,7 @@ static void soften_row(S2SoftRow *soft, double c, double d, S2Blend blend) {
 S2SoftRow s2_soften_gap(double gap, double speed, double compliance, double damping,
                         S2Blend blend) {
   S2SoftRow soft = {.row = {.value = fmin(gap, 0), .rate = fmax(gap, 0) / blend.h, .speed = speed}};
-  // Before the bodies touch, the contact follows implicit Euler with b = gap/h.
+  // Before the bodies touch, the contact follows implicit Euler, with b = gap/h.
   if (gap >= 0) {
     blend.alpha = blend.beta = 1;
   }
@@ -275,10 +280,10 @@ S2SoftRow s2_soften_gap(double gap, double speed, double compliance, double damp
   return soft;
 }
 
-// Combines the rows with the coefficients in column `column` of q. The rows may themselves be
-// combinations.
+// Combines the rows with the coefficients in column `column` of q. The rows may be combinations
+// themselves.
 static S2SoftRow rows_combine(const S2SoftRow *rows, int count, const Matrix *q, int column) {
-  // All members that are linear in the rows are combined in the same way.
+  // All members that depend linearly on the rows are combined in the same way.
   S2SoftRow sum = {0};
   for (int k = 0; k < count; k++) {
     double share = q->at[k][column];
@@ -302,7 +307,7 @@ static S2SoftRow rows_combine(const S2SoftRow *rows, int count, const Matrix *q,
   return sum;
 }
 
-// x = a^-1 b for a symmetric positive definite 3 x 3 matrix, from its eigenvectors.
+// Solves a x = b for a symmetric positive definite matrix of at most 3 x 3, from its eigenvectors.
 static void eigen_solve(int n, Matrix a, const double *b, double *x) {
   // x = Q diag(1/value) Q' b.
   double value[N] = {0};
@@ -320,13 +325,13 @@ static void eigen_solve(int n, Matrix a, const double *b, double *x) {
   }
 }
 
-// Converts soft rows along the eigenvectors of C, with eigenvalues c > 0, to rows along the
-// eigenvectors of h alpha (h beta K + D); the rest of the force is given.
+// Converts soft rows along the eigenvectors of C (eigenvalues c > 0) to rows along the eigenvectors
+// of h alpha (h beta K + D). The rest of the force is given.
 static void stiffen_coupled(S2SoftRow *soft, int n, const double *c, Matrix d, S2Blend blend) {
   double h = blend.h, alpha = blend.alpha, beta = blend.beta, value[N] = {0}, largest = 0;
   Matrix added = {0}, q;
   S2SoftRow rows[N];
-  // added = h alpha (D + h beta K); given: the rest of lambda (see the top of the file).
+  // added = h alpha (D + h beta K). given: the rest of lambda (see the top of this file).
   for (int i = 0; i < n; i++) {
     rows[i] = soft[i];
     rows[i].given = -h * (soft[i].row.value + h * alpha * (1 - beta) * soft[i].row.speed) / c[i];
@@ -335,7 +340,7 @@ static void stiffen_coupled(S2SoftRow *soft, int n, const double *c, Matrix d, S
       rows[i].given -= h * (1 - alpha) * d.at[i][j] * soft[j].row.speed;
     }
   }
-  // Along the eigenvectors of `added` the rows are independent; eigenvalues near 0 add no row.
+  // The rows are independent along the eigenvectors of `added`. Eigenvalues near 0 add no row.
   eigen(n, added, value, &q);
   for (int k = 0; k < n; k++) {
     largest = fmax(largest, value[k]);
@@ -346,14 +351,14 @@ static void stiffen_coupled(S2SoftRow *soft, int n, const double *c, Matrix d, S
   }
 }
 
-// Coupled rows in the form with compliance. With S = sqrt(C) and E = S D S, C' = S (h alpha (h beta
-// + E))^-1 S and b = S (alpha (h beta + E))^-1 (S^-1 g + (h alpha (1 - beta) S^-1 + (1 - alpha) S
-// D) u_k), rotated to a diagonal C'.
+// Coupled rows in the compliance form. With S = sqrt(C) and E = S D S: C' = S (h alpha (h beta +
+// E))^-1 S and b = S (alpha (h beta + E))^-1 (S^-1 g + (h alpha (1 - beta) S^-1 + (1 - alpha) S D)
+// u_k). The rows are then rotated so that C' is diagonal.
 static void soften_coupled(S2SoftRow *soft, int n, const double *c, Matrix d, S2Blend blend) {
   double h = blend.h, alpha = blend.alpha, beta = blend.beta;
   Matrix inner = {0}, outer = {0}, q;
   double bias[N] = {0}, given[N] = {0}, column[N], value[N] = {0};
-  // inner = alpha (h beta + E), given = S^-1 g + h alpha (1 - beta) S^-1 u_k + (1 - alpha) S D u_k.
+  // inner = alpha (h beta + E). given = S^-1 g + h alpha (1 - beta) S^-1 u_k + (1 - alpha) S D u_k.
   for (int i = 0; i < n; i++) {
     given[i] = (soft[i].row.value + h * alpha * (1 - beta) * soft[i].row.speed) / sqrt(c[i]);
     for (int j = 0; j < n; j++) {
@@ -361,9 +366,9 @@ static void soften_coupled(S2SoftRow *soft, int n, const double *c, Matrix d, S2
       given[i] += (1 - alpha) * sqrt(c[i]) * d.at[i][j] * soft[j].row.speed;
     }
   }
-  // bias = inner^-1 given; the factor S follows below.
+  // bias = inner^-1 given; the factor S is applied below.
   eigen_solve(n, inner, given, bias);
-  // outer = S inner^-1 S / h = C', column by column.
+  // outer = S inner^-1 S / h = C', computed column by column.
   for (int j = 0; j < n; j++) {
     double unit[N] = {0};
     unit[j] = sqrt(c[j]) / h;
@@ -375,11 +380,11 @@ static void soften_coupled(S2SoftRow *soft, int n, const double *c, Matrix d, S2
   // Multiply bias by S, and remove the asymmetry that rounding causes in `outer`.
   for (int i = 0; i < n; i++) {
     bias[i] *= sqrt(c[i]);
-    for (int j = 0; j < i; j++) { // outer is symmetric up to rounding
+    for (int j = 0; j < i; j++) { // symmetric except for rounding
       outer.at[i][j] = outer.at[j][i] = (outer.at[i][j] + outer.at[j][i]) / 2;
     }
   }
-  // Rows along the eigenvectors of C', which is diagonal there.
+  // Rows along the eigenvectors of C', where it is diagonal.
   eigen(n, outer, value, &q);
   S2SoftRow rows[N];
   memcpy(rows, soft, sizeof(S2SoftRow) * (size_t)n);
@@ -395,7 +400,7 @@ static void soften_coupled(S2SoftRow *soft, int n, const double *c, Matrix d, S2
 
 static void soften_matrix(const S2Joint *joint, const S2JointRow *rows, int count, S2Blend blend,
                           S2SoftRow *soft) {
-  // Take C and D as matrices over the joint's rows.
+  // Take C and D as matrices over the rows of the joint.
   Matrix c = weights_matrix(&joint->compliance, rows, count), q;
   Matrix d = weights_matrix(&joint->damping, rows, count), turned = {0};
   double give[N] = {0}, eigenvalue[N] = {0}, largest = 0;
@@ -405,20 +410,20 @@ static void soften_matrix(const S2Joint *joint, const S2JointRow *rows, int coun
     plain[i] = (S2SoftRow){.row = rows[i]};
     plain[i].mix[i] = 1;
   }
-  // Work along the eigenvectors of C: an eigenvalue of 0 means a rigid direction, any other
-  // eigenvalue a compliant direction.
+  // Work along the eigenvectors of C. An eigenvalue of 0 means a rigid direction; any other
+  // eigenvalue means a compliant direction.
   eigen(count, c, eigenvalue, &q);
   for (int i = 0; i < count; i++) {
     largest = fmax(largest, eigenvalue[i]);
   }
-  for (int pass = 0; pass < 2; pass++) { // rigid ones first
+  for (int pass = 0; pass < 2; pass++) { // rigid directions first
     for (int i = 0; i < count; i++) {
       if ((eigenvalue[i] <= RIGID * largest) == (pass == 0)) {
         order[n] = i;
         soft[n] = rows_combine(plain, count, &q, i);
         soft[n].rigid = pass == 0;
         soft[n].bias = soft[n].row.rate;
-        // Rigid directions are rows of rigid joints. Damping couples the other directions; see
+        // Rigid directions become rows of a rigid joint. Damping couples the other directions; see
         // below.
         if (soft[n].rigid && blend.h > 0) {
           soft[n].bias += s2_joint_return(blend, &soft[n].row);
@@ -433,7 +438,7 @@ static void soften_matrix(const S2Joint *joint, const S2JointRow *rows, int coun
   if (blend.h == 0 || rigid == count) {
     return;
   }
-  // Damping between the compliant directions: Q' D Q.
+  // Damping matrix of the compliant directions: Q' D Q.
   for (int i = rigid; i < count; i++) {
     give[i - rigid] = eigenvalue[order[i]];
     for (int j = rigid; j < count; j++) {
@@ -450,8 +455,8 @@ static void soften_matrix(const S2Joint *joint, const S2JointRow *rows, int coun
                                                        blend);
 }
 
-// A pull that is not proportional to the extension uses its tangent at the start. A row cannot have
-// a negative stiffness, so a negative tangent only enters the given force, by the initial speed.
+// A nonlinear spring uses its tangent at the start of the step. A row cannot have a negative
+// stiffness, so a negative tangent only enters the given force, through the initial speed.
 static void soften_curve(S2SoftRow *soft, const S2Joint *joint, double d, S2Blend blend) {
   double h = blend.h, alpha = blend.alpha, force, tangent;
   soft->bias = soft->row.rate;
@@ -461,7 +466,7 @@ static void soften_curve(S2SoftRow *soft, const S2Joint *joint, double d, S2Blen
     return;
   }
   see_bend(soft, blend);
-  // The initial tangent replaces K; a negative one acts on the initial speed alone.
+  // The initial tangent replaces K. A negative tangent acts only through the initial speed.
   s2_spring_pull(joint, &soft->row, &force, &tangent);
   double beta = tangent > 0 ? blend.beta : 0;
   double start = h * alpha * (1 - beta) * tangent + (1 - alpha) * d;
@@ -470,8 +475,8 @@ static void soften_curve(S2SoftRow *soft, const S2Joint *joint, double d, S2Blen
 
 void s2_joint_soften(const S2Joint *joint, const S2JointRow *rows, int count, S2Blend blend,
                      S2SoftRow soft[S2_JOINT_EQUATIONS]) {
-  // Matrices couple the rows, so they act along their eigenvectors. Numbers act on each row
-  // separately.
+  // Matrices couple the rows, so the rows are taken along eigenvectors. Single numbers act on each
+  // row separately.
   if (joint->compliance.size > 0 || joint->damping.size > 0) {
     soften_matrix(joint, rows, count, blend, soft);
     return;
@@ -480,7 +485,7 @@ void s2_joint_soften(const S2Joint *joint, const S2JointRow *rows, int count, S2
     bool angular = s2_joint_row_angular(&rows[i]);
     double c = angular ? joint->compliance.angular : joint->compliance.linear;
     double d = angular ? joint->damping.angular : joint->damping.linear;
-    // Springs act on some of the rows, the others are rigid.
+    // A spring acts on some rows; the others are rigid.
     if (joint->has_spring) {
       c = s2_joint_sprung(joint, i) ? 1 / joint->stiffness : 0;
       d = joint->damping.linear;
@@ -497,7 +502,7 @@ void s2_joint_soften(const S2Joint *joint, const S2JointRow *rows, int count, S2
 
 double s2_joint_energy(const S2Joint *joint, const S2JointRow *rows, int count) {
   double energy = 0;
-  // The potential of a spring: k x^2/2 + quadratic x^3/3 + cubic x^4/4.
+  // Potential of a spring: k x^2/2 + quadratic x^3/3 + cubic x^4/4.
   if (joint->has_spring) {
     for (int i = 0; i < count; i++) {
       if (s2_joint_sprung(joint, i)) {
@@ -508,7 +513,7 @@ double s2_joint_energy(const S2Joint *joint, const S2JointRow *rows, int count) 
     }
     return energy;
   }
-  // Compliance: g' C^-1 g / 2, along the compliant eigenvectors of C.
+  // Potential of compliance: g' C^-1 g / 2, along the compliant eigenvectors of C.
   double value[N] = {0}, largest = 0;
   Matrix q;
   S2SoftRow plain[N];
@@ -529,7 +534,7 @@ double s2_joint_energy(const S2Joint *joint, const S2JointRow *rows, int count) 
 }
 
 S2Status s2_joint_check_weights(const char *what, const S2JointWeights *weights, int rows) {
-  // The numbers that represent multiples of the unit matrix.
+  // The two numbers that stand for multiples of the unit matrix.
   const double numbers[2] = {weights->linear, weights->angular};
   for (int i = 0; i < 2; i++) {
     if (!(numbers[i] >= 0) || !isfinite(numbers[i])) {
@@ -537,8 +542,8 @@ S2Status s2_joint_check_weights(const char *what, const S2JointWeights *weights,
                       numbers[i]);
     }
   }
-  // A matrix must have as many rows as the joint and finite elements, and be symmetric and positive
-  // semidefinite.
+  // The size of a matrix must equal the number of rows of the joint. Its elements must be finite,
+  // and it must be symmetric and positive semidefinite.
   if (weights->size == 0) {
     return s2_ok();
   }
@@ -558,7 +563,7 @@ S2Status s2_joint_check_weights(const char *what, const S2JointWeights *weights,
       largest = fmax(largest, fabs(matrix.at[i][j]));
     }
   }
-  // Symmetric within rounding.
+  // Symmetric except for rounding.
   for (int i = 0; i < rows; i++) {
     for (int j = 0; j < i; j++) {
       if (fabs(matrix.at[i][j] - matrix.at[j][i]) > 1e-12 * largest) {
@@ -569,7 +574,7 @@ S2Status s2_joint_check_weights(const char *what, const S2JointWeights *weights,
       }
     }
   }
-  // No negative eigenvalue, up to rounding.
+  // No negative eigenvalues except for rounding.
   eigen(rows, matrix, value, &q);
   for (int i = 0; i < rows; i++) {
     if (value[i] < -1e-12 * largest) {

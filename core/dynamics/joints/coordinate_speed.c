@@ -1,9 +1,9 @@
-// Sets speeds of joints' coordinates: the branch beyond the joint gets an additional rigid motion.
+// Sets the speed of a joint's coordinate by an additional rigid motion of the branch beyond the
+// joint.
 //
-// In a spanning forest that has the joint first (forest.h), the bodies of the branch get the rigid
-// motion that changes the joint's coordinate alone, so speeds of all other coordinates stay. If
-// joints close loops, coordinates of the branch and of the rest get additional speeds by least
-// squares, so that the loops stay closed.
+// The joint is the first in a spanning forest (forest.h). The rigid motion of the branch changes
+// only this joint's coordinate, so the speeds of all other coordinates are kept. If joints close
+// loops, a least-squares solve adds speeds of other coordinates that keep the loops closed.
 #include "dynamics/control/apply.h"
 #include "dynamics/joints/forest.h"
 #include "linalg/dense.h"
@@ -12,39 +12,40 @@
 #include <string.h>
 
 enum {
-  SPEED_UNKNOWNS = 512, // the most coordinates that may move, because the system is dense
-  // refinements: each solve removes the residual of the last, because the system is regularised
+  SPEED_UNKNOWNS = 512, // largest number of moving coordinates; the system is dense.
+  // iterative refinements, needed because the system is regularised
   SPEED_REFINED = 3,
 };
 // This fraction of the system's largest entry is added to its diagonal. It keeps the system regular
-// if a mechanism has more freedom than the loops fix.
+// if a mechanism has more degrees of freedom than the loops determine.
 static const double REGULAR = 1e-12;
-// Fractions of the change of speed: a loop with a smaller residual counts as closed; a smaller rate
-// is rounding of a loop that the branch carries along as a whole.
+// Fractions of the change of speed. LEFT_OPEN: a loop with a smaller residual counts as closed.
+// CARRIED: a smaller rate is rounding, because the branch carries the whole loop along.
 static const double LEFT_OPEN = 1e-8, CARRIED = 1e-12;
 
 typedef struct Speed {
   S2World *world;
   int32_t slot; // slot of the joint
   S2Forest forest;
-  double *dv;   // 3 per body slot: change of velocities
-  bool *branch; // per body slot: whether it is beyond the joint examined last
+  double *dv;   // 3 per body slot: velocity change
+  bool *branch; // per body slot: whether it is beyond the joint that was examined last
 } Speed;
 
-// The motion of a relative to b: a turn (*turns, about *at), or a translation along *along.
+// The motion of a relative to b: a rotation about *at (*turns is true), or a translation along
+// *along.
 static bool speed_motion(const S2World *world, const S2Joint *joint, bool child_a, bool *turns,
                          S2Vec2 *at, S2Vec2 *along) {
   S2JointInfo info;
   s2_joint_ends(world, (int32_t)(joint - world->joints.at), &info);
   *turns = joint->type == S2_HINGE || joint->type == S2_WHEEL;
-  // A hinge turns about the anchor that stays, a wheel about its hub on a.
+  // A hinge turns about the anchor of the body that stays; a wheel turns about its hub on a.
   *at = child_a && joint->type == S2_HINGE ? info.anchor_b : info.anchor_a;
   *along = s2_vec2(0, 0);
   return *turns || s2_joint_push_line(&info, along);
 }
 
-// Marks the bodies beyond a joint of the forest; returns whether the nearest of them is the joint's
-// a.
+// Marks the bodies beyond a joint of the forest. Returns whether the nearest of them is body a of
+// the joint.
 static bool speed_mark(Speed *s, int32_t slot) {
   const S2Joint *joint = &s->world->joints.at[slot];
   const S2Forest *f = &s->forest;
@@ -62,7 +63,7 @@ static bool speed_mark(Speed *s, int32_t slot) {
   return child_a;
 }
 
-// dv += the motion of the branch in which the coordinate of the joint changes at `rate`.
+// Adds to dv the motion of the branch that changes the joint's coordinate at `rate`.
 static bool speed_add(Speed *s, int32_t slot, double rate) {
   const S2World *world = s->world;
   bool child_a = speed_mark(s, slot), turns;
@@ -83,7 +84,7 @@ static bool speed_add(Speed *s, int32_t slot, double rate) {
   return true;
 }
 
-// Writes the rates at which dv opens loops, for the rows of the joints that close them; returns the
+// Writes the rates at which dv opens loops, for the rows of the joints that close them. Returns the
 // number of rows.
 static int speed_open(const Speed *s, double *rate, int32_t *worst_joint) {
   const S2World *world = s->world;
@@ -91,7 +92,7 @@ static int speed_open(const Speed *s, double *rate, int32_t *worst_joint) {
   double worst = -1;
   for (int32_t slot = 0; slot < s->forest.joints; slot++) {
     const S2Joint *joint = &world->joints.at[slot];
-    // Callbacks of the program are called only in steps, so joints that need them are left out.
+    // Callbacks may be called only in steps, so joints that need callbacks are left out.
     bool asks = joint->type == S2_CONSTRAINT || joint->driven;
     if (joint->serial == 0 || asks || !s2_joint_active(world, joint) ||
         (s->forest.in_tree[slot] && (s2_forest_carries(joint, false) || slot == s->slot))) {
@@ -128,7 +129,7 @@ static double speed_largest_open(const Speed *s, int rows) {
   return worst;
 }
 
-// x = (J'J + small)^-1 J' r; J is by columns.
+// x = (J'J + small)^-1 J'r, where J is stored by columns.
 static bool speed_solve(const double *j, const double *r, int rows, int n, double *a, double *x) {
   double largest = 0;
   for (int k = 0; k < n; k++) {
@@ -155,7 +156,7 @@ static bool speed_solve(const double *j, const double *r, int rows, int n, doubl
   return true;
 }
 
-// Closes the loops as far as possible; returns the largest rate at which they still open.
+// Closes the loops as far as possible. Returns the largest remaining rate at which they open.
 static double speed_close(Speed *s, int rows, const int32_t *free, int n, double *memory,
                           int32_t *of) {
   int numbers = 3 * s->world->bodies.count;
@@ -195,7 +196,7 @@ static S2Status speed_close_loops(Speed *s) {
   if (speed_largest_open(s, rows) <= CARRIED * most) {
     return s2_ok();
   }
-  // Hinges and sliders that the caller did not set may move, if there are not too many.
+  // Hinges and sliders whose speed the caller did not set may move, up to a maximum number.
   size_t nodes = (size_t)s->forest.nodes, all = (size_t)rows;
   int32_t *free = s2_memory_take(sizeof *free * (nodes + 1));
   for (int i = 0; i < s->forest.nodes; i++) {
@@ -222,7 +223,7 @@ static S2Status speed_close_loops(Speed *s) {
                   open);
 }
 
-// Checks the joint and builds the forest; on success the caller frees the memory.
+// Checks the joint and builds the forest. On success the caller must free *memory.
 static S2Status speed_begin(S2World *world, S2JointId id, Speed *s, void **memory) {
   int32_t slot;
   S2_TRY(s2_world_idle(world));

@@ -1,40 +1,41 @@
-// Sets coordinates of joints: bodies are moved to poses with these values.
+// Sets coordinates of joints by moving bodies to poses that have the given values.
 //
-// In a spanning forest (forest.h) that has the given joints first, each body has a pose relative to
-// the one before it: the present one or, across a given joint, the one with the required
-// coordinate. Roots do not move. Joints outside the trees close loops. Newton's method changes
-// coordinates of the trees that the caller did not set until the loops are closed.
+// The given joints are the first in a spanning forest (forest.h). In it, each body has a pose
+// relative to its parent. Across a given joint, this is the pose with the required coordinate;
+// otherwise the present relative pose is kept. Roots do not move. Joints outside the trees close
+// loops. To close them, Newton's method changes coordinates of the trees that the caller did not
+// set.
 #include "dynamics/joints/forest.h"
 #include "linalg/dense.h"
 
 #include <string.h>
 
 enum {
-  LOOP_STEPS = 50,     // most steps of Newton's method; 5 to 10 in practice if loops can be closed
-  LOOP_PARTS = 1000,   // most parts of the change of given coordinates
-  LOOP_UNKNOWNS = 512, // the most coordinates that may move, because the system is dense
+  LOOP_STEPS = 50,     // most Newton steps; usually 5 to 10 if the loops can be closed
+  LOOP_PARTS = 1000,   // most parts into which the change of coordinates is divided
+  LOOP_UNKNOWNS = 512, // largest number of free coordinates; the system is dense
 };
-// Fractions of the largest reach of a body. Newton's method aims at CLOSED, which is rounding;
-// LEFT_OPEN is the largest accepted error.
+// Fractions of the largest reach of a body. Newton's method aims at CLOSED, which is the rounding
+// level. LEFT_OPEN is the largest accepted error.
 static const double CLOSED = 1e-13, LEFT_OPEN = 1e-9;
-// DIFFERENCE: rad or m, step of the finite differences in Newton's matrix. REGULAR: this fraction
-// of the matrix's largest entry is added to its diagonal, for mechanisms with more freedom than the
-// loops fix.
+// DIFFERENCE: step of the finite differences in Newton's matrix, rad or m. REGULAR: this fraction
+// of the matrix's largest entry is added to its diagonal, for mechanisms with more degrees of
+// freedom than the loops determine.
 static const double DIFFERENCE = 1e-7, REGULAR = 1e-12;
-static const double LARGEST_STEP = 0.5; // rad or m: largest change in one Newton step
-// rad or m: part of the change of given coordinates, with closed loops
+static const double LARGEST_STEP = 0.5; // rad or m: largest change in one Newton step.
+// rad or m: the loops are closed each time that the given coordinates have changed by this much
 static const double LOOP_PART = 0.1;
 
 typedef struct Coordinates {
   S2World *world;
   const S2JointCoordinate *set;
   int set_count, joints;
-  S2Forest forest; // given joints first
+  S2Forest forest; // with the given joints first
   int32_t *set_at; // per joint slot: index in `set`, or S2_NONE
-  double *value;   // per joint slot: the required coordinate
-  double *from;    // one for each of `set`: the present coordinate
-  double *q, *v;   // 3 per slot, of the start
-  int32_t *free;   // joint slots in trees that the caller did not set; loops may change them
+  double *value;   // per joint slot: required coordinate
+  double *from;    // per entry of `set`: present coordinate
+  double *q, *v;   // 3 per slot, at the start
+  int32_t *free;   // slots of joints in trees that the caller did not set; they may change
   int free_count;
 } Coordinates;
 
@@ -45,7 +46,7 @@ static double coordinate_value(const S2World *world, const S2Joint *joint) {
   return row.value;
 }
 
-// ---- Placing ----------------------------------------------------------------------------------
+// ---- Placing bodies ---------------------------------------------------------------------------
 
 static const double *pose_of(const double *q, int32_t slot) {
   static const double world[3] = {0, 0, 0};
@@ -56,8 +57,8 @@ static bool same_three(const double a[3], const double b[3]) {
   return a[0] == b[0] && a[1] == b[1] && a[2] == b[2];
 }
 
-// Computes the pose at which the coordinate of a hinge or slider is `value`: the pose of b from the
-// pose of a, or vice versa.
+// Computes the pose at which the coordinate of a hinge or slider is `value`. Places b relative to
+// a, or a relative to b.
 static void place_across(const S2World *world, const S2Joint *joint, double value, bool places_a,
                          double pose[3]) {
   const double *q = world->q.at;
@@ -74,11 +75,11 @@ static void place_across(const S2World *world, const S2Joint *joint, double valu
   pose[2] = known.y - arm.y;
 }
 
-// The pose that keeps the position of `of` relative to its parent.
+// Computes the pose that keeps the present pose of `of` relative to its parent.
 static void place_along(const Coordinates *c, int32_t parent, int32_t of, double pose[3]) {
   const double *was = pose_of(c->q, of), *from = pose_of(c->q, parent);
   const double *now = pose_of(c->world->q.at, parent);
-  if (same_three(from, now)) { // the parent has not moved, so no bit changes
+  if (same_three(from, now)) { // the parent has not moved: keep all bits
     memcpy(pose, was, 3 * sizeof(double));
     return;
   }
@@ -97,7 +98,7 @@ static void place_bodies(const Coordinates *c) {
     if (tree->parent == S2_NONE) {
       continue;
     }
-    // If the coordinate is unchanged, the relative pose is also kept, to the bit.
+    // If the coordinate is unchanged, the relative pose is kept as well, without rounding.
     const S2Joint *joint = &world->joints.at[tree->joint];
     bool moves = s2_forest_has_coordinate(joint) && !isnan(c->value[tree->joint]);
     int32_t parent = joint->a == slot ? joint->b : joint->a;
@@ -109,8 +110,8 @@ static void place_bodies(const Coordinates *c) {
   }
 }
 
-// Turns velocities with the bodies, so that speeds of coordinates stay: the motion relative to the
-// parent is kept in the parent's frame.
+// Turns the velocities with the bodies, so that the speeds of coordinates are kept: in the parent's
+// frame, the motion relative to the parent does not change.
 static void turn_velocities(const Coordinates *c) {
   S2World *world = c->world;
   static const double still[3] = {0, 0, 0};
@@ -130,8 +131,7 @@ static void turn_velocities(const Coordinates *c) {
     if (unmoved && same_three(u0, u1)) {
       continue;
     }
-    // The former relative velocity v - u - w x arm turns with the body and is applied at the
-    // present arm.
+    // The old relative velocity v - u - w x arm turns with the body and is applied at the new arm.
     double *v = world->v.at + 3 * slot;
     S2Vec2 arm0 = s2_vec2(was[1] - p0[1], was[2] - p0[2]);
     S2Vec2 arm1 = s2_vec2(now[1] - p1[1], now[2] - p1[2]);
@@ -146,14 +146,14 @@ static void turn_velocities(const Coordinates *c) {
 
 // ---- Loops ------------------------------------------------------------------------------------
 
-// Writes the errors of the joints that close loops (rigid equations of joints outside the trees);
-// returns their number. `error` NULL: only counts them.
+// Writes the errors of the rigid equations of joints outside the trees, which close loops. Returns
+// their number. If `error` is NULL, it only counts them.
 static int loop_errors(const Coordinates *c, double *error, double *worst, int32_t *worst_joint) {
   int count = 0;
   *worst = 0;
   for (int32_t slot = 0; slot < c->joints; slot++) {
     const S2Joint *joint = &c->world->joints.at[slot];
-    // Callbacks of the program are called only in steps, so joints that need them are left out.
+    // Callbacks may be called only in steps, so joints that need callbacks are left out.
     bool asks = joint->type == S2_CONSTRAINT || joint->driven;
     if (joint->serial == 0 || asks || !s2_joint_active(c->world, joint) ||
         (c->forest.in_tree[slot] && s2_forest_carries(joint, false))) {
@@ -162,7 +162,7 @@ static int loop_errors(const Coordinates *c, double *error, double *worst, int32
     S2JointAt at = {c->world, joint, c->world->q.at, 0, NULL};
     S2JointRow rows[S2_JOINT_EQUATIONS + 1];
     int of = s2_joint_rigid_rows(&at, rows);
-    // A given joint that closes a loop adds an equation for its coordinate.
+    // If a given joint closes a loop, it adds an equation for its coordinate.
     if (!c->forest.in_tree[slot] && c->set_at[slot] != S2_NONE) {
       s2_joint_kind(joint->type)->coordinate(&at, &rows[of], NULL);
       rows[of++].value -= c->value[slot];
@@ -179,7 +179,7 @@ static int loop_errors(const Coordinates *c, double *error, double *worst, int32
   return count;
 }
 
-// Computes J'J + small (lower triangle, by columns) and -J'r; J is by columns.
+// Computes J'J + small (lower triangle, by columns) and -J'r. J is stored by columns.
 static bool normal_equations(const double *j, const double *r, size_t rows, size_t n, double *a,
                              double *x) {
   double largest = 0;
@@ -203,14 +203,14 @@ static bool normal_equations(const double *j, const double *r, size_t rows, size
   return largest > 0;
 }
 
-// One step of Newton's method on the free coordinates; `memory` has r, J, J'J and the step.
+// One Newton step on the free coordinates. `memory` has room for r, J, J'J and the step.
 static bool close_loops_once(Coordinates *c, int count, double *memory) {
   size_t n = (size_t)c->free_count, rows = (size_t)count;
   double *r = memory, *j = r + rows, *a = j + rows * n, *x = a + n * n;
   double unused, most = 0;
   int32_t of = S2_NONE;
   loop_errors(c, r, &unused, &of);
-  // Compute the columns of J by differences.
+  // Compute the columns of J by finite differences.
   for (size_t k = 0; k < n; k++) {
     double *value = &c->value[c->free[k]], kept = *value;
     *value = kept + DIFFERENCE;
@@ -226,7 +226,7 @@ static bool close_loops_once(Coordinates *c, int count, double *memory) {
     return false;
   }
   s2_dense_solve(&matrix, x);
-  // Linear rows are accurate only for small turns, so steps are bounded.
+  // Linearised rows are accurate only for small rotations, so the step size is limited.
   for (size_t k = 0; k < n; k++) {
     most = fmax(most, fabs(x[k]));
   }
@@ -237,7 +237,7 @@ static bool close_loops_once(Coordinates *c, int count, double *memory) {
   return isfinite(most);
 }
 
-// Repeats Newton's method until the loops are closed or stop improving.
+// Repeats Newton steps until the loops are closed or no longer improve.
 static double close_loops_here(Coordinates *c, int rows, double length, double *memory,
                                int32_t *of) {
   double worst, best = INFINITY;
@@ -253,8 +253,8 @@ static double close_loops_here(Coordinates *c, int rows, double length, double *
   return worst;
 }
 
-// Given coordinates change to their new values in small parts, so that a loop keeps its assembly
-// mode (a crank and its rod have two).
+// The given coordinates change to their new values in small parts, so that each loop keeps its
+// assembly mode. (For example, a crank and its rod have two modes.)
 static double close_loops_along(Coordinates *c, int rows, double length, int32_t *of) {
   size_t all = (size_t)rows, some = (size_t)c->free_count;
   double *memory = s2_memory_take(sizeof(double) * (all + all * some + some * some + some));
@@ -282,7 +282,7 @@ static S2Status close_loops(Coordinates *c, double length) {
   if (worst <= CLOSED * length) {
     return s2_ok();
   }
-  // Coordinates that the caller did not set may change, if there are not too many.
+  // Coordinates that the caller did not set may change, up to a maximum number.
   for (int i = 0; i < c->forest.nodes; i++) {
     int32_t slot = c->forest.tree[c->forest.order[i]].joint;
     if (slot != S2_NONE && c->set_at[slot] == S2_NONE &&
@@ -309,7 +309,7 @@ static S2Status close_loops(Coordinates *c, double length) {
       label, worst);
 }
 
-// ---- Setting ----------------------------------------------------------------------------------
+// ---- Setting the coordinates ------------------------------------------------------------------
 
 static S2Status coordinates_check(const S2World *world, const S2JointCoordinate *set, int count) {
   for (int i = 0; i < count; i++) {
@@ -318,14 +318,14 @@ static S2Status coordinates_check(const S2World *world, const S2JointCoordinate 
     S2_TRY(s2_joint_slot(world, set[i].joint, &slot));
     const S2Joint *joint = &world->joints.at[slot];
     s2_joint_label(world, slot, label);
-    // The joint must have a coordinate and keep it.
+    // The joint must have a coordinate and be enabled.
     if (!s2_forest_has_coordinate(joint)) {
       return s2_error(S2_INVALID, "%s: a hinge or slider expected", label);
     }
     if (!joint->enabled) {
       return s2_error(S2_INVALID, "%s: it is disabled, so its coordinate cannot be set", label);
     }
-    // The value must be permitted.
+    // The value must be finite and within the limits.
     if (!isfinite(set[i].value)) {
       return s2_error(S2_INVALID, "%s: finite number expected, got %g", label, set[i].value);
     }
@@ -333,7 +333,7 @@ static S2Status coordinates_check(const S2World *world, const S2JointCoordinate 
       return s2_error(S2_INVALID, "%s: %g is beyond its limits, {%g, %g}", label, set[i].value,
                       joint->limit_lo, joint->limit_hi);
     }
-    // Each joint may occur once.
+    // Each joint may occur only once.
     for (int k = 0; k < i; k++) {
       if (set[k].joint.index == set[i].joint.index) {
         return s2_error(S2_INVALID, "%s: given twice", label);
@@ -343,7 +343,7 @@ static S2Status coordinates_check(const S2World *world, const S2JointCoordinate 
   return s2_ok();
 }
 
-// Updates the rest of the world, as for any body that is moved.
+// Moves the bodies by s2_body_set, which updates the rest of the world.
 static void coordinates_commit(const Coordinates *c) {
   S2World *world = c->world;
   for (int i = 0; i < c->forest.nodes; i++) {
@@ -363,10 +363,10 @@ static void coordinates_commit(const Coordinates *c) {
 S2Status s2_world_set_coordinates(S2World *world, const S2JointCoordinate *set, int count) {
   S2_TRY(s2_world_idle(world));
   S2_TRY(coordinates_check(world, set, count));
-  if (count == 0) { // also for an empty world
+  if (count == 0) { // this includes an empty world
     return s2_ok();
   }
-  // One block for all, numbers first so that they are aligned.
+  // One allocation for all arrays; the doubles come first, for alignment.
   int bodies = world->bodies.count, joints = world->joints.count;
   size_t numbers = 6 * (size_t)bodies + (size_t)joints + (size_t)count;
   size_t room = s2_forest_size(world), indices = 2 * (size_t)joints + (size_t)count;
@@ -380,7 +380,7 @@ S2Status s2_world_set_coordinates(S2World *world, const S2JointCoordinate *set, 
   c.set_at = (int32_t *)(void *)((unsigned char *)(c.from + count) + room);
   c.free = c.set_at + joints;
   int32_t *given = c.free + joints;
-  // The present state; NAN means that a coordinate stays.
+  // Save the present state. NAN means that a coordinate is kept.
   memcpy(c.q, world->q.at, sizeof(double) * 3 * (size_t)bodies);
   memcpy(c.v, world->v.at, sizeof(double) * 3 * (size_t)bodies);
   double length = 0;

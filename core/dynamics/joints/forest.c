@@ -8,7 +8,7 @@ bool s2_forest_has_coordinate(const S2Joint *joint) {
   return joint->type == S2_HINGE || joint->type == S2_SLIDER;
 }
 
-// Whether one body carries the other along.
+// Whether the joint makes one body carry the other along, or (by_length) keeps their distance.
 bool s2_forest_carries(const S2Joint *joint, bool by_length) {
   bool length = joint->type == S2_DISTANCE || joint->type == S2_ROPE;
   bool holds = s2_forest_has_coordinate(joint) || joint->type == S2_WELD || joint->type == S2_WHEEL;
@@ -32,7 +32,7 @@ static void join_groups(S2Forest *f, int32_t slot) {
   const S2Joint *joint = &f->world->joints.at[slot];
   int32_t a = group_of(f->group, forest_node(f->world, joint->a));
   int32_t b = group_of(f->group, forest_node(f->world, joint->b));
-  // If the ground is in the group, it remains the representative.
+  // If a group contains the ground, the ground remains its representative.
   f->in_tree[slot] = a != b;
   f->group[a > b ? a : b] = a > b ? b : a;
   if (a != b) {
@@ -42,7 +42,7 @@ static void join_groups(S2Forest *f, int32_t slot) {
 }
 
 static void grow_forest(S2Forest *f, const int32_t *given, int count) {
-  // Add given joints, then joints that carry bodies, then joints that only keep lengths.
+  // Add the given joints first, then joints that carry a body, then joints that only keep a length.
   for (int i = 0; i < count; i++) {
     f->given[given[i]] = true;
     join_groups(f, given[i]);
@@ -56,7 +56,7 @@ static void grow_forest(S2Forest *f, const int32_t *given, int count) {
   }
 }
 
-// Lists the nodes of a tree, parents before children; returns their number.
+// Lists the nodes of a tree with parents before children. Returns their number.
 static int walk_tree(S2Forest *f, int32_t root, int32_t *order) {
   int count = 1;
   order[0] = root;
@@ -79,7 +79,8 @@ static double node_mass(const S2World *world, int32_t node) {
   return node == S2_FOREST_GROUND ? INFINITY : world->bodies.at[node - 1].mass;
 }
 
-// The body with at most half of the tree's mass on any side; `mass` has space for all nodes.
+// Finds the body that has at most half of the tree's mass on any side. `mass` needs room for all
+// nodes.
 static int32_t heart_of_tree(S2Forest *f, const int32_t *order, int count, double *mass) {
   double whole = 0;
   for (int i = 0; i < count; i++) {
@@ -99,7 +100,7 @@ static int32_t heart_of_tree(S2Forest *f, const int32_t *order, int count, doubl
 static void plant_forest(S2Forest *f) {
   int done = walk_tree(f, S2_FOREST_GROUND, f->order);
   for (int32_t node = 1; node < f->nodes; node++) {
-    // Each group without the ground gets one tree, walked from its representative.
+    // Each group without the ground becomes one tree, found by a walk from its representative.
     bool moves =
         f->world->bodies.at[node - 1].serial != 0 && forest_node(f->world, node - 1) == node;
     if (moves && group_of(f->group, node) == node) {

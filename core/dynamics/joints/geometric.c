@@ -1,22 +1,22 @@
 // Geometric stiffness: a force of constant size along the gradient of g turns as the bodies move.
 // With the force lambda/h of the last step, this is equivalent to the stiffness K = -sum (lambda/h)
-// Hess(g) (the notes on Compliant). For a distance joint, K is the tension divided by the length,
-// across the joint.
+// Hess(g) (see the notes on Compliant). For a distance joint, K acts across the joint and is the
+// tension divided by the length.
 //
-// If forces keep the directions that they have at the start of the step, this stiffness is
-// explicit. If a step is too long for that (a light link under a large force), oscillations across
-// the force gain energy in every step. Islands with a joint for which the step is too long use
-// implicit Euler with the positive part of K.
+// If forces keep their directions from the start of the step, this stiffness is integrated
+// explicitly. If the step is too long for that, oscillations across the force gain energy in every
+// step. An example is a light link under a large force. If the step is too long for one joint, its
+// island uses implicit Euler with the positive part of K.
 #include "dynamics/joints/rows.h"
 #include "dynamics/rattle/rattle.h"
 
 #include <string.h>
 
-// An eigenvalue below this fraction of the largest one is rounding.
+// An eigenvalue below this fraction of the largest one is only rounding.
 static const double NOTHING = 1e-13;
 
-// If the largest eigenvalue may be within this fraction of a bound, the eigenvalues are computed,
-// so that rounding does not decide.
+// If the largest eigenvalue may be within this fraction of a bound, the eigenvalues are computed.
+// Otherwise, rounding would decide.
 static const double CLEARLY = 1e-9;
 
 static void stiffness_add(double k[36], double factor, const S2JointHessian *hessian) {
@@ -25,7 +25,8 @@ static void stiffness_add(double k[36], double factor, const S2JointHessian *hes
   }
 }
 
-// Removes a side at rest from the matrix, so that only the moving body has eigenvalues.
+// Removes the rows and columns of a body at rest from the matrix. Then only the moving body has
+// eigenvalues.
 static void leave_out(double k[36], int side) {
   for (int i = 0; i < 36; i++) {
     if (i / 18 == side || i % 6 / 3 == side) {
@@ -34,7 +35,7 @@ static void leave_out(double k[36], int side) {
   }
 }
 
-// The impulses of a joint in its last step.
+// The impulses of a joint in its most recent step.
 static S2JointLoad last_load(const S2Joint *joint) {
   return (S2JointLoad){joint->impulse, joint->reaction_time};
 }
@@ -45,21 +46,21 @@ static void stiffness_assemble(const S2JointAt *at, const S2JointLoad *load, S2B
   const S2JointKind *kind = s2_joint_kind(joint->type);
   S2JointRow rows[S2_JOINT_EQUATIONS];
   S2JointHessian hessians[S2_JOINT_EQUATIONS];
-  S2SoftRow soft[S2_JOINT_EQUATIONS]; // the combinations of equations to which the impulses belong
-  // Stored impulses belong to combinations of the equations; make the same combinations as the
+  S2SoftRow soft[S2_JOINT_EQUATIONS]; // combinations of equations.
+  // Stored impulses belong to combinations of the equations. Form the same combinations as the
   // solve.
   int count = s2_joint_rows(at, rows);
   s2_joint_speeds(joint, at->world->v.at, rows, count);
   s2_joint_hessians(at, hessians);
   s2_joint_soften(joint, rows, count, blend, soft);
   memset(k, 0, 36 * sizeof(double));
-  // K = -sum lambda/h Hess(g), over the equations.
+  // K = -sum (lambda/h) Hess(g), over the equations.
   for (int i = 0; i < count; i++) {
     for (int r = 0; r < count; r++) {
       stiffness_add(k, -load->impulse[i] / load->time * soft[i].mix[r], &hessians[r]);
     }
   }
-  // Limits act along the coordinate; at most one of the two acts.
+  // Limits act along the coordinate. At most one of the two limits acts.
   double limit = load->impulse[S2_JOINT_LO] - load->impulse[S2_JOINT_HI];
   if (limit != 0 && kind->coordinate != NULL) {
     kind->coordinate(at, &rows[0], &hessians[0]);
@@ -95,8 +96,8 @@ int s2_joint_geometric(const S2JointAt *at, S2Blend blend, S2StiffRow rows[S2_GE
       leave_out(k, side);
     }
   }
-  // The decomposition of a matrix over turns and shifts depends on the unit of length, so turns are
-  // multiplied by the length of their body.
+  // The eigenvectors of a matrix over rotations and translations depend on the unit of length. So
+  // rotations are multiplied by the length of their body.
   double length[2], scale[6] = {1, 1, 1, 1, 1, 1};
   s2_joint_turning_lengths(at, length);
   scale[0] = length[0];
@@ -108,7 +109,7 @@ int s2_joint_geometric(const S2JointAt *at, S2Blend blend, S2StiffRow rows[S2_GE
   for (int i = 0; i < 6; i++) {
     largest = fmax(largest, fabs(value[i]));
   }
-  // Each eigenvector is a row, with its eigenvalue as stiffness; eigenvalues of 0 give no row.
+  // Each eigenvector becomes a row, with its eigenvalue as stiffness. Eigenvalues of 0 give no row.
   int count = 0;
   for (int i = 0; i < 6; i++) {
     if (fabs(value[i]) > NOTHING * largest) {
@@ -139,9 +140,9 @@ bool s2_joint_geometric_ground(const S2JointAt *at, S2Vec2 *from) {
   return true;
 }
 
-// ---- Steps that do not resolve it -------------------------------------------------------------
+// ---- Steps that do not resolve the oscillation ------------------------------------------------
 
-// Removes from x its part along y (unit length, 6 numbers).
+// Removes the component of x along y. Both have 6 numbers; y has unit length.
 static void project_out(double *x, const double *y) {
   double along = 0;
   for (int i = 0; i < 6; i++) {
@@ -152,7 +153,7 @@ static void project_out(double *x, const double *y) {
   }
 }
 
-// Computes an orthonormal basis of the joint's rigid rows times `scale`; returns its size.
+// Computes an orthonormal basis of the joint's rigid rows multiplied by `scale`. Returns its size.
 static int rigid_directions(const S2JointAt *at, S2Blend blend, const double scale[6],
                             double basis[S2_JOINT_EQUATIONS][6]) {
   S2JointRow rows[S2_JOINT_EQUATIONS];
@@ -160,7 +161,7 @@ static int rigid_directions(const S2JointAt *at, S2Blend blend, const double sca
   int count = s2_joint_rows(at, rows), found = 0;
   s2_joint_speeds(at->joint, at->world->v.at, rows, count);
   s2_joint_soften(at->joint, rows, count, blend, soft);
-  // Gram-Schmidt orthogonalisation; rows that depend on earlier rows leave only rounding.
+  // Gram-Schmidt orthogonalisation. Rows that depend on earlier rows leave only rounding.
   for (int r = 0; r < count; r++) {
     double *row = basis[found], before = 0, after = 0;
     for (int c = 0; c < 3; c++) {
@@ -184,8 +185,8 @@ static int rigid_directions(const S2JointAt *at, S2Blend blend, const double sca
   return found;
 }
 
-// Whether all eigenvalues of the symmetric k are clearly below `bound`. They are below it if the
-// matrix bound - k has a Cholesky factor, which costs a hundredth of computing the eigenvalues.
+// Whether all eigenvalues of the symmetric matrix k are clearly below `bound`. This is the case if
+// the matrix bound - k has a Cholesky factor, which costs a hundredth of an eigenvalue computation.
 static bool is_below(const double k[36], double bound) {
   double l[6][6];
   for (int i = 0; i < 6; i++) {
@@ -203,21 +204,22 @@ static bool is_below(const double k[36], double bound) {
   return true;
 }
 
-// (h w)^2, where w is the frequency of the fastest oscillation across the joint's force that its
-// rigid rows permit. Other constraints on its bodies are ignored. 0 if below `least`.
+// Returns (h w)^2, where w is the frequency of the fastest oscillation across the joint's force
+// that its rigid rows permit. Ignores other constraints on its bodies. Returns 0 if the value is
+// below `least`.
 static double fastest_turning(const S2JointAt *at, const S2JointLoad *load, S2Blend blend,
                               const double scale[6], double least) {
-  // h^2 M^-1/2 K M^-1/2, whose eigenvalues are (h w)^2.
+  // The matrix h^2 M^-1/2 K M^-1/2, whose eigenvalues are (h w)^2.
   double k[36], square = 0, value[6], q[36], most = 0;
   stiffness_assemble(at, load, blend, k);
   for (int i = 0; i < 36; i++) {
     k[i] *= blend.h * blend.h * scale[i / 6] * scale[i % 6];
     square += k[i] * k[i];
   }
-  if (!(square > least * least)) { // the Frobenius norm bounds all eigenvalues
+  if (!(square > least * least)) { // the Frobenius norm is a bound of all eigenvalues
     return 0;
   }
-  // Project onto the motions that the rigid rows permit, from the left and from the right.
+  // Project onto the motions that the rigid rows permit, on both sides of the matrix.
   double basis[S2_JOINT_EQUATIONS][6];
   int rigid = rigid_directions(at, blend, scale, basis);
   for (int r = 0; r < rigid; r++) {
@@ -238,7 +240,7 @@ static double fastest_turning(const S2JointAt *at, const S2JointLoad *load, S2Bl
   if (is_below(k, least)) {
     return 0;
   }
-  // Take the largest eigenvalue; negative ones are not oscillations.
+  // Take the largest eigenvalue. Negative eigenvalues are not oscillations.
   s2_joint_eigen(6, k, value, q);
   for (int i = 0; i < 6; i++) {
     most = fmax(most, value[i]);
@@ -247,13 +249,13 @@ static double fastest_turning(const S2JointAt *at, const S2JointLoad *load, S2Bl
 }
 
 // A tight bound of (h w)^2 for a rigid hinge. Its rows move the anchors together, d/dt (p_a - p_b)
-// = 0, up to the present error. So only the arm of the force f on each body matters: f.ra wa^2 -
-// f.rb wb^2. For loaded bridges and chains this bound is small enough, but the general bound is
-// not.
+// = 0, except for the present error. So only the arm of the force f on each body matters: f.ra wa^2
+// - f.rb wb^2. For loaded bridges and chains this bound is small enough, whereas the general bound
+// is not.
 static double most_hinge_turning(const S2JointAt *at, const S2JointLoad *load,
                                  const double *const mass[2], double h) {
   const S2Joint *joint = at->joint;
-  // The arm at b is lengthened because of the pin's error; `swing` is arm divided by inertia.
+  // The error of the pin lengthens the arm at b. `swing` is the arm divided by the inertia.
   S2Pin pin;
   s2_measure_pin(at, &pin);
   double error = s2_length(s2_vec2(pin.value[0], pin.value[1]));
@@ -265,37 +267,38 @@ static double most_hinge_turning(const S2JointAt *at, const S2JointLoad *load,
 }
 
 // A bound of (h w)^2 from the sizes of the second derivatives in measure.c, without matrices. In
-// most worlds this bound is far below `least`; a tighter test would take a significant part of the
-// time of a step.
+// most worlds it is far below `least`. A tighter test would take a significant part of the time of
+// a step.
 static double most_turning(const S2JointAt *at, const S2JointLoad *load, const double scale[6],
                            double h) {
   const S2Joint *joint = at->joint;
   static const double world[3] = {0, 0, 0};
   const double *qa = joint->a == S2_NONE ? world : at->q + 3 * joint->a;
   const double *qb = joint->b == S2_NONE ? world : at->q + 3 * joint->b;
-  // The second derivatives of these types are not known.
+  // The second derivatives of these joint types are unknown.
   if ((s2_joint_kind(joint->type)->parts & S2_HAS_OTHERS) != 0) {
     return INFINITY;
   }
-  // The sum of all forces that may act, as if all had one direction.
+  // The sum of all forces that may act, as if they all had the same direction.
   double force = 0;
   for (int r = 0; r <= S2_JOINT_HI; r++) {
     force += fabs(load->impulse[r]) / load->time;
   }
-  // Blocks of Hess(g), as in measure.c: turn against turn, turn of b against shift.
+  // Bounds of the blocks of Hess(g), as in measure.c: rotation with rotation, and rotation of b
+  // with translation.
   double arm_a = s2_length(joint->local_a), arm_b = s2_length(joint->local_b);
-  // `far`: from b to the anchor
+  // `far`: largest distance from the centre of b to the anchor.
   double apart = hypot(qa[1] - qb[1], qa[2] - qb[2]), far = apart + arm_a;
   double linear = scale[1] + scale[4];
   double turn = arm_a * scale[0] * (scale[0] + 2 * scale[3]) + far * scale[3] * scale[3] +
                 2 * scale[3] * linear;
-  // Joints with a length also turn across their direction: (1/L) (J't)(J't)', infinite if anchors
-  // coincide.
+  // Joints with a length also turn across their direction. The term is (1/L) (J't)(J't)', which is
+  // infinite if the anchors coincide.
   if ((s2_joint_kind(joint->type)->parts & S2_HAS_LENGTH) != 0) {
     S2JointRow row;
     s2_measure_length(at, &row, NULL);
     double across = arm_a * scale[0] + arm_b * scale[3] + linear;
-    turn += across * across / row.value; // anchors that coincide: infinite
+    turn += across * across / row.value; // infinite if the anchors coincide
   }
   return h * h * force * turn;
 }
@@ -306,13 +309,13 @@ double s2_joint_turns_too_fast(const S2Step *step, const S2JointAt *at, const S2
   const S2Joint *joint = at->joint;
   const double *mass[2] = {joint->a == S2_NONE ? NULL : step->mass + 3 * joint->a,
                            joint->b == S2_NONE ? NULL : step->mass + 3 * joint->b};
-  // The tests go from cheap to expensive: a bound for hinges, a bound for all types, the
+  // The tests go from cheap to expensive: a bound for hinges, a bound for all joint types, the
   // eigenvalues.
   bool hinge = joint->type == S2_HINGE && s2_joint_is_rigid(joint);
   if (hinge && most_hinge_turning(at, load, mass, h) < least) {
     return 0;
   }
-  // M^-1/2; 0 for bodies that do not move.
+  // M^-1/2; 0 for bodies that cannot move.
   double scale[6];
   for (int c = 0; c < 6; c++) {
     bool moves = mass[c / 3] != NULL && mass[c / 3][c % 3] > 0;
@@ -324,8 +327,8 @@ double s2_joint_turns_too_fast(const S2Step *step, const S2JointAt *at, const S2
   return fastest_turning(at, load, s2_joint_blend(def, h), scale, least);
 }
 
-// (h w)^2 for the impulses of the last step, if the world's settings cannot resolve such an
-// oscillation; else 0.
+// Returns (h w)^2 for the impulses of the last step if the world's settings cannot resolve such an
+// oscillation. Otherwise returns 0.
 static double turned_too_fast(const S2Step *step, int32_t slot, const S2Rot *turn) {
   const S2World *world = step->world;
   const S2WorldDef *def = &world->kept.def;
@@ -358,7 +361,7 @@ void s2_step_find_stiff(S2Step *step) {
     // The flow by two stages splits the step into shorter pieces, up to a limit.
     bool splits = island->joints > 0 && s2_island_rattles(step, island);
     double most = splits ? S2_TURNS_TOO_FAST * S2_RATTLE_PIECES * S2_RATTLE_PIECES : 0;
-    // A single joint that turns too fast makes its whole island implicit.
+    // A single joint whose force turns too fast makes its whole island implicit.
     const S2Rot *turn = island->joints == 0 ? NULL : s2_step_turns(step, island, step->q0);
     island->turning = 0;
     for (int i = 0; i < island->joints && island->turning <= most; i++) {

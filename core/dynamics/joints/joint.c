@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// Whether a gear still works: bodies of its joints that were at rest at creation must still be at
-// rest.
+// Whether a gear still works. Bodies of its joints that were static at its creation must still be
+// static.
 static bool gear_meshes(const S2World *world, const S2Joint *gear) {
   const int32_t joints[2] = {gear->joint_a, gear->joint_b};
   for (int i = 0; i < 4; i++) {
@@ -21,8 +21,8 @@ static bool gear_meshes(const S2World *world, const S2Joint *gear) {
 }
 
 bool s2_joint_active(const S2World *world, const S2Joint *joint) {
-  // A joint acts if none of its bodies and joints is disabled, a body moves, and its callback is
-  // set.
+  // A joint acts if none of its bodies and joints is disabled, at least one body can move, and its
+  // callback is set.
   const int32_t slots[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
   bool off = !joint->enabled, moves = false;
   for (int i = 0; i < 4; i++) {
@@ -55,7 +55,7 @@ int s2_joint_rigid_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]
   if (s2_joint_is_rigid(joint)) {
     return count;
   }
-  // If there are matrices, the rigid rows are combinations of the equations. Softening with h = 0
+  // With matrices, the rigid rows are combinations of the equations. s2_joint_soften with h = 0
   // finds them.
   S2SoftRow soft[S2_JOINT_EQUATIONS];
   s2_joint_soften(joint, rows, count, s2_joint_blend(&at->world->kept.def, 0), soft);
@@ -73,14 +73,14 @@ void s2_joint_error(const S2JointAt *at, double length, S2JointError *error) {
   error->count = s2_joint_rigid_rows(at, error->rows);
   error->rigid = error->beyond = 0;
   error->limited = error->angular = false;
-  // Rigid equations: add the squares of their errors, with angles as lengths.
+  // Rigid equations: add up their squared errors, with angles converted to lengths.
   for (int i = 0; i < error->count; i++) {
     bool angular = s2_joint_row_angular(&error->rows[i]);
     double size = error->rows[i].value * (angular ? length : 1);
     error->rigid += size * size;
     error->angular |= angular;
   }
-  // Velocity-only constraints have no position to project.
+  // Velocity-only constraints have no position that a projection could correct.
   bool counts = !joint->velocity_only && s2_joint_projected(joint);
   error->square = counts ? error->rigid : 0;
   error->count = counts ? error->count : 0;
@@ -88,7 +88,7 @@ void s2_joint_error(const S2JointAt *at, double length, S2JointError *error) {
   if (!limited || kind->coordinate == NULL) {
     return;
   }
-  // Limits: store the excess; lo = hi is one more equation.
+  // Limits: store the excess. If lo = hi, the limit is an additional equation.
   S2JointRow *row = &error->rows[error->count];
   kind->coordinate(at, row, NULL);
   double to_length = s2_joint_row_angular(row) ? length : 1;
@@ -158,7 +158,8 @@ static S2Vec2 local_point(const S2World *world, int32_t slot, S2Vec2 point) {
   return slot == S2_NONE ? point : s2_pose_local(s2_slot_pose(world->q.at, slot), point);
 }
 
-// Two NAN mean the centre of mass. One NAN is an error, and so is NAN for the world.
+// Two NAN values mean the centre of mass. A single NAN is an error. For the world, any NAN is an
+// error.
 static S2Status joint_read_anchor(const S2World *world, const char *name, int32_t slot,
                                   S2Vec2 given, bool needed, S2Vec2 *local) {
   if (slot != S2_NONE && !needed && isnan(given.x) && isnan(given.y)) {
@@ -174,7 +175,7 @@ static S2Status joint_read_anchor(const S2World *world, const char *name, int32_
 }
 
 static S2Status joint_read_anchors(const S2World *world, const S2JointDef *def, S2Joint *joint) {
-  // The type decides: an anchor on one body, on each of two, or one shared point.
+  // The joint type determines the anchors: one on one body, one on each body, or one shared point.
   S2JointAnchors anchors = s2_joint_kind(joint->type)->anchors;
   if (anchors == S2_ANCHORS_ONE) {
     return joint_read_anchor(world, "anchor", joint->a, def->anchor_a, false, &joint->local_a);
@@ -190,11 +191,12 @@ static S2Status joint_read_anchors(const S2World *world, const S2JointDef *def, 
   return s2_ok();
 }
 
-// Reads the axis; for a length, takes the present direction (along x if the length is zero).
+// Reads the axis. Joints with a length get the present direction between their anchors, or the x
+// axis if the length is zero.
 static S2Status joint_read_axis(const S2World *world, const S2JointDef *def, S2Joint *joint) {
   unsigned parts = s2_joint_kind(joint->type)->parts;
   S2Vec2 axis = def->axis;
-  // For a length, take the present direction between the anchors.
+  // For joints with a length, take the present direction between the anchors.
   if ((parts & S2_HAS_LENGTH) != 0) {
     axis = s2_sub(s2_joint_anchor(world->q.at, joint->a, joint->local_a),
                   s2_joint_anchor(world->q.at, joint->b, joint->local_b));
@@ -206,7 +208,7 @@ static S2Status joint_read_axis(const S2World *world, const S2JointDef *def, S2J
   if (!isfinite(length) || !(length > 0)) {
     return s2_error(S2_INVALID, "axis: a direction expected, got {%g, %g}", axis.x, axis.y);
   }
-  // Store the axis in b's frame, in which it is constant.
+  // Store the axis in the frame of b, in which it is constant.
   S2Rot turn = s2_rot(joint->b == S2_NONE ? 0 : world->q.at[3 * joint->b]);
   joint->axis = s2_unrotate(turn, s2_vec2(axis.x / length, axis.y / length));
   return s2_ok();
@@ -239,7 +241,7 @@ S2Status s2_joint_check_limits(S2JointType type, double lo, double hi) {
 
 static S2Status joint_read_drive(const S2JointDef *def, S2Joint *joint) {
   const S2JointKind *kind = s2_joint_kind(joint->type);
-  // Keys that the type does not use are errors.
+  // Keys that the joint type does not use are errors.
   if ((kind->parts & S2_HAS_LIMITS) == 0 && def->has_limits) {
     return joint_unasked(kind, "limits");
   }
@@ -284,7 +286,7 @@ static bool is_zero(const S2JointWeights *weights) {
 
 static S2Status joint_read_curve(const S2JointDef *def, S2Joint *joint) {
   bool curved = def->quadratic != 0 || def->cubic != 0 || def->has_law;
-  // Only springs have curves, and a law replaces all other numbers.
+  // Only springs can be nonlinear, and a force law replaces all other numbers.
   if (curved && (s2_joint_kind(joint->type)->fields & S2_FIELD_BIT(QUADRATIC)) == 0) {
     return joint_unasked(s2_joint_kind(joint->type), def->has_law ? "force" : "quadratic, cubic");
   }
@@ -326,7 +328,7 @@ static S2Status joint_read_softness(const S2JointDef *def, S2Joint *joint) {
   if (joint->has_spring && soft) {
     return s2_joint_either_spring(def->type, "stiffness");
   }
-  // Set the numbers of the spring. Damping alone is a spring of zero stiffness.
+  // Set the numbers of the spring. Damping without stiffness is a spring of zero stiffness.
   if (joint->has_spring) {
     joint->stiffness = gives && isnan(def->stiffness) ? 0 : def->stiffness;
     S2_TRY(not_negative("stiffness", joint->stiffness, false));
@@ -356,16 +358,16 @@ S2Status s2_joint_read_rest(const S2JointDef *def, S2Joint *joint) {
   return s2_ok();
 }
 
-// ---- Lists --------------------------------------------------------------------------------------
+// ---- Lists of joints ----------------------------------------------------------------------------
 
 static S2JointLink *link_at(S2World *world, int32_t place) {
   return &world->joints.at[place / S2_JOINT_LINKS].link[place % S2_JOINT_LINKS];
 }
 
-// The head of the list that contains one of the joint's links; NULL: there is no such list.
+// The head of the list that contains one of the joint's links. NULL if there is no such list.
 static int32_t *list_of(S2World *world, int32_t slot, int which) {
   const S2Joint *joint = &world->joints.at[slot];
-  bool gear = joint->type == S2_GEAR; // a gear gets all its bodies from its joints
+  bool gear = joint->type == S2_GEAR; // the bodies of a gear follow from its joints
   const int32_t owners[S2_JOINT_LINKS] = {joint->a, joint->b,
                                           gear ? joint->joint_a : joint->more[0],
                                           gear ? joint->joint_b : joint->more[1]};
@@ -376,8 +378,8 @@ static int32_t *list_of(S2World *world, int32_t slot, int which) {
 }
 
 static void join_lists(S2World *world, int32_t slot) {
-  // Put the joint first in the list of each of its bodies, and in the list of gears of each of its
-  // joints.
+  // Put the joint first in the list of each of its bodies. A gear is also put first in the list of
+  // each of its joints.
   for (int which = 0; which < S2_JOINT_LINKS; which++) {
     int32_t *first = list_of(world, slot, which), place = S2_JOINT_LINKS * slot + which;
     if (first == NULL) {
@@ -394,7 +396,7 @@ static void join_lists(S2World *world, int32_t slot) {
 static void leave_lists(S2World *world, int32_t slot) {
   for (int which = 0; which < S2_JOINT_LINKS; which++) {
     int32_t *first = list_of(world, slot, which);
-    // Link its neighbours in the list to each other.
+    // Connect the joint's neighbours in the list with each other.
     if (first == NULL) {
       continue;
     }
@@ -406,8 +408,8 @@ static void leave_lists(S2World *world, int32_t slot) {
   }
 }
 
-// Joined bodies do not collide by default, so this handles each pair of them. (For a gear: the
-// first two bodies.)
+// Joined bodies do not collide by default. This function applies `part` to each pair of them. (For
+// a gear: only to the first two bodies.)
 static void joint_part_pairs(S2World *world, const S2Joint *joint,
                              void part(S2World *, int32_t, int32_t, bool)) {
   const int32_t slots[S2_JOINT_BODIES] = {joint->a, joint->b, joint->more[0], joint->more[1]};
@@ -422,17 +424,17 @@ static void joint_part_pairs(S2World *world, const S2Joint *joint,
 }
 
 static S2JointId joint_add(S2World *world, const S2Joint *joint) {
-  // A free slot, or a new one. Slots are reused, serials never are.
+  // Take a free slot, or a new one. Slots are reused, but serials are never reused.
   int32_t slot = world->kept.free_joint;
   if (slot != S2_NONE) {
-    world->kept.free_joint = world->joints.at[slot].a; // the link of the free list
+    world->kept.free_joint = world->joints.at[slot].a; // `a` links to the next free slot
   } else {
     slot = s2_array_push(world->joints);
   }
   world->joints.at[slot] = *joint;
   world->joints.at[slot].serial = world->next_serial++;
   world->joints.at[slot].first_link = S2_NONE;
-  // Serials ascend, so the newest joint is the last in order.
+  // Serials ascend, so the newest joint is last in the order.
   s2_line_insert(world->joint_order, world->joint_order.count);
   world->joint_order.at[world->joint_order.count - 1] = slot;
   join_lists(world, slot);
@@ -450,8 +452,8 @@ bool s2_joint_within_limits(const S2World *world, const S2Joint *joint, double *
   S2JointAt at = {world, joint, world->q.at, 0, NULL};
   kind->coordinate(&at, &row, NULL);
   *value = row.value;
-  // A few decimals in a script's numbers leave small errors, which are permitted here and projected
-  // later.
+  // The numbers in scripts have only a few decimals. The resulting small errors are permitted here,
+  // and projection removes them later.
   double size = 1;
   if (!s2_joint_row_angular(&row)) {
     size = fabs(row.value);
@@ -462,11 +464,11 @@ bool s2_joint_within_limits(const S2World *world, const S2Joint *joint, double *
   return row.value >= joint->limit_lo - slop && row.value <= joint->limit_hi + slop;
 }
 
-// Rejects a coordinate beyond its limits: bodies would jump in the first step.
+// Rejects a coordinate outside its limits, because bodies would jump in the first step.
 static S2Status joint_check_begins(const S2World *world, const S2Joint *joint) {
   double value;
   if (joint->type == S2_ROPE || s2_joint_within_limits(world, joint, &value)) {
-    return s2_ok(); // a rope that is too short pulls its bodies in
+    return s2_ok(); // if a rope is too short, it pulls its bodies together
   }
   return s2_error(S2_INVALID,
                   "limits: {%g, %g} exclude the initial coordinate %g: %s, or give limits that "
@@ -495,7 +497,7 @@ static S2Status joint_read_stabilization(const S2World *world, const S2JointDef 
                     "stabilization: does not apply to a lock with max_force or max_torque, whose "
                     "error is never projected; leave it out");
   }
-  // Event stepping solves a motion more than once, and only the first solve corrects errors.
+  // Event stepping may solve a motion more than once, but only the first solve corrects errors.
   if (def->stabilization > 0 && world->kept.def.stepping == S2_EVENT) {
     return s2_error(
         S2_INVALID,
@@ -510,7 +512,7 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
   if ((unsigned)def->type >= S2_JOINT_TYPE_COUNT) {
     return s2_error(S2_INVALID, "type: no such joint");
   }
-  // All checks use a local joint: the world changes only after all of them.
+  // All checks use a local joint, so the world changes only after all checks.
   S2Joint joint = {
       .type = def->type,
       .enabled = true,
@@ -526,7 +528,7 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
       .limit_hi = INFINITY,
       .servo_max = INFINITY,
   };
-  // A gear gets its bodies from its joints, in its create().
+  // A gear gets its bodies from its joints, in create() of its type.
   if (def->type != S2_GEAR) {
     S2_TRY(joint_find_bodies(world, def, &joint));
   }
@@ -535,7 +537,7 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
                     strlen(def->name));
   }
   snprintf(joint.name, sizeof joint.name, "%s", def->name == NULL ? "" : def->name);
-  // Common parts first, because create() of the type uses them.
+  // Read the common parts first, because create() of the joint type uses them.
   S2_TRY(joint_read_anchors(world, def, &joint));
   S2_TRY(joint_read_drive(def, &joint));
   S2_TRY(joint_read_softness(def, &joint));
@@ -544,7 +546,7 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
   if (s2_joint_kind(def->type)->create != NULL) {
     S2_TRY(s2_joint_kind(def->type)->create(world, def, &joint));
   }
-  // The size of compliance and damping matrices depends on the complete joint.
+  // The required size of compliance and damping matrices is known only for the complete joint.
   S2JointRow rows[S2_JOINT_EQUATIONS];
   int count = s2_joint_rows(&(S2JointAt){world, &joint, world->q.at, 0, NULL}, rows);
   if (def->type == S2_CONSTRAINT) {
@@ -553,12 +555,13 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
   S2_TRY(s2_joint_check_weights("compliance", &def->compliance, count));
   S2_TRY(s2_joint_check_weights("damping", &def->damping, count));
   S2_TRY(joint_check_moving(world, &joint));
-  // Limits, motors and readings measure the angle so that it now is 0, or the reference.
+  // Choose the zero of the angle: at creation, limits, motors and readings measure 0 or the given
+  // reference.
   bool turns = s2_joint_kind(def->type)->coordinate == s2_measure_angle;
   joint.angle0 = (joint.a == S2_NONE ? 0 : world->q.at[3 * joint.a]) -
                  (joint.b == S2_NONE ? 0 : world->q.at[3 * joint.b]) - (turns ? def->reference : 0);
   S2_TRY(joint_check_begins(world, &joint));
-  // Evaluate a constraint once, so that errors of its functions are reported at creation.
+  // Evaluate a constraint once, so that errors in its functions are reported at creation.
   if (def->type == S2_CONSTRAINT) {
     S2_TRY(s2_constraint_first(world, &joint));
   }
@@ -567,8 +570,8 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
 }
 
 void s2_body_add_drive(S2World *world, int32_t slot, double max_force, double max_torque) {
-  // The drive is a lock of all three components with bounds. The body follows its velocity as far
-  // as the bounds permit.
+  // The drive is a lock of all three components with bounded force. The body follows its prescribed
+  // velocity as far as the bounds permit.
   S2Body *body = &world->bodies.at[slot];
   S2Joint joint = {
       .type = S2_LOCK,
@@ -595,31 +598,31 @@ void s2_body_add_drive(S2World *world, int32_t slot, double max_force, double ma
   memcpy(joint.rate, world->v.at + 3 * slot, sizeof joint.rate);
   memcpy(joint.name, body->name, sizeof joint.name);
   body->drive = (int32_t)joint_add(world, &joint).index - 1;
-  world->boxes_stale = true; // from now on the body collides with static bodies
+  world->boxes_stale = true; // from here on, the body collides with static bodies
   world->kept.fresh = true;
 }
 
 // ---- Destruction ------------------------------------------------------------------------------
 
 static void joint_destroy_one(S2World *world, int32_t slot) {
-  // Reverse the effects of creation: the pair collides again, the body has no drive, and the joint
-  // leaves its lists.
+  // Reverse the effects of creation: the pair can collide again, the body loses its drive, and the
+  // joint leaves its lists.
   S2Joint *joint = &world->joints.at[slot];
   joint_part_pairs(world, joint, s2_world_include);
   if (joint->type == S2_LOCK && world->bodies.at[joint->a].drive == slot) {
-    world->bodies.at[joint->a].drive = S2_NONE; // no lock moves the body any more
+    world->bodies.at[joint->a].drive = S2_NONE; // no lock drives the body any more
     world->boxes_stale = true;
   }
   leave_lists(world, slot);
   s2_line_remove(world->joint_order, s2_world_joint_place(world, slot));
   s2_world_revised(world);
-  // The slot is free; `a` links to the next free one.
+  // Free the slot; `a` links to the next free slot.
   memset(joint, 0, sizeof *joint);
   joint->a = world->kept.free_joint;
   world->kept.free_joint = slot;
 }
 
-// Destroys a joint together with its gears.
+// Destroys a joint and the gears that couple it.
 void s2_joint_destroy_slot(S2World *world, int32_t slot) {
   while (world->joints.at[slot].first_link != S2_NONE) {
     joint_destroy_one(world, world->joints.at[slot].first_link / S2_JOINT_LINKS);

@@ -1,10 +1,10 @@
-// Reading and writing fields of joints.
+// Functions that read and write fields of joints.
 #include "dynamics/joints/joint.h"
 
 #include <assert.h>
 #include <string.h>
 
-enum { OWN = 1 << 30 }; // the field exists for types that name it (S2JointKind.fields)
+enum { OWN = 1 << 30 }; // for fields that exist only for types that list them in S2JointKind.fields
 
 typedef enum Domain { READ_ONLY, ANY, NOT_NEGATIVE, LIMIT, BOUND, POSITIVE, PART, FLAG } Domain;
 
@@ -12,7 +12,7 @@ static const struct {
   const char *name;
   Domain domain;
   unsigned parts;
-  size_t offset; // offset in S2Joint of a double, or of a bool for flags
+  size_t offset; // offset within S2Joint; the member is a double, or a bool for flags
 } fields[S2_JOINT_FIELD_COUNT] = {
 #define S2_JOINT_READING(ID, name, parts) {#name, READ_ONLY, parts, 0},
 #define S2_JOINT_FIELD(ID, name, domain, parts, member, derivative, count)                         \
@@ -54,7 +54,8 @@ static double joint_rate(const S2World *world, const S2Joint *joint, const S2Joi
   return rate;
 }
 
-// The speed of the driven coordinate, else of the limited coordinate, else of the length.
+// The speed of the driven coordinate. Without a drive, the speed of the limited coordinate;
+// otherwise the speed of the length.
 static double joint_speed(const S2World *world, const S2Joint *joint) {
   const S2JointKind *kind = s2_joint_kind(joint->type);
   S2JointAt at = joint_here(world, joint);
@@ -76,7 +77,7 @@ static double joint_speed(const S2World *world, const S2Joint *joint) {
 static double joint_softness(const S2Joint *joint, const S2JointWeights *weights,
                              const S2JointAt *at) {
   S2JointRow rows[S2_JOINT_EQUATIONS];
-  // Take the number that acts on the joint's first row; NAN for a matrix.
+  // Return the number for the joint's first row, or NAN for a matrix.
   bool angular =
       s2_joint_rows(at, rows) > 0 && s2_joint_row_angular(&rows[0]) && !joint->has_spring;
   return weights->size > 0 ? NAN : angular ? weights->angular : weights->linear;
@@ -117,7 +118,7 @@ S2Status s2_joint_get(const S2World *world, S2JointId id, S2JointField field, do
   if (!s2_joint_type_has(joint->type, field)) {
     return joint_lacks(joint, field);
   }
-  // Some values are measured, some belong to the last step, the others are stored.
+  // Some values are measured, some come from the last step, and the others are stored.
   switch (field) {
   case S2_JOINT_ANGLE:
   case S2_JOINT_TRANSLATION:
@@ -148,12 +149,12 @@ S2Status s2_joint_get(const S2World *world, S2JointId id, S2JointField field, do
   default:
     *value = field == S2_JOINT_MOTOR_MAX && !joint->has_motor
                  ? 0
-                 : *joint_number((S2Joint *)joint, field); // the joint is only read
+                 : *joint_number((S2Joint *)joint, field); // only for reading
   }
   return s2_ok();
 }
 
-// Bounds and friction exist only on constraints created with them.
+// Bounds and friction exist only for constraints that were created with them.
 static S2Status joint_check_constraint(const S2Joint *joint, S2JointField field, double value) {
   const char *name = fields[field].name;
   if (!joint->bounded && (field == S2_JOINT_BOUND_LO || field == S2_JOINT_BOUND_HI)) {
@@ -173,7 +174,7 @@ static S2Status joint_check_constraint(const S2Joint *joint, S2JointField field,
 }
 
 static S2Status joint_check(const S2Joint *joint, S2JointField field, double value) {
-  const char *name = fields[field].name; // the field must exist and be writable
+  const char *name = fields[field].name; // Check that the field exists and can be written.
   Domain domain = fields[field].domain;
   if (!s2_joint_type_has(joint->type, field)) {
     return joint_lacks(joint, field);
@@ -185,13 +186,13 @@ static S2Status joint_check(const S2Joint *joint, S2JointField field, double val
       (field == S2_JOINT_STIFFNESS || field == S2_JOINT_QUADRATIC || field == S2_JOINT_CUBIC)) {
     return s2_error(S2_INVALID, "%s: cannot be set, because the spring has a force law", name);
   }
-  // Limits are checked together.
+  // The two limits are checked together.
   if (domain == LIMIT) {
     double lo = field == S2_JOINT_LIMIT_LO ? value : joint->limit_lo;
     double hi = field == S2_JOINT_LIMIT_HI ? value : joint->limit_hi;
     return s2_joint_check_limits(joint->type, lo, hi);
   }
-  // Check the domain and its range.
+  // Check the domain of the value.
   bool bound = field == S2_JOINT_MAX_FORCE || field == S2_JOINT_MAX_TORQUE;
   if (bound && joint->type == S2_LOCK) { // an infinite bound means rigid
     domain = BOUND;
@@ -216,14 +217,14 @@ static S2Status joint_check(const S2Joint *joint, S2JointField field, double val
     return s2_error(S2_INVALID, "%s: lo < hi expected, got %s = %g beside %g", name, name, value,
                     field == S2_JOINT_BOUND_LO ? joint->bound_hi : joint->bound_lo);
   }
-  // Ranges of single fields.
+  // Check the ranges of single fields.
   if (field == S2_JOINT_BREAK_FORCE && value == 0) {
     return s2_error(S2_INVALID, "%s: a number above 0 expected, got %g", name, value);
   }
   if (field == S2_JOINT_RATIO && value == 0) {
     return s2_error(S2_INVALID, "%s: a finite number other than 0 expected, got %g", name, value);
   }
-  // Check conditions on the joint's other numbers.
+  // Check the conditions that involve other numbers of the joint.
   bool rigid = joint->compliance.size == 0 && joint->compliance.linear == 0 &&
                joint->compliance.angular == 0;
   bool springs = (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0;
@@ -245,24 +246,25 @@ static S2Status joint_check(const S2Joint *joint, S2JointField field, double val
   return s2_ok();
 }
 
-// Clears the results of the last step, which belong to another configuration.
+// Clears the results of the last step, because they belong to another configuration.
 static void joint_forget(S2Joint *joint) {
   memset(joint->impulse, 0, sizeof joint->impulse);
   memset(joint->reaction, 0, sizeof joint->reaction);
 }
 
 static void joint_enable(const S2World *world, S2Joint *joint, bool enabled) {
-  // A joint that is enabled again starts without impulses. A lock starts at the pose of its body.
+  // A joint that is enabled again starts without impulses. A lock then starts at the pose of its
+  // body.
   bool again = enabled && !joint->enabled;
   joint->enabled = enabled;
   joint->broken = joint->broken && !enabled;
   joint_forget(joint);
   for (int c = 0; c < 3 && again && joint->type == S2_LOCK; c++) {
-    joint->goal[c] = world->q.at[3 * joint->a + c]; // the lock holds the present pose
+    joint->goal[c] = world->q.at[3 * joint->a + c]; // the lock holds the body's present pose
   }
 }
 
-// If a lock begins or ceases to yield, its rows change. A component that becomes rigid is held at
+// If a lock starts or stops yielding, its rows change. A component that becomes rigid is held at
 // its present value.
 static void joint_set_bound(const S2World *world, S2Joint *joint, double *bound, double value) {
   if (joint->type == S2_LOCK && isfinite(*bound) != isfinite(value)) {
@@ -275,7 +277,7 @@ static void joint_set_bound(const S2World *world, S2Joint *joint, double *bound,
   *bound = value;
 }
 
-// If a hinge or slider gets stiffness, or damping without compliance, it has a spring from now on.
+// If a hinge or slider gets stiffness, or damping without compliance, it has a spring from then on.
 static void joint_set_spring(S2Joint *joint, S2JointField field) {
   bool springs = (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0;
   bool soft =
@@ -287,14 +289,14 @@ static void joint_set_ratio(const S2World *world, S2Joint *joint, double ratio) 
   S2JointRow rows[S2_JOINT_EQUATIONS];
   S2JointAt at = joint_here(world, joint);
   joint->ratio = ratio;
-  // The gear now holds its present sum, computed with the new ratio.
+  // Choose `sum` so that the gear holds the present configuration with the new ratio.
   joint->sum = 0;
   s2_joint_rows(&at, rows);
   joint->sum = rows[0].value;
 }
 
-// Laws set numbers of joints in each step. This does not disturb islands at rest, because they have
-// no joints.
+// Laws may set numbers of joints in each step. These changes do not disturb islands at rest,
+// because such islands have no joints.
 static void joint_changed(S2World *world) {
   bool known = world->rest.changes == world->changes;
   s2_world_changed(world);
@@ -308,7 +310,7 @@ S2Status s2_joint_set(S2World *world, S2JointId id, S2JointField field, double v
   S2Joint *joint = &world->joints.at[slot];
   S2_TRY(joint_check(joint, field, value));
   joint_changed(world);
-  // These fields have side effects; the others are plain numbers of the joint.
+  // These fields have side effects. All other fields are plain numbers of the joint.
   switch (field) {
   case S2_JOINT_COMPLIANCE:
     joint->compliance = (S2JointWeights){.linear = value, .angular = value};
@@ -333,7 +335,7 @@ S2Status s2_joint_set(S2World *world, S2JointId id, S2JointField field, double v
     joint_enable(world, joint, value != 0);
     s2_world_revised(world);
     break;
-  default: // a plain number: joint_check() has rejected read-only fields
+  default: // a plain number: joint_check() has rejected fields that are read-only
     joint->has_motor |= field == S2_JOINT_MOTOR_SPEED || field == S2_JOINT_MOTOR_MAX;
     joint->has_servo |= field >= S2_JOINT_SERVO_GOAL && field <= S2_JOINT_SERVO_MAX;
     *joint_number(joint, field) = value;
@@ -346,7 +348,7 @@ S2Status s2_joint_set_limits(S2World *world, S2JointId id, double lo, double hi)
   int32_t slot;
   S2_TRY(s2_world_idle(world));
   S2_TRY(s2_joint_slot(world, id, &slot));
-  // Both limits are checked together, so their order does not matter.
+  // Check both limits together, so that their order does not matter.
   S2Joint limits = world->joints.at[slot];
   limits.limit_hi = hi;
   S2_TRY(joint_check(&limits, S2_JOINT_LIMIT_LO, lo));
@@ -403,14 +405,14 @@ S2Status s2_joint_set_velocity(S2World *world, S2JointId id, const double veloci
   return s2_ok();
 }
 
-// ---- Information on a joint -------------------------------------------------------------------
+// ---- Information about a joint ----------------------------------------------------------------
 
 static S2JointId id_of(const S2World *world, int32_t slot) {
   return slot == S2_NONE ? (S2JointId){0, 0}
                          : (S2JointId){(uint32_t)slot + 1, world->joints.at[slot].serial};
 }
 
-// Gears show the anchors of their joints.
+// Gears report the anchors of their joints.
 static void info_anchors(const S2World *world, const S2Joint *joint, S2JointInfo *info) {
   const S2Joint *a = joint, *b = joint;
   info->anchor_b = s2_joint_anchor(world->q.at, b->b, b->local_b);
@@ -420,7 +422,8 @@ static void info_anchors(const S2World *world, const S2Joint *joint, S2JointInfo
     info->anchor_b = s2_joint_anchor(world->q.at, b->a, b->local_a);
   }
   info->anchor_a = s2_joint_anchor(world->q.at, a->a, a->local_a);
-  // Types without an anchor on the world (locks, ground friction) report the anchor on a twice.
+  // Types without an anchor on the world (locks, ground friction) report the anchor on a as both
+  // anchors.
   if (joint->b == S2_NONE && joint->joint_a == S2_NONE &&
       s2_joint_kind(joint->type)->anchors == S2_ANCHORS_NONE) {
     info->anchor_b = info->anchor_a;
@@ -456,7 +459,7 @@ S2Status s2_joint_info(const S2World *world, S2JointId id, S2JointInfo *info) {
   const S2Joint *joint = &world->joints.at[slot];
   S2JointAt at = joint_here(world, joint);
   S2JointRow angle;
-  // An error of an angle is multiplied by the size of the larger body.
+  // Angular errors are multiplied by the reach of the largest body.
   double length = 0;
   const int32_t bodies[S2_JOINT_BODIES] = {joint->a, joint->b, joint->more[0], joint->more[1]};
   for (int i = 0; i < (joint->type == S2_GEAR ? 2 : S2_JOINT_BODIES); i++) {

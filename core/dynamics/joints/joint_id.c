@@ -1,4 +1,4 @@
-// The joint of a handle, its index among the others, and its name in messages.
+// Finds the joint of a handle, its index in the world, and its name for messages.
 #include "dynamics/joints/joint.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
-// The rows of an island's joints in a problem, in the order of core/mcp/mcp.h:
+// Assembles the rows of an island's joints in a problem, in the order of core/mcp/mcp.h:
 //
-//   bilateral    equations, rigid or compliant; equal limits; motors and servos without a bound
-//   boxed        motors, dry friction and servos with a largest force: |lambda| <= max h
-//   unilateral   limits, which are predictive like contacts: u + (distance to the limit)/h >= 0
+//   bilateral    rigid or compliant equations; limits with lo = hi; unbounded motors and servos
+//   boxed        motors, dry friction and servos with a bounded force: |lambda| <= max h
+//   unilateral   limits, which act ahead of time like contacts: u + (distance to the limit)/h >= 0
 #include "dynamics/joints/rows.h"
 #include "dynamics/step/islands.h"
 
@@ -18,25 +18,25 @@ typedef struct Builder {
   const S2Step *step;
   const S2Island *island;
   S2SolveKind kind;
-  S2Blend blend; // the world's blend
+  S2Blend blend; // blend of the world's settings
   const S2Joint *joint;
   S2JointAt at;
-  S2Vec2 arm; // arm of the anchor on a, world axes
+  S2Vec2 arm; // arm of the anchor on a, in world axes
   int32_t slot;
   int group;
-  int32_t aside;       // the next node of a gear or constraint
-  int32_t *nodes;      // per joint of the island: first node of a constraint
+  int32_t aside;       // next unused node for a gear or constraint
+  int32_t *nodes;      // per joint of the island: first additional node of a constraint
   int place;           // index of the joint in the island
-  S2WideMovers *along; // movers of the last row, if it acts on more than two bodies
-  double *speed;       // V, raised by driving rows
-  double *rhs;         // right side of the problem
-  List *given;         // impulses without a row
+  S2WideMovers *along; // bodies that the last row moves, if there are more than two
+  double *speed;       // V, the speed scale; driving rows raise it
+  double *rhs;         // right-hand side of the problem
+  List *given;         // given impulses that have no row
 } Builder;
 
-// Fills in one side of a row. The velocity of a kinematic body is known and goes into the bias.
+// Fills in one side of a row. The velocity of a kinematic body is known and is added to the bias.
 static void row_ground(const S2Step *step, int32_t slot, const double *j, int32_t node,
                        double *side, double *bias) {
-  // A kinematic body has no unknowns: the side is 0, and its motion adds j v to the bias.
+  // A kinematic body has no unknowns, so its side is 0, and its motion adds j v to the bias.
   for (int c = 0; c < 3; c++) {
     side[c] = node == S2_GROUND ? 0 : j[c];
     if (bias != NULL && node == S2_GROUND && slot != S2_NONE) {
@@ -54,21 +54,21 @@ static void row_widen(const Builder *builder, S2Row *row, const S2JointRow *of, 
   for (int i = 0; i < 3 * movers->count; i++) {
     movers->j[i / 3][i % 3] *= sign;
   }
-  int at = index < S2_JOINT_EQUATIONS ? index : 0; // one-sided constraints have one row
+  int at = index < S2_JOINT_EQUATIONS ? index : 0; // one-sided constraints have a single row
   s2_wide_sides(step, movers, builder->nodes[builder->place] + S2_WIDE_NODES * at, row);
   if (moving != NULL) {
     *moving += sign * movers->given;
   }
 }
 
-// Appends a row along `of` (sign 1 or -1); the caller sets the bounds.
+// Appends a row along `of`, with sign 1 or -1. The caller sets the bounds.
 static S2Row *row_append(const Builder *builder, List *list, const S2JointRow *of, double sign,
                          int index, double bias) {
   const S2Step *step = builder->step;
   const S2Joint *joint = builder->joint;
   S2JointPart *part = &list->part[list->count];
   S2Row *row = &list->row[list->count++];
-  // The row's gradient, reversed for an upper limit.
+  // The gradient of the row; an upper limit reverses it.
   double ja[3], jb[3];
   for (int c = 0; c < 3; c++) {
     ja[c] = sign * of->ja[c];
@@ -81,7 +81,7 @@ static S2Row *row_append(const Builder *builder, List *list, const S2JointRow *o
       .group = builder->group,
       .bias = bias,
   };
-  // In a solve for displacements, kinematic bodies do not move.
+  // In solves for displacements, kinematic bodies do not move.
   double *moving = s2_solve_traits(builder->kind).displacements ? NULL : &row->bias;
   builder->along->count = 0;
   if (s2_joint_is_wide(joint)) {
@@ -90,7 +90,7 @@ static S2Row *row_append(const Builder *builder, List *list, const S2JointRow *o
     row_ground(step, joint->a, ja, row->a, row->ja, moving);
     row_ground(step, joint->b, jb, row->b, row->jb, moving);
   }
-  // The force on a at its anchor, and the torque about that point.
+  // The force on a at its anchor, and the torque about the anchor.
   S2Vec2 arm = builder->arm;
   *part = (S2JointPart){
       .joint = builder->slot,
@@ -102,7 +102,7 @@ static S2Row *row_append(const Builder *builder, List *list, const S2JointRow *o
 }
 
 static double row_mobility(const Builder *builder, const S2Row *row) {
-  // J M^-1 J': the speed per unit impulse along the row.
+  // J M^-1 J' is the speed per unit impulse along the row.
   double w = 0;
   if (builder->along->count > 2) {
     return s2_wide_mobility(builder->step, builder->along);
@@ -118,7 +118,7 @@ static double row_mobility(const Builder *builder, const S2Row *row) {
   return w;
 }
 
-// Whether the row acts on angles only.
+// Whether the row acts only on angles.
 static bool turns_alone(const Builder *builder, const S2Row *row) {
   bool angular = row->ja[1] == 0 && row->ja[2] == 0 && row->jb[1] == 0 && row->jb[2] == 0;
   for (int i = 0; i < builder->along->count && builder->along->count > 2; i++) {
@@ -128,27 +128,28 @@ static bool turns_alone(const Builder *builder, const S2Row *row) {
   return angular;
 }
 
-// Raises V by the speed that a driving row (a motor, a spring, a moving goal) causes. Otherwise an
-// island at rest without gravity would have no scale for residuals.
+// Raises the speed scale V by the speed that a driving row (a motor, a spring or a moving goal)
+// causes. Otherwise an island at rest without gravity would have no scale for residuals.
 static void row_drives(const Builder *builder, const S2Row *row) {
   if (row->bias == 0 || s2_solve_traits(builder->kind).displacements) {
     return;
   }
-  // With compliance C', only a part of the bias is reached; bounded rows reach at most hi w.
+  // With compliance C', the row reaches only a part of the bias. A bounded row reaches at most hi
+  // w.
   double w = row_mobility(builder, row), speed = fabs(row->bias);
   speed = w > 0 ? fmin(speed * w / (w + row->compliance), row->hi * w) : 0;
   *builder->speed =
       fmax(*builder->speed, speed * (turns_alone(builder, row) ? builder->island->length : 1));
 }
 
-// Applies an impulse that is known before the solve, along the last row of the list.
+// Applies an impulse that is known before the solve along the last row of the list.
 static void row_give(const Builder *builder, List *list, double impulse) {
   S2Row *row = &list->row[list->count - 1];
   S2JointPart *part = &list->part[list->count - 1];
-  // M v = rhs + J' given, so known impulses are on the right side.
+  // M v = rhs + J' given, so known impulses go to the right-hand side.
   part->given = impulse;
   const S2WideMovers *along = builder->along;
-  bool wide = along->count > 2; // the impulse acts on the bodies, not on their copies
+  bool wide = along->count > 2; // the impulse acts on the bodies, not on their auxiliary copies
   for (int i = 0; i < 3 * along->count && wide; i++) {
     int at = 3 * builder->step->node_of[along->slot[i / 3]] + i % 3;
     builder->rhs[at] += along->j[i / 3][i % 3] * impulse;
@@ -161,14 +162,15 @@ static void row_give(const Builder *builder, List *list, double impulse) {
       builder->rhs[3 * row->b + c] += row->jb[c] * impulse;
     }
   }
-  // A known impulse also causes speed, which counts in the scale of residuals.
+  // A known impulse also causes a speed, so it also raises the scale of residuals.
   double speed = fabs(impulse) * row_mobility(builder, row);
   *builder->speed =
       fmax(*builder->speed, speed * (turns_alone(builder, row) ? builder->island->length : 1));
 }
 
 static void add_wide_gear(Builder *builder, List *list, const S2JointRow *of, double bias) {
-  // The gear's row becomes several rows (wide_rows.c); all but the last are auxiliary.
+  // A gear with more than two bodies becomes several rows (wide_rows.c). All but the last row are
+  // auxiliary.
   S2WideMovers movers = s2_wide_movers(builder->step, builder->joint);
   S2Row *rows = &list->row[list->count];
   bool positions = s2_solve_traits(builder->kind).displacements;
@@ -181,7 +183,7 @@ static void add_wide_gear(Builder *builder, List *list, const S2JointRow *of, do
     list->part[list->count++] = (S2JointPart){.joint = builder->slot, .row = S2_NONE};
     row_drives(builder, &rows[i]);
   }
-  // The last row is the gear's own; its impulse is the impulse of the joint.
+  // The last row belongs to the gear itself. Its impulse is the impulse of the joint.
   if (count > 0) {
     S2JointPart *own = &list->part[list->count - 1];
     own->row = 0;
@@ -189,8 +191,9 @@ static void add_wide_gear(Builder *builder, List *list, const S2JointRow *of, do
   }
 }
 
-// A constraint of more than two bodies always needs the rows of its copies, even in solves without
-// its own rows, because copies hold a part of the bodies' mass.
+// A constraint on more than two bodies always needs the rows of the auxiliary copies of its bodies.
+// This includes solves without the constraint's own rows, because the copies carry a part of the
+// bodies' mass.
 static void add_copies(Builder *builder, List *list) {
   S2JointRow along[S2_JOINT_EQUATIONS];
   if (!s2_joint_is_wide(builder->joint)) {
@@ -230,8 +233,8 @@ static void add_boxed(const Builder *builder, List *list, const S2JointRow *of, 
   row_drives(builder, row);
 }
 
-// The rate at which an error is corrected (1/s): all of it in a projection, otherwise the fraction
-// of S2_BAUMGARTE.
+// The rate at which an error is corrected, 1/s. A projection corrects the whole error; a motion
+// corrects the fraction of S2_BAUMGARTE.
 static double projection_rate(const Builder *builder) {
   double part = s2_joint_returned(&builder->step->world->kept.def, builder->joint);
   return s2_solve_traits(builder->kind).displacements ? 1
@@ -239,10 +242,10 @@ static double projection_rate(const Builder *builder) {
                                                       : 0;
 }
 
-// Adds a compliant row and its given impulse; only the impulse if the compliance is infinite.
+// Adds a compliant row and its given impulse.
 static void add_elastic(const Builder *builder, List *list, const S2JointRow *of, int index,
                         double bias, double compliance, double given) {
-  // If the compliance is infinite, the spring has no row, only its given impulse.
+  // If the compliance is infinite, the spring has no row but only a given impulse.
   if (isfinite(compliance)) {
     add_bilateral(builder, list, of, index, bias, compliance);
     if (given != 0) {
@@ -254,13 +257,13 @@ static void add_elastic(const Builder *builder, List *list, const S2JointRow *of
   }
 }
 
-// Whether rigid rows constrain only the speeds at the end.
+// Whether rigid rows constrain only the speeds at the end of the step.
 static bool at_end(const S2Blend *blend) {
   return blend->reflect == 0 && blend->ahead == 0 && blend->project == 0;
 }
 
 S2Blend s2_step_blend(const S2Step *step, int32_t joint, S2SolveKind kind, const S2Blend *world) {
-  // In this case the rest of this function would not change the world's blend.
+  // If this condition holds, the rest of the function would not change the blend.
   S2Blend blend = *world;
   if (!step->stiff[joint] && at_end(world)) {
     return blend;
@@ -268,20 +271,20 @@ S2Blend s2_step_blend(const S2Step *step, int32_t joint, S2SolveKind kind, const
   if (step->stiff[joint]) {
     S2WorldDef def = s2_step_settings(step, joint);
     blend = s2_joint_blend(&def, world->h);
-    // Occasional steps of implicit Euler must not use the bend if the world's settings do not use
-    // it.
+    // If only this island uses implicit Euler, it must not use the bend unless the world's settings
+    // do.
     blend.bent = fmin(blend.bent, world->bent);
-    // Such steps must not correct positions, either, if the world's settings do not.
+    // Likewise, it must not correct positions unless the world's settings do.
     blend.ahead = world->project > 0 ? blend.ahead : 0;
     blend.project = world->project > 0 ? blend.project : 0;
   }
-  // The first solve corrects positions. After an impact the speeds of rigid rows are 0; otherwise
-  // their error would persist, reversed in each step.
+  // Only the first solve corrects positions. After an impact, the speeds of rigid rows are 0.
+  // Otherwise their error would persist, with the opposite sign in each step.
   if (kind != S2_SOLVE_MOTION || step->world->joints.at[joint].velocity_only) {
     blend.reflect = blend.ahead = blend.project = blend.bent = 0;
   }
   if (step->world->joints.at[joint].stabilization > 0) {
-    blend.project = 0; // rows with `stabilization` already correct a part of the error
+    blend.project = 0; // with `stabilization`, the rows already correct a part of the error
   }
   return blend;
 }
@@ -298,13 +301,13 @@ static void add_equations(Builder *builder, List *list) {
   if (positions && (builder->joint->velocity_only || !s2_joint_projected(builder->joint))) {
     return; // nothing to project
   }
-  // A law is evaluated once for each solve, and only in solves in which springs act.
+  // A law is evaluated once per solve, and only in solves in which springs act.
   if (s2_solve_traits(builder->kind).takes_time) {
     s2_spring_ask(builder->step->world, builder->slot, &rows[0]);
   }
   S2Blend blend = blend_of(builder);
-  bool wide = builder->joint->type == S2_GEAR && builder->joint->more[0] != S2_NONE; // wide_rows.c
-  // for rigid rows that have no condition on positions, the rest would change nothing
+  bool wide = builder->joint->type == S2_GEAR && builder->joint->more[0] != S2_NONE; // wide_rows.c.
+  // Rigid rows without a condition on positions need only a bias.
   if (at_end(&blend) && !wide && s2_joint_is_rigid(builder->joint)) {
     for (int i = 0; i < count; i++) {
       double bias = projection_rate(builder) * rows[i].value + (positions ? 0 : rows[i].rate);
@@ -312,15 +315,16 @@ static void add_equations(Builder *builder, List *list) {
     }
     return;
   }
-  // Softening needs the speeds at the start, and the bends if rows bend within the step.
+  // The conversion to soft rows needs the speeds at the start. If rows bend within the step, it
+  // also needs the bends.
   s2_joint_speeds(builder->joint, builder->step->v0, rows, count);
   if (blend.ahead > 0 || blend.bent > 0) {
     s2_joint_bend_rows(&builder->at, builder->step->v0, rows, count);
   }
   s2_joint_soften(builder->joint, rows, count, blend, soft);
-  // Each soft row becomes rows of the problem, or a given impulse.
+  // Each soft row becomes one or more rows of the problem, or a given impulse.
   for (int i = 0; i < count; i++) {
-    // Springs do not act in solves without duration, and projection does not relax them.
+    // Springs do not act in solves without duration, and a projection does not relax them.
     bool acts = soft[i].rigid || s2_solve_traits(builder->kind).takes_time;
     double toward = soft[i].rigid ? projection_rate(builder) * soft[i].row.value : 0;
     if (acts && wide) {
@@ -332,8 +336,8 @@ static void add_equations(Builder *builder, List *list) {
   }
 }
 
-// The ground reacts to a row of geometric stiffness with the opposite of b's impulse, at its
-// anchor.
+// The ground receives the opposite of b's impulse from a row of geometric stiffness, at the
+// ground's anchor.
 static void geometric_push(const Builder *builder, const S2JointRow *row, S2JointPart *part) {
   S2Vec2 from, force = s2_vec2(row->jb[1], row->jb[2]);
   if (s2_joint_geometric_ground(&builder->at, &from)) {
@@ -343,16 +347,17 @@ static void geometric_push(const Builder *builder, const S2JointRow *row, S2Join
   }
 }
 
-// K_geo = sum s e e' gives the rows e v + l/(h^2 alpha beta s) = 0; the contribution of v0 is
-// given. A row cannot have a negative stiffness, so the negative part acts on v0 only or, with
-// "psd", is left out.
+// K_geo = sum s e e' gives the rows e v + l/(h^2 alpha beta s) = 0, with a given impulse for the
+// contribution of v0. A row cannot have a negative stiffness. So the negative part acts only on v0
+// or, with "psd", is omitted.
 static void add_geometric(const Builder *builder, List *list) {
   S2GeometricStiffness setting = s2_step_geometric(builder->step, builder->slot);
   if (setting == S2_GEOMETRIC_OFF || builder->kind != S2_SOLVE_MOTION) {
     return;
   }
   S2Blend blend = blend_of(builder);
-  // Each eigenvector of the geometric stiffness is a row with a stiffness but without a value.
+  // Each eigenvector of the geometric stiffness is a row that has a stiffness but no position
+  // value.
   S2StiffRow stiff[S2_GEOMETRIC_ROWS];
   int count = s2_joint_geometric(&builder->at, blend, stiff);
   for (int i = 0; i < count; i++) {
@@ -360,7 +365,7 @@ static void add_geometric(const Builder *builder, List *list) {
     if (s < 0 && setting == S2_GEOMETRIC_PSD) {
       continue;
     }
-    // Set the row along the eigenvector, and its speed.
+    // Set the row along the eigenvector, and compute its speed.
     S2JointRow row = {0};
     memcpy(row.ja, stiff[i].ja, sizeof row.ja);
     memcpy(row.jb, stiff[i].jb, sizeof row.jb);
@@ -369,7 +374,7 @@ static void add_geometric(const Builder *builder, List *list) {
     double compliance = hold * beta > 0 ? 1 / (hold * beta) : INFINITY;
     int rows = list->count, given = builder->given->count;
     add_elastic(builder, list, &row, S2_NONE, 0, compliance, -hold * (1 - beta) * row.speed);
-    // The soft equation has become one row, or none.
+    // add_elastic has appended one row, or only a given impulse.
     if (list->count > rows) {
       geometric_push(builder, &row, &list->part[rows]);
     } else if (builder->given->count > given) {
@@ -380,7 +385,7 @@ static void add_geometric(const Builder *builder, List *list) {
 
 // Whether the coordinate can reach the limit within the step.
 static bool in_reach(const Builder *builder, const S2JointRow *row, double distance) {
-  // A moving limit (rate) comes this much nearer.
+  // A moving limit may come nearer by this much.
   distance -= builder->step->h * fabs(row->rate);
   double length = builder->island->length, speed = *builder->speed;
   double linear = hypot(row->ja[1], row->ja[2]) + hypot(row->jb[1], row->jb[2]);
@@ -389,7 +394,7 @@ static bool in_reach(const Builder *builder, const S2JointRow *row, double dista
     linear += hypot(row->more[i][1], row->more[i][2]);
     angular += fabs(row->more[i][0]);
   }
-  if (s2_solve_traits(builder->kind).displacements) { // displacements of projections are small
+  if (s2_solve_traits(builder->kind).displacements) { // projections cause only small displacements
     return distance <= length * linear + angular;
   }
   return distance <= S2_LIMIT_REACH * builder->step->h * speed * (linear + angular / length);
@@ -402,12 +407,12 @@ static void add_limit(const Builder *builder, List *list, const S2JointRow *row,
     return;
   }
   if (!s2_solve_traits(builder->kind).displacements) {
-    // `met`: the coordinate touches the limit, or the limit stopped it in an earlier solve.
+    // `met`: the coordinate touches the limit, or an earlier solve stopped it at the limit.
     const double *impulse = builder->step->joint_impulse + S2_JOINT_ROWS * builder->slot;
     bool rebounds = builder->kind == S2_SOLVE_REBOUND;
     bool again = builder->kind == S2_SOLVE_IMPACT || builder->kind == S2_SOLVE_LIMITS || rebounds;
     bool met = s2_limit_touches(builder->island, row, distance) || (again && impulse[index] > 0);
-    // impacts of bisecting steps move bodies
+    // In bisecting steps, the solve after an impact moves bodies, too.
     bool bisect = builder->step->world->kept.def.stepping == S2_BISECT;
     bool ahead = builder->kind == S2_SOLVE_MOTION || (builder->kind == S2_SOLVE_FORCES && bisect);
     if (!met && !ahead) {
@@ -427,22 +432,22 @@ static bool joint_limited(const S2Joint *joint) {
   return joint->limit_lo > -INFINITY || joint->limit_hi < INFINITY;
 }
 
-// Adds a unilateral constraint that is compliant or has no position to project; returns false for
-// others.
+// Adds a unilateral constraint that is compliant or has no position to project. Returns false for
+// all other limits.
 static bool add_soft_stop(const Builder *builder, List *limits, const S2JointRow *row) {
   bool positions = s2_solve_traits(builder->kind).displacements;
   S2SoftRow soft[S2_JOINT_EQUATIONS];
   if (builder->joint->type != S2_CONSTRAINT) {
     return false;
   }
-  // Use implicit Euler for all alpha and beta: the constraint only pushes, so no part of its force
-  // may be given.
+  // Use implicit Euler for all alpha and beta: a unilateral constraint can only push, so no part of
+  // its force may be a given impulse.
   S2Blend euler = {.h = positions ? 0 : builder->step->h, .alpha = 1, .beta = 1};
   s2_joint_soften(builder->joint, row, 1, euler, soft);
   if (soft[0].rigid) {
     return positions && (builder->joint->velocity_only || !s2_joint_projected(builder->joint));
   }
-  if (s2_solve_traits(builder->kind).takes_time) { // springs do not act in solves without duration
+  if (s2_solve_traits(builder->kind).takes_time) { // springs need a solve with a duration
     S2Row *stop = row_append(builder, limits, row, 1, S2_JOINT_LO, soft[0].bias);
     stop->hi = INFINITY;
     stop->compliance = soft[0].compliance;
@@ -455,7 +460,7 @@ static S2Vec2 arm_of(const S2JointAt *at) {
   return a == S2_NONE ? s2_vec2(0, 0) : s2_rotate(s2_joint_turn(at, a), at->joint->local_a);
 }
 
-// The slot of the constraint that is the friction of this one, or S2_NONE.
+// The slot of the constraint that is the friction of this constraint; S2_NONE if there is none.
 static int32_t coupled_slot(const Builder *builder) {
   const S2Joint *joint = builder->joint;
   for (int i = 0; i < builder->island->joints && joint->unilateral; i++) {
@@ -468,8 +473,8 @@ static int32_t coupled_slot(const Builder *builder) {
   return S2_NONE;
 }
 
-// Zero friction has no row, but it has a derivative (zero_vjp.c). The notes of a step need the
-// program's answers for it.
+// Zero friction has no row, but it has a derivative (zero_vjp.c). For this derivative, the record
+// of a step must contain the callback's results.
 static void ask_idle_coupled(const Builder *normal) {
   const S2Joint *joint = normal->joint;
   for (int i = 0; i < normal->island->joints && normal->step->world->notes != NULL; i++) {
@@ -484,7 +489,7 @@ static void ask_idle_coupled(const Builder *normal) {
   }
 }
 
-// The friction row directly follows the row of its normal constraint, as in a contact.
+// The friction row must directly follow the row of its normal constraint, as for contacts.
 static void add_coupled(const Builder *normal, List *limits) {
   int32_t slot = coupled_slot(normal);
   if (!s2_solve_traits(normal->kind).friction) {
@@ -501,7 +506,7 @@ static void add_coupled(const Builder *normal, List *limits) {
   builder.arm = arm_of(&builder.at);
   s2_joint_kind(builder.joint->type)->coordinate(&builder.at, &along, NULL);
   S2Row *row = row_append(&builder, limits, &along, 1, S2_JOINT_DRY, along.rate);
-  row->coupled_to = limits->count - 2; // list_behind() corrects it
+  row->coupled_to = limits->count - 2; // preliminary index; list_behind() corrects it
   row->mu = builder.joint->friction;
 }
 
@@ -525,7 +530,7 @@ static void add_equal_limits(const Builder *builder, List *equal) {
   const S2Joint *joint = builder->joint;
   S2JointRow row;
   if (joint_limited(joint) && joint->limit_lo == joint->limit_hi) {
-    // This is an equation like the rows of rigid joints: it contains the error and the effect of
+    // This is an equation like the rows of rigid joints. It contains the error and the effect of
     // the bend.
     S2JointHessian hessian;
     s2_joint_kind(joint->type)->coordinate(&builder->at, &row, &hessian);
@@ -539,10 +544,10 @@ static void add_equal_limits(const Builder *builder, List *equal) {
   }
 }
 
-// Adds motor and dry friction. Bounded forces do not act in solves without duration.
+// Adds motor and dry friction. Bounded forces have no effect in solves without duration.
 static void add_drive(const Builder *builder, List *equal, List *boxes) {
   const S2Joint *joint = builder->joint;
-  // Return if there is no drive, or if this is a projection, which has no duration.
+  // Return if there is no drive, or if this is a projection.
   bool endless = joint->has_motor && joint->motor_max == INFINITY;
   bool bounded = s2_solve_traits(builder->kind).takes_time;
   if ((!joint->has_motor && !(joint->friction > 0)) || joint->type == S2_CONSTRAINT ||
@@ -551,7 +556,7 @@ static void add_drive(const Builder *builder, List *equal, List *boxes) {
   }
   S2JointRow row;
   double h = builder->step->h;
-  // An unbounded motor is an equation; a bounded one is a box, like friction.
+  // An unbounded motor is an equation. A bounded motor is a boxed row, like friction.
   s2_joint_kind(joint->type)->drive(&builder->at, &row, NULL);
   if (endless) {
     add_bilateral(builder, equal, &row, S2_JOINT_MOTOR, -joint->motor_speed, 0);
@@ -576,7 +581,7 @@ static void add_servo(const Builder *builder, List *equal, List *boxes) {
   }
   List *list = isfinite(most) ? boxes : equal;
   S2Row *row = row_append(builder, list, &servo.soft[0].row, 1, S2_JOINT_SERVO, servo.soft[0].bias);
-  // An actuator's effort is not part of the joint's reaction.
+  // The effort of an actuator is not part of the joint's reaction.
   memset(list->part[list->count - 1].push, 0, sizeof list->part->push);
   row->lo = -most;
   row->hi = most;
@@ -584,7 +589,8 @@ static void add_servo(const Builder *builder, List *equal, List *boxes) {
   row_drives(builder, row);
 }
 
-// Adds a constraint with a bounded force. Like motors, it does not act in solves without duration.
+// Adds a constraint with a bounded force. Like a motor, it has no effect in solves without
+// duration.
 static void add_bounded(const Builder *builder, List *boxes) {
   const S2Joint *joint = builder->joint;
   double h = builder->step->h, lo = h * joint->bound_lo, hi = h * joint->bound_hi;
@@ -595,19 +601,19 @@ static void add_bounded(const Builder *builder, List *boxes) {
   s2_joint_kind(joint->type)->coordinate(&builder->at, &along, NULL);
   S2Row *row = row_append(builder, boxes, &along, 1, S2_JOINT_DRY, along.rate);
   row->lo = lo;
-  row->hi = fmax(hi, -lo); // largest bound, for the speed that the row may cause
+  row->hi = fmax(hi, -lo); // the largest bound, for the speed that the row may cause
   row_drives(builder, row);
   row->hi = hi;
 }
 
-// Adds the rows of locks that yield. Like motors, they do not act in solves without duration.
+// Adds the rows of locks that yield. Like motors, they have no effect in solves without duration.
 static void add_bounded_locks(const Builder *builder, List *boxes) {
   S2BoundedRow rows[S2_JOINT_EQUATIONS];
   if (!s2_lock_yields(builder->joint) || !s2_solve_traits(builder->kind).takes_time) {
     return;
   }
-  // Each row aims at the speed of the goal plus a return to the goal that is no faster than the
-  // bound can brake.
+  // The target speed of each row is the speed of the goal plus a return speed. The return is no
+  // faster than the bound can brake.
   double h = builder->step->h;
   int count = s2_lock_bounded_rows(&builder->at, rows);
   for (int i = 0; i < count; i++) {
@@ -625,7 +631,7 @@ static void add_ground_friction(const Builder *builder, List *boxes) {
   if (joint->type != S2_GROUND_FRICTION || builder->kind != S2_SOLVE_MOTION) {
     return;
   }
-  // The momentum p of the body at the end of the step without ground friction.
+  // The momentum p of the body after the step without ground friction.
   const double *mass = step->mass + 3 * joint->a, *free_v = step->free_v + 3 * joint->a;
   const double *pushed = step->pushed + 2 * builder->slot;
   S2GroundState state = {
@@ -645,11 +651,11 @@ static void add_ground_friction(const Builder *builder, List *boxes) {
   }
 }
 
-// Appends rows after the bilateral ones, in ascending groups; returns the next group.
+// Appends rows after the bilateral ones, with ascending groups. Returns the next group.
 static int list_behind(List *all, const List *more, int group) {
   for (int i = 0; i < more->count; i++) {
     all->row[all->count] = more->row[i];
-    // friction follows its normal row, in the same group
+    // a friction row follows its normal row, in the same group
     bool follows = more->row[i].coupled_to >= 0;
     all->row[all->count].coupled_to = follows ? all->count - 1 : -1;
     all->row[all->count].group = follows ? group - 1 : group++;
@@ -666,13 +672,13 @@ int s2_step_joint_rows(const S2Step *step, const double *q, const S2Island *isla
                        S2SolveKind kind, S2Row *rows, S2JointPart *parts, double *lambda,
                        double *rhs, double *speed, int *given) {
   bool end = s2_solve_traits(kind).at_end;
-  // Bounded rows are listed separately, because they must follow all equations.
+  // Bounded rows are collected separately, because they must follow all equations.
   S2ArenaMark mark = s2_arena_mark(step->arena);
   List all = {rows, parts, 0};
   List boxes = new_list(step->arena, 3 * island->joints);
   List limits = new_list(step->arena, 2 * island->joints);
   List without = new_list(step->arena, (S2_JOINT_EQUATIONS + S2_GEOMETRIC_ROWS) * island->joints);
-  // Evaluate joints at the end of the step or at its start.
+  // Evaluate the joints at the end of the step or at its start.
   double elapsed = step->t - step->world->kept.time + (end ? step->h : 0);
   double raised = *speed;
   const S2Rot *turn = s2_step_turns(step, island, q);
@@ -686,8 +692,8 @@ int s2_step_joint_rows(const S2Step *step, const double *q, const S2Island *isla
   builder.nodes = S2_TAKE(step->arena, int32_t, island->joints);
   S2WideMovers along = {0};
   builder.along = &along;
-  // Limits come after drives, because their reach depends on the speed of drives. Limits with
-  // friction come last, like contacts.
+  // Limits come after drives, because the range of limits depends on the speeds that drives cause.
+  // Limits with friction come last, as contacts do.
   for (int pass = 0; pass < 3; pass++) {
     for (int i = 0; i < island->joints; i++) {
       if (pass > 0 && !joint_limited(&step->world->joints.at[island->joint[i]])) {
@@ -709,22 +715,22 @@ int s2_step_joint_rows(const S2Step *step, const double *q, const S2Island *isla
         add_bounded_locks(&builder, &boxes);
         add_bounded(&builder, &boxes);
         add_ground_friction(&builder, &boxes);
-      } else if (s2_solve_traits(kind).normals && // their bounded rows are added later
+      } else if (s2_solve_traits(kind).normals && // pass 2 adds the limits with friction
                  (coupled_slot(&builder) != S2_NONE) == (pass == 2)) {
         add_limits(&builder, &limits);
       }
     }
   }
-  // Append in the order of the problem; bounded rows get groups of their own.
+  // Append the lists in the order of the problem. Each bounded row gets its own group.
   list_behind(&all, &limits, list_behind(&all, &boxes, island->joints));
-  // Given impulses that have no row follow the rows.
+  // Given impulses without a row come after the rows.
   *given = without.count;
   for (int i = 0; i < without.count; i++) {
     parts[all.count + i] = without.part[i];
   }
   s2_arena_rewind(step->arena, mark);
   *speed = raised;
-  // The warm start: impulses of the last step, without the given part.
+  // Warm start: the impulses of the last step without their given part.
   bool warm = kind == S2_SOLVE_MOTION;
   for (int i = 0; i < all.count; i++) {
     const S2JointPart *part = &parts[i];

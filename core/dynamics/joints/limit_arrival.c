@@ -1,5 +1,5 @@
-// The arrival of joints at their limits within a step, and the speed that restitution requires
-// then.
+// Computes the arrival of joints at their limits within a step, and the rebound speed that
+// restitution requires.
 #include "dynamics/joints/rows.h"
 #include "dynamics/step/islands.h"
 
@@ -20,7 +20,7 @@ S2LimitArrival s2_limit_arrival(const S2Step *step, const S2Island *island, int3
   arrival.free_speed = arrival.sign * row->speed;
   s2_joint_speeds(joint, step->v0, row, 1);
   arrival.speed = arrival.sign * row->speed;
-  // Until the arrival, speed^2 grows by 2 a d (a: acceleration, d: distance).
+  // Until the arrival, speed^2 grows by 2 a d, where a is the acceleration and d the distance.
   double change = arrival.free_speed - arrival.speed;
   double gain = -2 * change / h * fmax(arrival.distance, 0);
   arrival.arrival = arrival.speed < 0 ? sqrt(fmax(arrival.speed * arrival.speed + gain, 0)) : 0;
@@ -59,13 +59,13 @@ bool s2_step_limit_arrives(const S2Step *step, const S2Island *island) {
   for (int i = 0; i < island->joints; i++) {
     int32_t slot = island->joint[i];
     const S2Joint *joint = &step->world->joints.at[slot];
-    // Only rigid limits with lo < hi that have pushed count.
+    // Consider only rigid limits with lo < hi that have pushed.
     const double *impulse = step->joint_impulse + S2_JOINT_ROWS * slot;
     bool lo = impulse[S2_JOINT_LO] > 0, hi = impulse[S2_JOINT_HI] > 0;
     if (!(lo || hi) || !(joint->limit_lo < joint->limit_hi) || s2_joint_soft_stop(joint)) {
       continue;
     }
-    // Compute the distance at the start, and the speed towards the limit at the end.
+    // Compute the initial distance, and the final speed towards the limit.
     S2JointRow start, end;
     S2JointAt at = {step->world, joint, step->q0, elapsed, NULL};
     s2_joint_kind(joint->type)->coordinate(&at, &start, NULL);
@@ -76,8 +76,8 @@ bool s2_step_limit_arrives(const S2Step *step, const S2Island *island) {
     double distance = lo ? start.value - joint->limit_lo : joint->limit_hi - start.value;
     double approach =
         (lo ? -end.speed : end.speed) * (s2_joint_row_angular(&end) ? island->length : 1);
-    // If the coordinate did not touch the limit at the start and still approaches, it arrived
-    // within the step.
+    // If the coordinate did not touch the limit at the start but still approaches it at the end, it
+    // arrived within the step.
     if (!s2_limit_touches(island, &start, distance) && approach > tiny) {
       return true;
     }

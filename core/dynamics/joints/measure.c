@@ -1,6 +1,6 @@
-// The smooth functions of two poses of which all joints consist, with exact first and second
-// derivatives. None of them changes when both bodies are moved or turned together. So forces along
-// their gradients conserve momentum and angular momentum.
+// The smooth functions of two poses from which all joints are built, with exact first and second
+// derivatives. They do not change when both bodies move or turn together, so forces along their
+// gradients conserve momentum and angular momentum.
 #include "dynamics/joints/sides.h"
 
 S2Vec2 s2_joint_anchor(const double *q, int32_t slot, S2Vec2 local) {
@@ -48,7 +48,8 @@ void s2_measure_offset(const S2JointAt *at, S2Vec2 direction, S2JointRow *row,
   *row = (S2JointRow){0};
   measure_offset(&sides, u, &row->value, row->ja, row->jb);
   if (hessian != NULL) {
-    // Second derivatives: a turn of a acts on its arm; a turn of b turns the relative position.
+    // Second derivatives: a rotation of a turns its arm; a rotation of b turns the relative
+    // position.
     S2Vec2 turned = s2_left(u), w = s2_add(sides.apart, sides.rb);
     *hessian = (S2JointHessian){0};
     hessian_add(hessian, 0, 0, -s2_dot(u, sides.ra));
@@ -92,9 +93,9 @@ void s2_measure_y(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian)
   s2_measure_offset(at, s2_vec2(0, 1), row, hessian);
 }
 
-// If n is the direction and t is across it, dL = n'd(p_a - p_b). The second derivative is n' times
-// the second derivative of p_a - p_b, plus (1/L) (J't)(J't)'. Anchors that coincide keep the
-// direction of the start.
+// Let n be the direction and t the direction across it. Then dL = n'd(p_a - p_b). The second
+// derivative is n' times the second derivative of p_a - p_b, plus (1/L) (J't)(J't)'. If the anchors
+// coincide, n is the joint's initial direction.
 void s2_measure_length(const S2JointAt *at, S2JointRow *row, S2JointHessian *hessian) {
   S2Sides sides = s2_sides_at(at);
   double length = s2_length(sides.apart);
@@ -106,7 +107,7 @@ void s2_measure_length(const S2JointAt *at, S2JointRow *row, S2JointHessian *hes
       .jb = {-s2_cross(sides.rb, n), -n.x, -n.y},
   };
   if (hessian != NULL) {
-    // Add (1/L) (J't)(J't)', which is 0 at zero length, and the arms along n.
+    // Add (1/L) (J't)(J't)', or 0 at zero length, and the components of the arms along n.
     S2Vec2 t = s2_left(n);
     const double across[6] = {s2_cross(sides.ra, t), t.x, t.y, -s2_cross(sides.rb, t), -t.x, -t.y};
     *hessian = (S2JointHessian){0};
@@ -136,7 +137,7 @@ void s2_measure_shift(const S2JointAt *at, S2JointRow *row, S2JointHessian *hess
 }
 
 // The number of the joint's measures that are equations. The measure of a spring counts only if the
-// joint has one.
+// joint has a spring.
 static int joint_measures(const S2JointKind *kind, const S2Joint *joint) {
   bool may_spring = (kind->parts & S2_HAS_COMPLIANCE) != 0 && (kind->parts & S2_HAS_STIFFNESS) != 0;
   return may_spring && !joint->has_spring ? kind->sprung : S2_JOINT_EQUATIONS;
@@ -161,7 +162,7 @@ int s2_joint_rows(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
   if (kind->rows != NULL) {
     return kind->rows(at, rows);
   }
-  // the next equation is y; computing both costs little more than one
+  // The next equation is y. Computing both costs little more than one of them.
   if (kind->equation[0] == s2_measure_x) {
     s2_measure_offsets(at, rows);
     count = 2;

@@ -1,21 +1,22 @@
-// Bodies and locks that the program moves (S2Callbacks.motion). A step uses the mean velocity until
-// its end, so positions given as functions of time are reached exactly and without drift, for any
-// length of the step or of a substep of bisect.
+// Bodies and locks that a program moves (S2Callbacks.motion). A step uses the mean velocity until
+// its end. So positions given as functions of time are reached exactly and without drift, for any
+// length of a step or of a substep of bisect.
 #include "dynamics/step/forces.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
 
-// `joint`: the slot of the lock; for a body that yields, the slot of its lock; else S2_NONE.
+// `joint`: the slot of the lock, or of the lock that drives a body that yields; S2_NONE for other
+// bodies.
 static bool motion_ask(S2World *world, S2MotionCall *call, int32_t joint) {
-  // Slopes are stored here if the step is recorded for its derivative.
+  // Storage for slopes, which are requested if the step is recorded for its derivative.
   S2Slope slope[S2_MOTION_NUMBERS] = {0};
   call->slope = world->notes == NULL ? NULL : slope;
   call->ends = s2_world_rattles(&world->kept.def);
   for (int c = 0; c < 3; c++) {
     call->start[c] = call->end[c] = NAN;
   }
-  // While masked, running out of memory cannot jump across the program's stack frames.
+  // With the mask, running out of memory cannot jump across the program's stack frames.
   bool masked = s2_memory_mask(true);
   bool going = world->callbacks.motion(world->callbacks.user, world, call);
   s2_memory_mask(masked);
@@ -23,7 +24,7 @@ static bool motion_ask(S2World *world, S2MotionCall *call, int32_t joint) {
     world->refused = s2_error(S2_ABORTED, "the step was stopped by a callback");
     return false;
   }
-  // The message names the component.
+  // The error message names the component.
   for (int c = 0; c < 3; c++) {
     if (!isfinite(call->v[c])) {
       static const char *const names[3] = {"angle", "x", "y"};
@@ -37,13 +38,13 @@ static bool motion_ask(S2World *world, S2MotionCall *call, int32_t joint) {
   }
   double numbers[S2_MOTION_NUMBERS];
   memcpy(numbers, call->v, sizeof call->v);
-  // missing values at the ends are taken from the mean
+  // Missing velocities at the start and end are replaced by the mean.
   for (int i = 3; i < S2_MOTION_NUMBERS; i++) {
     double *at_end = i < 6 ? &call->start[i - 3] : &call->end[i - 6];
     slope[i] = isfinite(*at_end) ? slope[i] : slope[i % 3];
     numbers[i] = *at_end = isfinite(*at_end) ? *at_end : call->v[i % 3];
   }
-  // The answer is recorded under the slot of the lock, or of the body.
+  // Record the result under the slot of the lock, or of the body.
   bool lock = joint != S2_NONE;
   s2_note_answer(world, &(S2Answer){.asked = lock ? S2_ASKED_LOCK : S2_ASKED_BODY,
                                     .slot = lock ? joint : (int32_t)call->body.index - 1,
@@ -59,7 +60,7 @@ static bool motion_ask(S2World *world, S2MotionCall *call, int32_t joint) {
 static bool move_body(S2Step *step, int32_t slot, double h) {
   S2World *world = step->world;
   double *v0 = step->v0 + 3 * slot;
-  // If there is no callback, the body stands still. Otherwise the program gives its velocity.
+  // Without a callback, the body stands still. Otherwise the callback gives its velocity.
   S2MotionCall call = {.body = s2_body_id(world, slot), .t = step->t, .h = h};
   memcpy(call.q, step->q0 + 3 * slot, sizeof call.q);
   if (world->callbacks.motion != NULL) {
@@ -80,15 +81,16 @@ static bool move_body(S2Step *step, int32_t slot, double h) {
   return true;
 }
 
-// Sets the goal and rate of a lock. Its initial goal is the goal that earlier substeps reached.
+// Sets the goal and rate of a lock. The initial goal is the goal at the end of the previous
+// substep.
 static bool drive_lock(S2Step *step, int32_t slot, double h) {
   S2World *world = step->world;
   const S2Joint *joint = &world->joints.at[slot];
   S2Drive *drive = &world->drives.at[slot];
   double elapsed = step->t - world->kept.time;
-  // The call names the lock, or the body if the lock is its drive.
+  // The call names the lock, or the body if the lock is the body's drive.
   S2MotionCall call = {.joint = {(uint32_t)slot + 1, joint->serial}, .t = step->t, .h = h};
-  if (world->bodies.at[joint->a].drive == slot) { // the motion is the body's
+  if (world->bodies.at[joint->a].drive == slot) { // the motion belongs to the body
     call.joint = (S2JointId){0, 0};
     call.body = s2_body_id(world, joint->a);
   }
@@ -104,7 +106,7 @@ static bool drive_lock(S2Step *step, int32_t slot, double h) {
   } else if (!motion_ask(world, &call, slot)) {
     return false;
   }
-  // Until the next substep the goal moves at this rate.
+  // The goal moves at this rate until the next substep.
   *drive = (S2Drive){.valid = true, .start = elapsed};
   for (int c = 0; c < 3; c++) {
     drive->goal[c] = call.q[c];
@@ -130,8 +132,8 @@ void s2_motions_end(S2World *world) {
 
 bool s2_step_motions(S2Step *step, double h) {
   const S2World *world = step->world;
-  // First move kinematic bodies that the program controls, then locks. Bodies that yield are moved
-  // by their lock.
+  // First move the kinematic bodies that callbacks control, then the locks. Bodies that yield are
+  // moved by their locks.
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     const S2Body *body = &world->bodies.at[slot];
@@ -152,7 +154,7 @@ bool s2_step_motions(S2Step *step, double h) {
 
 void s2_lock_goal(const S2JointAt *at, double goal[3], double rate[3]) {
   const S2Joint *joint = at->joint;
-  // Within a step use the goal of the substep; outside a step, the goal of the last step.
+  // Within a step, use the goal of the substep. Outside a step, use the goal of the last step.
   const S2Drive *drive = NULL;
   if (joint->driven && at->world->drives.count > 0) {
     drive = &at->world->drives.at[joint - at->world->joints.at];

@@ -1,11 +1,12 @@
-// Servo: a spring and a damper that hold a joint's coordinate at a goal, with a largest force, in
-// addition to the joint's own spring. Its row is the row of a spring with implicit Euler,
+// Servo: a spring and a damper with bounded force hold a joint's coordinate at a goal, in addition
+// to the joint's own spring. Its row is the row of a spring with implicit Euler:
 //
 //     u + C' lambda + b = 0,   C' = (h (h kp + kd))^-1,   b = h C' kp (value - goal),
 //     |lambda| <= h max,
 //
-// so it is stable at any gains, inertia and h. As far as the bound permits, lambda = -h (kp (value+
-// - goal) + kd u+), with value+ and u+ at the end of the step.
+// The servo is therefore stable for all gains, inertias and step lengths h. As far as the bound
+// permits, lambda = -h (kp (value+
+// - goal) + kd u+), where value+ and u+ are values at the end of the step.
 #include "dynamics/joints/joint.h"
 
 bool s2_servo_acts(const S2Joint *joint, double h) {

@@ -1,4 +1,4 @@
-// Private to core/dynamics and core/diff: the two anchors of a joint, for measure.c and its
+// Private to core/dynamics and core/diff: the anchors of a joint, for measure.c and its
 // derivatives.
 #ifndef S2_SIDES_H
 #define S2_SIDES_H
@@ -7,11 +7,11 @@
 
 typedef struct S2Sides {
   S2Rot turn_a, turn_b;
-  S2Vec2 ra, rb; // arms of the anchors, world axes
-  S2Vec2 apart;  // p_a - p_b, from differences so that it keeps its digits far from the origin
+  S2Vec2 ra, rb; // arms of the anchors, in world axes
+  S2Vec2 apart;  // p_a - p_b, computed from differences: accurate far from the origin
 } S2Sides;
 
-// The world is a body at the origin.
+// The world counts as a body at the origin.
 static inline const double *s2_sides_pose(const double *q, int32_t slot) {
   static const double world[3] = {0, 0, 0};
   return slot == S2_NONE ? world : q + 3 * slot;

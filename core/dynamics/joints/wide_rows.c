@@ -1,17 +1,17 @@
-// Gears and constraints that move three or four bodies, in problems whose rows act on two bodies. A
-// gear's row sum c_i w_i = 0 over the angular velocities w_i becomes as many rows as the gear has
-// bodies. An auxiliary node holds three numbers x_i that copy the first bodies' velocities, w_i -
-// x_i = 0, and one row joins it to the last body, sum c_i x_i + c w = 0. Each copy takes a part of
-// its body's inertia and momentum; together, copy and body are the original body. The solution is
-// the same as with the single row.
+// Gears and constraints may move three or four bodies, but the rows of a problem act on two bodies.
+// A gear's row sum c_i w_i = 0, over the angular velocities w_i, is therefore split into as many
+// rows as the gear has bodies. An auxiliary node contains numbers x_i that copy the velocities of
+// all bodies but the last, w_i - x_i = 0. One further row connects the node to the last body: sum
+// c_i x_i + c w = 0. Each copy takes a part of its body's inertia and momentum, so copy and body
+// together are equivalent to the original body. The solution is the same as with the single row.
 //
-// A row sum J_i v_i = 0 of a constraint is treated in the same way, with J_i v_i in place of w_i.
-// But a copy of the number J_i v_i alone would leave a mass matrix that is not diagonal. With the
-// length L = sqrt(I/m), the body has the same inertia in all directions of (L w, v), and the copy
-// takes a fraction of it. In an orthonormal basis e whose first vector is along (J_w/L, J_v), three
-// rows e_j (L w, v) - x_j = 0 copy the body. Then the remaining mass of the body is diagonal, and
-// J_i v_i = |(J_w/L, J_v)| x_0. The numbers x_0 of up to three bodies form the node on which the
-// constraint's row acts; the x_1 and the x_2 form two further nodes.
+// A row sum J_i v_i = 0 of a constraint is treated in the same way, with J_i v_i instead of w_i.
+// However, a copy of only the number J_i v_i would leave a mass matrix that is not diagonal. With
+// the length L = sqrt(I/m), the body has the same inertia in all directions of (L w, v), and the
+// copy takes a fraction of it. Let e be an orthonormal basis whose first vector is along (J_w/L,
+// J_v). Three rows e_j (L w, v) - x_j = 0 then copy the whole body. The remaining mass of the body
+// is diagonal, and J_i v_i = |(J_w/L, J_v)| x_0. The numbers x_0 of up to three bodies form the
+// node on which the constraint's row acts. The numbers x_1 and x_2 form two further nodes.
 #include "dynamics/joints/rows.h"
 
 #include <string.h>
@@ -21,14 +21,14 @@ S2WideMovers s2_wide_movers(const S2Step *step, const S2Joint *gear) {
   if (gear->type != S2_GEAR || gear->more[0] == S2_NONE) {
     return movers;
   }
-  // The factors c_i are the angles' coefficients in the gear's row.
+  // The factors c_i are the coefficients of the angles in the gear's row.
   S2JointRow rows[S2_JOINT_EQUATIONS], row;
   s2_joint_rows(&(S2JointAt){step->world, gear, step->q0, 0, NULL}, rows);
   row = rows[0];
   const int32_t slots[4] = {gear->a, gear->b, gear->more[0], gear->more[1]};
   const double factors[4] = {row.ja[0], row.jb[0], row.more[0][0], row.more[1][0]};
   movers.wide = true;
-  // Kinematic bodies have known velocities, which go to the right side.
+  // Kinematic bodies have known velocities, which go to the right-hand side.
   for (int i = 0; i < 4; i++) {
     if (slots[i] == S2_NONE || factors[i] == 0) {
       continue;
@@ -43,7 +43,7 @@ S2WideMovers s2_wide_movers(const S2Step *step, const S2Joint *gear) {
   return movers;
 }
 
-// For one row of a constraint; a Jacobian that is NULL counts as 0.
+// Finds the bodies that one row of a constraint moves. Without a row, the Jacobians are 0.
 S2WideMovers s2_wide_row_movers(const S2Step *step, const S2Joint *joint, const S2JointRow *row) {
   static const double none[3] = {0};
   const int32_t slots[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
@@ -54,7 +54,7 @@ S2WideMovers s2_wide_row_movers(const S2Step *step, const S2Joint *joint, const 
     if (slots[i] == S2_NONE) {
       continue;
     }
-    // Kinematic bodies have known velocities, which go to the right side.
+    // Kinematic bodies have known velocities, which go to the right-hand side.
     bool ground = step->node_of[slots[i]] == S2_GROUND;
     for (int c = 0; c < 3; c++) {
       movers.given += ground ? j[i][c] * step->free_v[3 * slots[i] + c] : 0;
@@ -66,7 +66,7 @@ S2WideMovers s2_wide_row_movers(const S2Step *step, const S2Joint *joint, const 
   return movers;
 }
 
-// Number of auxiliary nodes of a joint.
+// The number of auxiliary nodes of a joint.
 static int nodes_of(const S2Step *step, const S2Joint *joint) {
   if (s2_joint_is_wide(joint)) {
     return s2_wide_row_movers(step, joint, NULL).count > 2 ? S2_WIDE_NODES * joint->rows : 0;
@@ -104,7 +104,8 @@ double s2_wide_length(const S2Step *step, int32_t slot) {
   return sqrt(body->inertia / body->mass);
 }
 
-// Fills the nodes of one row of a constraint; its bodies give them a part of their masses.
+// Fills the auxiliary nodes of one row of a constraint. The bodies give them a part of their
+// masses.
 static void split_row(const S2Step *step, const S2WideMovers *movers, int aside, double part,
                       const S2NodeArrays *arrays) {
   for (int k = 0; k < 3; k++) {
@@ -113,7 +114,7 @@ static void split_row(const S2Step *step, const S2WideMovers *movers, int aside,
     double *of = arrays->mass + 3 * step->node_of[slot], length = s2_wide_length(step, slot);
     double share = part * fmin(of[0] / (length * length), fmin(of[1], of[2]));
     for (int j = 0; j < S2_WIDE_NODES; j++) {
-      // Unused components stand still.
+      // Unused components have zero velocity.
       int at = 3 * (aside + j) + k;
       arrays->place[at] = S2_NONE;
       arrays->mass[at] = share;
@@ -131,8 +132,8 @@ double s2_wide_basis(const double j[3], double length, double e[3][3]) {
   for (int c = 0; c < 3; c++) {
     e[0][c] = size > 0 ? along[c] / size : c == 0;
   }
-  // The second vector is the axis farthest from the first, orthogonalised; the third is the cross
-  // product.
+  // The second vector is the axis farthest from the first, made orthogonal to it. The third is the
+  // cross product.
   int least = fabs(e[0][0]) <= fabs(e[0][1]) ? 0 : 1;
   least = fabs(e[0][2]) < fabs(e[0][least]) ? 2 : least;
   double left = sqrt(1 - e[0][least] * e[0][least]);
@@ -193,7 +194,7 @@ double s2_wide_mobility(const S2Step *step, const S2WideMovers *movers) {
 }
 
 void s2_wide_guess(const S2Row *rows, int count, int nodes, const S2NodeArrays *arrays) {
-  // Copies start with their bodies' velocities; the momentum stays with the bodies.
+  // Copies start with the velocities of their bodies. The momentum stays with the bodies.
   for (int r = 0; r < count; r++) {
     const S2Row *row = &rows[r];
     int k = row->jb[0] == -1 ? 0 : row->jb[1] == -1 ? 1 : 2, to = 3 * row->b + k;
@@ -210,7 +211,7 @@ void s2_wide_split(const S2Step *step, const S2Island *island, int nodes,
                    const S2NodeArrays *arrays) {
   int aside = island->nodes;
   for (int i = 0; i < island->joints && nodes > 0; i++) {
-    // The nodes of wide joints follow the island's bodies, in the order of the joints.
+    // The nodes of such joints come after the island's bodies, in the order of the joints.
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
     if (s2_joint_is_wide(joint)) {
       S2WideMovers of = s2_wide_row_movers(step, joint, NULL);
@@ -223,8 +224,8 @@ void s2_wide_split(const S2Step *step, const S2Island *island, int nodes,
     if (movers.count <= 2) {
       continue;
     }
-    // Component c copies the angular velocity of body c. Unused components stand still, with the
-    // mass of body 0.
+    // Component c copies the angular velocity of body c. Unused components have zero velocity and
+    // the mass of body 0.
     for (int c = 0; c < 3; c++) {
       int at = 3 * aside + c, from = 3 * step->node_of[movers.slot[c < movers.count - 1 ? c : 0]];
       bool copies = c < movers.count - 1;
@@ -261,7 +262,7 @@ int s2_wide_gear_rows(const S2Step *step, const S2WideMovers *movers, int32_t as
   for (int i = 0; i < count; i++) {
     rows[i] = plain;
   }
-  // If only one or two bodies remain, the row is ordinary.
+  // If at most two bodies remain, an ordinary row is sufficient.
   if (count == 1) {
     for (int i = 0; i < movers->count; i++) {
       *(i == 0 ? &rows[0].a : &rows[0].b) = step->node_of[movers->slot[i]];
@@ -270,7 +271,7 @@ int s2_wide_gear_rows(const S2Step *step, const S2WideMovers *movers, int32_t as
     rows[0].bias = bias;
     return count;
   }
-  // The copies: w_i - x_i = 0.
+  // The rows of the copies: w_i - x_i = 0.
   for (int i = 0; i < count - 1; i++) {
     rows[i].a = step->node_of[movers->slot[i]];
     rows[i].b = aside;

@@ -1,4 +1,4 @@
-// Compiles a program: islands of hinges and sliders, as tables and constants.
+// Compiles a program: tables and constants for islands of hinges and sliders.
 #include "dynamics/joints/joint.h"
 #include "dynamics/program/program.h"
 #include "dynamics/program/stock.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-// Whether the kernels support all settings.
+// Whether the kernels support all settings of the world.
 static bool fits_def(const S2WorldDef *def) {
   S2Stepping way = s2_world_way(def);
   return (way == S2_EVENT || way == S2_SPECULATIVE) && def->stabilization == S2_PROJECTION &&
@@ -71,14 +71,14 @@ static bool fits_world(const S2World *world) {
 typedef struct Compiler {
   const S2World *world;
   S2Arena *arena;
-  int32_t *root; // per slot: the smallest slot of its island; S2_NONE: it has no joint
+  int32_t *root; // per slot: the smallest slot of its island; S2_NONE if it has no joint
 } Compiler;
 
 static bool slot_moves(const S2World *world, int32_t slot) {
   return slot != S2_NONE && s2_body_moves(&world->bodies.at[slot]);
 }
 
-// Finds the islands as islands.c does, in the order of their smallest slots.
+// Finds the islands in the same way as islands.c, in the order of their smallest slots.
 static void find_islands(const Compiler *compiler) {
   const S2World *world = compiler->world;
   int32_t *root = compiler->root;
@@ -94,7 +94,7 @@ static void find_islands(const Compiler *compiler) {
       }
     }
   }
-  // There are few bodies, so labels simply decrease until nothing changes.
+  // There are few bodies, so the labels are simply lowered until nothing changes.
   for (bool again = true; again;) {
     again = false;
     for (int i = 0; i < world->joint_order.count; i++) {
@@ -109,7 +109,7 @@ static void find_islands(const Compiler *compiler) {
   }
 }
 
-// The seat of a body; new ground gets a new seat. -1: there is no free seat.
+// The seat of a body. A new ground gets a new seat. Returns -1 if there is no free seat.
 static int find_seat(const Compiler *compiler, S2ProgramIsland *island, int32_t slot) {
   S2Table *table = &island->table;
   for (int i = 0; i < table->nodes; i++) {
@@ -134,7 +134,7 @@ static int find_seat(const Compiler *compiler, S2ProgramIsland *island, int32_t 
   return table->nodes + k;
 }
 
-// Lists the bodies and joints of the island of `root`; false: there are too many.
+// Lists the bodies and joints of the island of `root`. Returns false if there are too many.
 static bool gather_island(const Compiler *compiler, int32_t root, S2ProgramIsland *island) {
   const S2World *world = compiler->world;
   S2Table *table = &island->table;
@@ -146,7 +146,7 @@ static bool gather_island(const Compiler *compiler, int32_t root, S2ProgramIslan
       island->node[table->nodes++] = slot;
     }
   }
-  // Joints in their order; grounds get seats in the order in which joints name them.
+  // Joints keep their order. Grounds get seats in the order in which the joints name them.
   for (int i = 0; i < world->joint_order.count; i++) {
     int32_t slot = world->joint_order.at[i];
     const S2Joint *joint = &world->joints.at[slot];
@@ -178,7 +178,7 @@ static int32_t seat_node(const S2Table *table, int seat) {
   return seat < table->nodes ? seat : S2_GROUND;
 }
 
-// Makes a problem with the pattern of the table.
+// Makes a problem with the sparsity pattern of the table.
 static S2Problem pattern_problem(const S2Table *table, S2Arena *arena) {
   S2Row *rows = S2_TAKE_ZEROED(arena, S2Row, 2 * table->joints);
   for (int i = 0; i < 2 * table->joints; i++) {
@@ -192,8 +192,8 @@ static S2Problem pattern_problem(const S2Table *table, S2Arena *arena) {
   return (S2Problem){.nodes = table->nodes, .rows = 2 * table->joints, .row = rows};
 }
 
-// Lists the products of the links of each node, in the order of bilateral_fill(). `slot`: the block
-// of each pair.
+// Lists the products of the links of each node, in the order of bilateral_fill(). `slot` contains
+// the block of each pair.
 static bool list_fills(const S2Bilateral *bilateral, S2Table *table) {
   const int32_t *slot = bilateral->slot, *place = bilateral->matrix.place;
   for (int i = 0; i < table->nodes; i++) {
@@ -202,8 +202,8 @@ static bool list_fills(const S2Bilateral *bilateral, S2Table *table) {
         if (table->fills == S2_TABLE_FILLS) {
           return false;
         }
-        // Here the diagonal comes last; in the general path it comes first. The bits are equal,
-        // because diagonal and pairs are different blocks.
+        // The diagonal comes last here, but first in the general path. The bits are equal, because
+        // the diagonal and the pairs are in different blocks.
         int32_t x = bilateral->link[p], y = bilateral->link[q];
         bool below = q == p || place[x / 2] > place[y / 2];
         int32_t see = below ? x : y, push = below ? y : x;
@@ -221,7 +221,7 @@ static bool list_fills(const S2Bilateral *bilateral, S2Table *table) {
   return true;
 }
 
-// Lists the blocks that the elimination of each column changes.
+// Lists the blocks that change when each column is eliminated.
 static bool list_targets(const S2BlockSparse *matrix, S2Table *table) {
   for (int j = 0; j < matrix->nodes; j++) {
     for (int32_t e = matrix->row_start[j]; e < matrix->row_start[j + 1]; e++) {
@@ -236,7 +236,7 @@ static bool list_targets(const S2BlockSparse *matrix, S2Table *table) {
         }
         table->target[table->targets++] = (uint8_t)at;
       }
-      // The next column is eliminated together with this one.
+      // The next column is eliminated together with this column.
       bool two = e + 1 < matrix->row_start[j + 1] && matrix->extends[k] &&
                  matrix->row_column[e + 1] == k + 1;
       e += two;
@@ -275,8 +275,8 @@ static bool make_pattern(S2Table *table, S2Arena *arena) {
 
 // ---- Constants --------------------------------------------------------------------------------
 
-// Factors of the bounds of (h w)^2 in geometric.c, without the quantities that change from step to
-// step (see joint_swing()).
+// Constant factors of the bounds of (h w)^2 in geometric.c. joint_swing() adds the quantities that
+// change from step to step.
 static void set_swing(const S2World *world, const S2Joint *joint, double swing[3]) {
   bool a = slot_moves(world, joint->a), b = slot_moves(world, joint->b);
   double arm_a = s2_length(joint->local_a), arm_b = s2_length(joint->local_b);
@@ -314,7 +314,7 @@ static void set_constants(const S2World *world, S2ProgramIsland *island) {
     of->node[i].weight[1] = body->mass * body->gravity_scale * def->gravity.y;
     of->length = fmax(of->length, body->reach);
   }
-  of->length = of->length > 0 ? of->length : 1; // bodies without shapes: any length will do
+  of->length = of->length > 0 ? of->length : 1; // without shapes, any length is suitable
   for (int g = 0; g < table->joints; g++) {
     const S2Joint *joint = &world->joints.at[island->joint[g]];
     const S2Vec2 across = s2_left(joint->axis);
@@ -331,14 +331,14 @@ static void set_constants(const S2World *world, S2ProgramIsland *island) {
   of->speed = fmax(of->h * s2_length(def->gravity), 1e-6 * of->length / of->h);
 }
 
-// Tables are zero-initialised, including their padding.
+// Tables are comparable as bytes, because they are zero-initialised including their padding.
 static bool stock_is(const S2Table *table, const S2Table *stock) {
   S2Table plain = *stock;
   plain.stock = S2_STOCK_NONE;
   return memcmp(table, &plain, sizeof plain) == 0; // NOLINT(bugprone-suspicious-memory-comparison)
 }
 
-// Finds the kernel compiled for this table.
+// Finds a kernel that was compiled for this table.
 static int32_t find_stock(const S2Table *table) {
   S2_STOCK_TABLES(S2_STOCK_DEFINE)
   int32_t stock = S2_STOCK_NONE;
@@ -348,7 +348,8 @@ static int32_t find_stock(const S2Table *table) {
   return stock;
 }
 
-// FNV-1a over the bytes, twice, with different starts and bytes: 128 bits together.
+// Two FNV-1a hashes of the bytes, with different start values and multipliers; together they have
+// 128 bits.
 static void hash_more(uint64_t hash[2], const void *at, size_t bytes) {
   const unsigned char *byte = at;
   for (size_t i = 0; i < bytes; i++) {
@@ -357,8 +358,8 @@ static void hash_more(uint64_t hash[2], const void *at, size_t bytes) {
   }
 }
 
-// Lists the bodies without an island: free bodies, and bodies that no force moves. False: there are
-// too many.
+// Lists the bodies without an island: free bodies, and bodies that no force moves. Returns false if
+// there are too many.
 static bool list_others(const Compiler *compiler, S2Program *program) {
   const S2World *world = compiler->world;
   for (int i = 0; i < world->order.count; i++) {
@@ -389,7 +390,7 @@ S2Program *s2_program_compile(const S2World *world, S2Arena *arena) {
   for (int32_t slot = 0; slot < world->bodies.count; slot++) {
     islands += compiler.root[slot] == slot;
   }
-  // Compile in the arena first, because the compilation may run out of memory.
+  // Compile in the arena first, because memory may run out during the compilation.
   size_t size = sizeof(S2Program) + sizeof(S2ProgramIsland) * (size_t)islands;
   S2Program *made = s2_arena_take_zeroed(arena, size), *program = NULL;
   made->dt = world->kept.def.dt;

@@ -1,6 +1,7 @@
 // Private to the kernels: one step of an island of joints. The kernel repeats the operations of the
-// general path (context.h, speculative.c, bilateral.c, project.c, shake.c) in the same order, so
-// its bits are equal. Cases that it does not support set `missed`, and the general path steps them.
+// general path in the same order, so the results are bit-identical. (See context.h, speculative.c,
+// bilateral.c, project.c and shake.c.) In cases that it does not support, the kernel sets `missed`,
+// and the general path does the step.
 #ifndef S2_KERNEL_H
 #define S2_KERNEL_H
 
@@ -30,7 +31,7 @@ S2_KERNEL void kernel_seats(Run *run, Seats *seats) {
   }
 }
 
-// The lanes in which the forces of the last step may turn too fast for this step.
+// Returns the lanes in which the forces of the last step may turn too fast for this step.
 S2_KERNEL Mask kernel_stiff(const Run *run, const Seats *seats) {
   const S2Table *t = run->table;
   const State *state = run->state;
@@ -59,7 +60,7 @@ S2_KERNEL void kernel_write(const Run *run) {
     state->lambda[g][1] = run->lambda.at[g][1];
     sum = sum + (size(run->lambda.at[g][0]) + size(run->lambda.at[g][1]));
   }
-  // The general path rejects motions that are not finite.
+  // The general path rejects results that are not finite.
   Mask missed = run->missed | ~MASK(sum < real(INFINITY));
   state->missed = select(missed, real(1), real(0));
 }
@@ -85,7 +86,7 @@ S2_KERNEL void kernel_step(const S2Table *t, const Constants *of, State *state) 
     return;
   }
   solve_motion(&run);
-  // Report the impulses of the solve first; projection adds its own.
+  // Add the reactions of the solve first; the projection adds its own later.
   S2_UNROLL for (int g = 0; g < t->joints; g++) {
     run.lambda.at[g][0] = run.lambda.at[g][0] + none;
     run.lambda.at[g][1] = run.lambda.at[g][1] + none;

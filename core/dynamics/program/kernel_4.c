@@ -1,4 +1,4 @@
-// Four islands side by side.
+// Kernels that step four islands side by side.
 #define S2_LANES 4
 #include "dynamics/program/kernel.h"
 #include "dynamics/program/stock.h"

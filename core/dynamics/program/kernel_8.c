@@ -1,4 +1,4 @@
-// Eight islands side by side.
+// Kernels that step eight islands side by side.
 #define S2_LANES 8
 #include "dynamics/program/kernel.h"
 #include "dynamics/program/stock.h"

@@ -1,7 +1,7 @@
-// Private to the kernels: S = L W^-1 P' of an island's rows, with P the rows of impulses and L the
-// rows of velocities, in blocks of two rows for each joint. Elimination has the order, the sums and
-// the factors of linalg/blocksparse.c, whose blocks have a third row that is 0, with 1 on the
-// diagonal.
+// Private to the kernels: S = L W^-1 P' of an island's rows, where P contains the rows of impulses
+// and L the rows of velocities. Each joint has blocks of two rows. The order, sums and factors of
+// the elimination are those of linalg/blocksparse.c. The blocks there have a third row, which is 0
+// with 1 on the diagonal.
 #ifndef S2_KERNEL_FACTOR_H
 #define S2_KERNEL_FACTOR_H
 
@@ -16,11 +16,11 @@ typedef struct Block {
 
 typedef struct Factor {
   Block diagonal[S2_TABLE_JOINTS], lower[S2_TABLE_BLOCKS], upper[S2_TABLE_BLOCKS];
-  Block inverse[S2_TABLE_JOINTS]; // if symmetric: {{1/D_0, l}, {., 1/D_1}}
+  Block inverse[S2_TABLE_JOINTS]; // for symmetric matrices: {{1/D_0, l}, {., 1/D_1}}
 } Factor;
 
 // Fraction of a row's diagonal that elimination must leave. The general path rejects values below
-// 1e-11, so it must decide near that limit.
+// 1e-11, so it must take the cases near that limit.
 static const double LEFT = 2e-11;
 
 S2_INLINE void block_clear(Block *block) {
@@ -51,7 +51,7 @@ S2_KERNEL void factor_fill(const S2Table *t, const Constants *of, const Rows *pu
         to[2 * c + r] = to[2 * c + r] + (k[r][0] * x + k[r][1] * y + k[r][2] * z);
       }
     }
-    // For nonsymmetric matrices, add to the block above the diagonal, transposed.
+    // For nonsymmetric matrices, also add the transposed product to the block above the diagonal.
     if (!symmetric && fill->block >= 0) {
       j = fill->see_side ? push->b[fill->see] : push->a[fill->see];
       k = fill->push_side ? see->b[fill->push] : see->a[fill->push];
@@ -104,7 +104,7 @@ S2_INLINE void subtract_two(Block *w, const Block *a, const Block *by, const Blo
   }
 }
 
-// Applies all earlier columns to column j; `target`: the blocks that they change.
+// Applies all earlier columns to column j. `target` lists the blocks that they change.
 S2_INLINE const uint8_t *factor_eliminate(const S2Table *t, int j, bool symmetric,
                                           const uint8_t *target, Factor *factor) {
   Block *lower = factor->lower, *upper = symmetric ? factor->lower : factor->upper;
@@ -113,7 +113,7 @@ S2_INLINE const uint8_t *factor_eliminate(const S2Table *t, int j, bool symmetri
     Block by, by_2, of, of_2;
     times_transpose(&by, &factor->diagonal[k], &upper[p]);
     subtract(&factor->diagonal[j], &lower[p], &by);
-    // Two columns with the same rows below are applied together.
+    // Two columns with the same rows below the diagonal are applied together.
     bool two = e + 1 < t->row_start[j + 1] && t->extends[k] && t->row_column[e + 1] == k + 1;
     int p2 = two ? t->row_block[e + 1] : p;
     by_2 = by;
@@ -142,8 +142,8 @@ S2_INLINE const uint8_t *factor_eliminate(const S2Table *t, int j, bool symmetri
   return target;
 }
 
-// The lanes in which elimination has left too little of the block's diagonals. The test needs no
-// division.
+// Returns the lanes in which elimination has left too little of the block's diagonal. The test
+// needs no division.
 S2_INLINE Mask pivots_poor(const Block *block, Real first, Real second) {
   const Real(*d)[2] = block->at;
   Real det = d[0][0] * d[1][1] - d[0][1] * d[1][0];
@@ -151,7 +151,7 @@ S2_INLINE Mask pivots_poor(const Block *block, Real first, Real second) {
            MASK(det > LEFT * second * d[0][0]) & MASK(det < real(INFINITY)));
 }
 
-// Computes L D L'. Returns the lanes whose factors do not exist or are inaccurate.
+// Computes L D L'. Returns the lanes in which the factors do not exist or are inaccurate.
 S2_KERNEL Mask factor_symmetric(const S2Table *t, Factor *factor) {
   Mask poor = MASK(real(0) != real(0));
   const uint8_t *target = t->target;
@@ -178,7 +178,7 @@ S2_KERNEL Mask factor_symmetric(const S2Table *t, Factor *factor) {
   return poor;
 }
 
-// Computes L D U, with the inverses of the blocks of D.
+// Computes L D U, and the inverses of the blocks of D.
 S2_KERNEL Mask factor_whole(const S2Table *t, Factor *factor) {
   Mask poor = MASK(real(0) != real(0));
   const uint8_t *target = t->target;
@@ -194,7 +194,7 @@ S2_KERNEL Mask factor_whole(const S2Table *t, Factor *factor) {
     v[1][0] = -b * k;
     v[1][1] = a * k;
     poor |= pivots_poor(&factor->diagonal[j], first, second);
-    // L := L D^-1; U in the same way.
+    // L := L D^-1, and U in the same way.
     S2_UNROLL for (int p = t->column[j]; p < t->column[j + 1]; p++) {
       Real(*l)[2] = factor->lower[p].at, (*u)[2] = factor->upper[p].at;
       S2_UNROLL for (int r = 0; r < 2; r++) {
@@ -226,7 +226,7 @@ S2_KERNEL void factor_select(const S2Table *t, Mask on, const Factor *fresh, Fac
   }
 }
 
-// x = S^-1 x, one pair per joint.
+// x = S^-1 x, with one pair of numbers per joint.
 S2_KERNEL void factor_apply(const S2Table *t, const Factor *factor, bool symmetric, Pairs *pairs) {
   Real w[S2_TABLE_JOINTS][2], (*x)[2] = pairs->at;
   S2_UNROLL for (int k = 0; k < t->joints; k++) {

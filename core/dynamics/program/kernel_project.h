@@ -1,5 +1,6 @@
-// Private to the kernels: positions after the step, as in project.c and shake.c. Projection removes
-// the joint errors that linearised rows leave, and feeds the displacement back to the velocities.
+// Private to the kernels: the positions after a step, as in project.c and shake.c. Projection
+// removes the joint errors that linearised rows cause, and feeds the displacement back to the
+// velocities.
 #ifndef S2_KERNEL_PROJECT_H
 #define S2_KERNEL_PROJECT_H
 
@@ -8,12 +9,12 @@
 
 #include "dynamics/program/kernel_spin.h"
 
-// Margin of bounds that only the general path computes exactly. Near them, the general path must
-// decide.
+// Safety margin for bounds that only the general path computes exactly. Near these bounds, the
+// general path must do the step.
 static const double NEARLY = 0.99;
 
-// (h w)^2, divided by h^2 and by the sum of the force magnitudes. It is at least as large as the
-// bounds in geometric.c.
+// An upper bound of (h w)^2, divided by h^2 and by the sum of the force magnitudes. It is at least
+// as large as the bounds in geometric.c.
 S2_INLINE Real joint_swing(const Run *run, const Rows *rows, const Seats *seats, int g) {
   const S2Table *t = run->table;
   const Real *swing = run->of->joint[g].swing, *value = rows->value.at[g];
@@ -26,12 +27,12 @@ S2_INLINE Real joint_swing(const Run *run, const Rows *rows, const Seats *seats,
 
 typedef struct Shake {
   Seats *seats;
-  Nodes from, dq; // the initial q1, and its displacement so far
+  Nodes from, dq; // initial q1, and its total displacement
   Pairs lambda;
   Factor whole;   // Newton's matrix
-  Mask newton;    // lanes that use it
+  Mask newton;    // lanes that use Newton's matrix
   Mask small;     // lanes in which no pass turned a body too far
-  Mask converged; // lanes in which SHAKE succeeded
+  Mask converged; // lanes in which SHAKE has converged
 } Shake;
 
 S2_KERNEL void project_place(Run *run, Seats *seats, const Nodes *q) {
@@ -41,7 +42,7 @@ S2_KERNEL void project_place(Run *run, Seats *seats, const Nodes *q) {
   }
 }
 
-// Computes the rows at q1. `ground`: first moves the ground to its final pose.
+// Computes the rows at q1. `ground`: whether to move the ground to its final pose first.
 S2_KERNEL void project_measure(Run *run, Seats *seats, bool ground) {
   const S2Table *t = run->table;
   for (int k = 0; k < t->grounds && ground; k++) {
@@ -57,10 +58,10 @@ S2_KERNEL void project_measure(Run *run, Seats *seats, bool ground) {
   rows_measure(t, run->of, seats, &run->end);
 }
 
-// One pass in the lanes `act`; returns the largest new turn.
+// Makes one pass in the lanes `act`. Returns the largest new rotation.
 S2_KERNEL Real shake_pass(Run *run, Shake *shake, Mask act) {
   const S2Table *t = run->table;
-  // Lanes with a Newton matrix use that matrix; the others use the matrix of the solve.
+  // Lanes that have a Newton matrix use it; the others use the matrix of the solve.
   for (int way = 0; way < 2; way++) {
     Pairs change;
     Mask on = act & (way == 0 ? ~shake->newton : shake->newton);
@@ -106,7 +107,7 @@ S2_KERNEL void shake_factor(Run *run, Shake *shake, Mask slow, Mask act) {
   shake->newton |= slow;
 }
 
-// Removes the errors at q1 in the lanes `on`, down to `done`.
+// Removes the errors at q1 in the lanes `on`, down to the tolerance `done`.
 S2_KERNEL void shake_run(Run *run, Shake *shake, Mask on, Real done) {
   Real before = real(INFINITY), now = run->end.worst;
   Mask act = on;
@@ -115,7 +116,7 @@ S2_KERNEL void shake_run(Run *run, Shake *shake, Mask on, Real done) {
   shake->small = on;
   nodes_clear(run->table, &shake->dq);
   pairs_clear(run->table, &shake->lambda);
-  // Lanes stop separately, as the loop of s2_step_shake does.
+  // Each lane stops separately, by the conditions of s2_step_shake.
   for (int pass = 0; pass < S2_SHAKE_DIRECT_PASSES; pass++) {
     act &= shake->small & MASK(now > done) & MASK(now < before / real(2));
     if (!any(act)) {
@@ -135,7 +136,7 @@ S2_KERNEL void shake_run(Run *run, Shake *shake, Mask on, Real done) {
   shake->converged = shake->small & MASK(now <= done);
 }
 
-// The largest s in [0, 1] with a s^2 + b s <= room; a, room >= 0.
+// The largest s in [0, 1] with a s^2 + b s <= room, where a and room are not negative.
 S2_INLINE Real largest_fraction(Real a, Real b, Real room) {
   room = larger(room, real(0));
   Real of = root(b * b + real(4) * a * room), two = real(2);
@@ -143,8 +144,8 @@ S2_INLINE Real largest_fraction(Real a, Real b, Real room) {
   return select(MASK(a + b <= room), real(1), part);
 }
 
-// m/s: the mean velocity of the island's ground, counting each body once; for a floating island,
-// the velocity of its first body.
+// m/s: the mean velocity of the island's grounds, in which each body counts once. For a floating
+// island, the velocity of its first body.
 S2_INLINE void feedback_frame(const Run *run, Real *x, Real *y) {
   const S2Table *t = run->table;
   *x = t->floats ? run->v0.at[0][1] : real(0);
@@ -162,7 +163,7 @@ S2_INLINE void feedback_frame(const Run *run, Real *x, Real *y) {
   }
 }
 
-// The fraction of the displacements that the velocities receive.
+// The fraction of the displacements that is fed back to the velocities.
 S2_KERNEL Real feedback_fraction(const Run *run, const Nodes *dq) {
   Real a = real(0), free_b = a, free_room = a, b = a, room = a, turn = a, two = real(2);
   Real h = run->of->h, frame[3];
@@ -188,7 +189,7 @@ S2_KERNEL Real feedback_fraction(const Run *run, const Nodes *dq) {
 }
 
 // Adds the reactions of impulses along the initial rows: the force on a at its anchor, and the
-// torque about that point (only of rows that measure angles).
+// torque about the anchor. Only rows that measure angles have such a torque.
 S2_KERNEL void project_react(Run *run, const Pairs *impulse, Mask on) {
   const S2Table *t = run->table;
   S2_UNROLL for (int g = 0; g < t->joints; g++) {
@@ -202,7 +203,7 @@ S2_KERNEL void project_react(Run *run, const Pairs *impulse, Mask on) {
   }
 }
 
-// Adds the fraction of the joint displacements to velocities and impulses.
+// Adds the given fraction of the joint displacements to velocities and impulses.
 S2_KERNEL void feedback_add(Run *run, Shake *shake, Real fraction, Mask on) {
   const S2Table *t = run->table;
   Real h = run->of->h, factor = fraction / h;
@@ -222,12 +223,12 @@ S2_KERNEL void feedback_add(Run *run, Shake *shake, Real fraction, Mask on) {
   }
 }
 
-// Runs SHAKE in the lanes `on`, and adds its feedback.
+// Runs SHAKE in the lanes `on`, and feeds its displacement back.
 S2_KERNEL void project_shake(Run *run, Seats *seats, Mask on, Real done) {
   const S2Table *t = run->table;
   Real spin = real(0), energy = real(0);
   Whole whole;
-  if (t->floats) { // the energy before any projection
+  if (t->floats) { // energy before any projection
     energy = larger(larger(energy, spin_kinetic(run, &run->free_v)), spin_kinetic(run, &run->v2));
     energy = energy * (1 + S2_SPIN_ROUNDING);
     spin_whole(run, &run->q1, &whole);
@@ -237,7 +238,8 @@ S2_KERNEL void project_shake(Run *run, Seats *seats, Mask on, Real done) {
   shake.seats = seats;
   shake_run(run, &shake, on, done);
   run->missed |= on & ~shake.converged;
-  // A rigid rotation does not violate any joint, so displacements without spin are fed back.
+  // A rigid rotation does not violate any joint, so only the displacements without rotation are fed
+  // back.
   Nodes before;
   nodes_copy(t, &shake.dq, &before);
   if (t->floats) {
@@ -259,7 +261,7 @@ S2_KERNEL void project_shake(Run *run, Seats *seats, Mask on, Real done) {
   }
 }
 
-// Moves positions by velocities and projects them. `seats` holds the initial poses.
+// Moves the positions by the velocities and projects them. `seats` contains the initial poses.
 S2_KERNEL void project(Run *run, Seats *seats) {
   const S2Table *t = run->table;
   const Constants *of = run->of;
@@ -272,8 +274,7 @@ S2_KERNEL void project(Run *run, Seats *seats) {
   }
   nodes_copy(t, &run->v1, &run->v2);
   project_measure(run, seats, true);
-  // Errors below `done` are rounding. A step that began with joint errors is left to the general
-  // path.
+  // Errors below `done` are rounding. The general path does the steps that start with joint errors.
   Real done = larger(S2_PROJECTION_TOLERANCE * of->length, S2_PROJECTION_ROUNDING * far);
   Real most = larger(S2_PROJECTION_TRIGGER * of->length, real(2) * done);
   Mask on = ~MASK(run->end.worst <= most);

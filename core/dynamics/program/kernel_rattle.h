@@ -1,7 +1,8 @@
 // Private to the kernels: one step of an island by the flow of two stages, if all rows are rigid
 // equations. The kernel repeats the operations of the general path (rattle/rattle.c,
-// rattle_stage.c) in their order, so its bits are equal. `missed` marks the lanes that need more
-// than STAGES_PIECES pieces or that are not supported. The general path steps these lanes.
+// rattle_stage.c) in the same order, so the results are bit-identical. `missed` marks lanes that
+// need more than STAGES_PIECES pieces or that are not supported. The general path steps these
+// lanes.
 #ifndef S2_KERNEL_RATTLE_H
 #define S2_KERNEL_RATTLE_H
 
@@ -14,23 +15,23 @@
 enum { STAGES_PIECES = 8 }; // largest number of pieces of a step
 
 typedef struct Stages {
-  Seats seats;           // poses of the nodes
-  Nodes q0;              // poses at the start of the piece (velocities: Run.v0)
-  Nodes rhs;             // right side of the present stage
-  Pairs l, k;            // N s, N m s: half impulses
-  Pairs off;             // m/s, rad/s: errors of the rows of the present stage
+  Seats seats;           // poses of the nodes and grounds
+  Nodes q0;              // poses at the start of the piece; Run.v0 has the velocities
+  Nodes rhs;             // right-hand side of the current stage
+  Pairs l, k;            // N s, N m s: impulses of stage 1 and stage 2
+  Pairs off;             // m/s, rad/s: errors of the rows of the current stage
   Real h, done;          // s: length of the piece; time from the start of the step to the piece
-  Real speed;            // m/s: V, the velocity scale of stage 2
+  Real speed;            // m/s: velocity scale V of stage 2
   Real rounding, enough; // m
-  Factor whole;          // matrix of stage 1
-  // The results of lanes that had enough pieces.
+  Factor whole;          // matrix of stage 1.
+  // Results of the lanes that had enough pieces.
   Nodes q, v;
   Pairs lambda;
 } Stages;
 
 // ---- Both stages ------------------------------------------------------------------------------
 
-// m/s: the largest error of the rows.
+// m/s: the largest error of all rows.
 S2_KERNEL Real stages_worst(const Run *run, const Pairs *off) {
   const S2Table *t = run->table;
   Real worst = real(0);
@@ -43,7 +44,7 @@ S2_KERNEL Real stages_worst(const Run *run, const Pairs *off) {
   return worst;
 }
 
-// The largest error of the rows in raw units, without lengths for angles.
+// The largest error of the rows in raw units: angles are not multiplied by lengths.
 S2_KERNEL Real stages_raw(const Run *run, const Pairs *off) {
   Real worst = real(0);
   S2_UNROLL for (int g = 0; g < run->table->joints; g++) {
@@ -72,7 +73,7 @@ S2_INLINE void pairs_subtract(const S2Table *t, Pairs *from, const Pairs *what, 
   }
 }
 
-// Keeps the residual of the stage; marks lanes that it does not solve.
+// Records the residual of the stage, and marks the lanes in which the stage is not solved.
 S2_INLINE void stages_accept(Run *run, const Pairs *off, Real speed, Mask on) {
   State *state = run->state;
   Real scaled = stages_worst(run, off) / speed, raw = stages_raw(run, off);
@@ -81,7 +82,7 @@ S2_INLINE void stages_accept(Run *run, const Pairs *off, Real speed, Mask on) {
   state->joint = select(on, keep_larger(state->joint, raw), state->joint);
 }
 
-// Places moving ground at its pose at the end of the piece.
+// Moves the ground to its pose at the end of the piece.
 S2_KERNEL void stages_ground(Run *run, Stages *stages) {
   const S2Table *t = run->table;
   Seats *seats = &stages->seats;
@@ -99,14 +100,14 @@ S2_KERNEL void stages_ground(Run *run, Stages *stages) {
 
 // ---- Stage 1 ----------------------------------------------------------------------------------
 
-// Computes the rows at the poses q1.
+// Computes the rows at the poses q1, and their errors as speeds.
 S2_INLINE void stages_place(Run *run, Stages *stages) {
   S2_UNROLL for (int i = 0; i < run->table->nodes; i++) {
     memcpy(stages->seats.q[i], run->q1.at[i], sizeof stages->seats.q[i]);
     run->missed |= seats_turn(&stages->seats, i);
   }
   rows_measure_all(run->table, run->of, &stages->seats, &run->end);
-  // Compute their chords.
+  // Errors divided by the length of the piece.
   S2_UNROLL for (int g = 0; g < run->table->joints; g++) {
     S2_UNROLL for (int r = 0; r < 2; r++) {
       stages->off.at[g][r] = run->end.value.at[g][r] / stages->h + real(0);
@@ -115,7 +116,7 @@ S2_INLINE void stages_place(Run *run, Stages *stages) {
 }
 
 // Computes the velocities that the impulses l cause, the resulting poses, and the errors of the
-// rows there. Returns the largest error, m.
+// rows at these poses. Returns the largest error, m.
 S2_KERNEL Real first_measure(Run *run, Stages *stages) {
   const S2Table *t = run->table;
   Real h = stages->h;
@@ -130,7 +131,7 @@ S2_KERNEL Real first_measure(Run *run, Stages *stages) {
   return h * stages_worst(run, &stages->off);
 }
 
-// J1 M^-1 J0' in the lanes `fresh`; the others keep an older matrix.
+// Computes J1 M^-1 J0' in the lanes `fresh`. The lanes `older` keep their matrices.
 S2_KERNEL void first_factor(Run *run, Stages *stages, Mask fresh, Mask older) {
   const S2Table *t = run->table;
   Factor *whole = &stages->whole;
@@ -139,7 +140,7 @@ S2_KERNEL void first_factor(Run *run, Stages *stages, Mask fresh, Mask older) {
     run->missed |= fresh & factor_whole(t, whole);
     return;
   }
-  Factor *made = &run->factor; // stage 2 needs run->factor only later
+  Factor *made = &run->factor; // run->factor is free until stage 2
   factor_fill(t, run->of, &run->start, &run->end, false, made);
   run->missed |= fresh & factor_whole(t, made);
   factor_select(t, fresh, made, whole);
@@ -172,7 +173,7 @@ S2_KERNEL void first_solve(Run *run, Stages *stages, Mask on) {
   run->missed |= on & ~MASK(now <= rounding);
 }
 
-// rad: the part of the turn of node i on which the rows at both poses depend, as in
+// rad: the part of the rotation of node i on which the rows at both poses depend, as in
 // s2_rattle_seen_turn().
 S2_KERNEL Real seen_turn(const Run *run, const Rows *from, const Rows *to, int i, Real turn) {
   const S2Table *t = run->table;
@@ -195,7 +196,7 @@ S2_KERNEL Real seen_turn(const Run *run, const Rows *from, const Rows *to, int i
   return select(MASK(turn > real(S2_RATTLE_TURN)), smaller(turn, part), turn);
 }
 
-// The lanes in which bodies or row forces turn too far, as in s2_rattle_turns_too_far().
+// Returns the lanes in which bodies or row forces turn too far, as in s2_rattle_turns_too_far().
 S2_KERNEL Mask first_turns(const Run *run, const Stages *stages) {
   const S2Table *t = run->table;
   Mask far = MASK(real(0) != real(0));
@@ -218,7 +219,7 @@ S2_KERNEL Mask first_turns(const Run *run, const Stages *stages) {
   return far;
 }
 
-// The lanes in which forces of stage 1 may turn too fast, as in s2_rattle_loads_turn().
+// Returns the lanes in which forces of stage 1 may turn too fast, as in s2_rattle_loads_turn().
 S2_KERNEL Mask first_stiff(const Run *run, const Stages *stages) {
   const S2Table *t = run->table;
   Real h = stages->h;
@@ -234,7 +235,7 @@ S2_KERNEL Mask first_stiff(const Run *run, const Stages *stages) {
 // ---- Stage 2 ----------------------------------------------------------------------------------
 
 // Computes the velocities that the impulses k cause, and the errors of the rows. Returns the
-// largest error, m.
+// largest error times h, m.
 S2_KERNEL Real second_measure(Run *run, Stages *stages, const Pairs *bias) {
   const S2Table *t = run->table;
   nodes_copy(t, &stages->rhs, &run->v2);
@@ -268,7 +269,7 @@ S2_KERNEL void second_solve(Run *run, Stages *stages, Mask on) {
   run->missed |= on & ~MASK(now <= rounding);
 }
 
-// J: the kinetic energy with the velocities v, as in moving_energy() of rattle.
+// J: the kinetic energy at the velocities v, as in moving_energy() of rattle.
 S2_KERNEL Real stages_energy(const Run *run, const Nodes *v) {
   const S2Table *t = run->table;
   Real x = run->frame_x, y = run->frame_y, mass = real(0), moving = real(0);
@@ -292,10 +293,11 @@ S2_KERNEL Real stages_energy(const Run *run, const Nodes *v) {
   return moving;
 }
 
-// Whether turning rows add or take too much energy, as in s2_rattle_rows_bring().
+// Returns the lanes in which turning rows add or take too much energy, as in
+// s2_rattle_rows_bring().
 S2_KERNEL Mask second_brings(Run *run, const Stages *stages, Mask on) {
   const S2Table *t = run->table;
-  // If no body turns far, the rows are not checked.
+  // The rows are checked only in lanes in which a body turns far.
   Real turn = real(0);
   S2_UNROLL for (int i = 0; i < t->nodes; i++) {
     turn = keep_larger(turn, size(stages->h * run->v1.at[i][0]));
@@ -335,13 +337,13 @@ S2_INLINE Real stages_tolerance(const Run *run) {
   return smaller(larger(run->of->tolerance, real(S2_RATTLE_FINEST)), real(S2_RATTLE_SOLVED));
 }
 
-// V of stage 1, as in place_speed() of rattle.
+// The velocity scale V of stage 1, as in place_speed() of rattle.
 S2_INLINE Real stages_place_speed(const Run *run, const Stages *stages) {
   Real rounded = real(S2_RATTLE_NO_SPEED) * stages->rounding;
   return larger(stages->speed, rounded / (stages_tolerance(run) * stages->h));
 }
 
-// Poses with joint errors are left to the general path, which projects them.
+// The general path does the steps that start with joint errors, because it projects such poses.
 S2_KERNEL void stages_begin(Run *run, Stages *stages) {
   const S2Table *t = run->table;
   Real far = real(0), off = far, length = run->of->length;
@@ -360,8 +362,8 @@ S2_KERNEL void stages_begin(Run *run, Stages *stages) {
   run->missed |= ~MASK(off <= placed);
 }
 
-// The lanes in which stage 1 holds with the guess and bodies at rest, as in s2_rattle_rests().
-// Keeps their residual.
+// Returns the lanes in which the initial guess solves stage 1 with all bodies at rest, as in
+// s2_rattle_rests(). Records their residuals.
 S2_KERNEL Mask stages_rest(Run *run, Stages *stages, Mask on) {
   const S2Table *t = run->table;
   State *state = run->state;
@@ -375,7 +377,7 @@ S2_KERNEL Mask stages_rest(Run *run, Stages *stages, Mask on) {
   if (!any(rests)) {
     return rests;
   }
-  // Compute the velocities that the impulses would cause, and the rows there.
+  // Compute the velocities that the impulses would cause, and the rows at the initial poses.
   Nodes v;
   nodes_copy(t, &stages->rhs, &v);
   rows_velocity(t, run->of, &run->start, &stages->l, &v);
@@ -414,7 +416,7 @@ S2_KERNEL void stages_stay(Run *run, Stages *stages, Mask rests) {
   stages_place(run, stages);
 }
 
-// Adds impulses and reactions of both stages, as in rattle_add_impulses().
+// Adds the impulses and reactions of both stages, as in rattle_add_impulses().
 S2_KERNEL void stages_react(Run *run, const Stages *stages, Mask on) {
   const S2Table *t = run->table;
   S2_UNROLL for (int g = 0; g < t->joints; g++) {
@@ -431,8 +433,8 @@ S2_KERNEL void stages_react(Run *run, const Stages *stages, Mask on) {
   }
 }
 
-// A piece in the lanes `on`, from the guess l. Returns the lanes in which it is too long for its
-// turns.
+// Steps one piece in the lanes `on`, from the guess l. Returns the lanes in which bodies or rows
+// turn too far for a piece of this length.
 S2_KERNEL Mask stages_piece(Run *run, Stages *stages, Mask on) {
   const S2Table *t = run->table;
   Real enough = smaller(real(S2_RATTLE_PLACE) * run->of->length,
@@ -443,7 +445,7 @@ S2_KERNEL Mask stages_piece(Run *run, Stages *stages, Mask on) {
   Mask rests = stages_rest(run, stages, on), far = on & ~on;
   on &= ~rests & ~run->missed;
   bool moves = any(on);
-  // Lanes at rest have their impulses already.
+  // Lanes at rest already have their impulses.
   if (moves) {
     first_solve(run, stages, on);
     stages_accept(run, &stages->off, stages_place_speed(run, stages), on);
@@ -469,7 +471,7 @@ S2_KERNEL Mask stages_piece(Run *run, Stages *stages, Mask on) {
   return far;
 }
 
-// Restores the state before the step; the guess is half of the last impulse.
+// Restores the state from before the step. The initial guess is half of the last impulse.
 S2_KERNEL void stages_again(Run *run, Stages *stages, const Seats *seats, int pieces, Mask on) {
   const S2Table *t = run->table;
   State *state = run->state;
@@ -490,12 +492,12 @@ S2_KERNEL void stages_again(Run *run, Stages *stages, const Seats *seats, int pi
       state->reaction[g][c] = select(on, none, state->reaction[g][c]);
     }
   }
-  if (pieces > 1) { // earlier pieces may have moved the ground
+  if (pieces > 1) { // earlier attempts may have moved the ground
     rows_measure_all(t, run->of, seats, &run->start);
   }
 }
 
-// The next piece begins at the end of this one.
+// Starts the next piece at the end of this one.
 S2_KERNEL void stages_go_on(Run *run, Stages *stages) {
   const S2Table *t = run->table;
   nodes_copy(t, &run->q1, &stages->q0);
@@ -509,7 +511,7 @@ S2_KERNEL void stages_go_on(Run *run, Stages *stages) {
   }
 }
 
-// Keeps the state at the end of the piece in the lanes `on`.
+// Stores the state at the end of the last piece in the lanes `on`.
 S2_KERNEL void stages_keep(Run *run, Stages *stages, Mask on) {
   const S2Table *t = run->table;
   S2_UNROLL for (int i = 0; i < t->nodes; i++) {
@@ -527,8 +529,8 @@ S2_KERNEL void stages_keep(Run *run, Stages *stages, Mask on) {
   run->state->error = select(on, rows_error(t, run->of, &run->end), run->state->error);
 }
 
-// Solves both stages from the initial rows, in enough pieces to keep turns small. The number of
-// pieces differs between lanes.
+// Solves both stages from the initial rows, in enough pieces to keep rotations small. Each lane has
+// its own number of pieces.
 S2_KERNEL void stages_run(Run *run, const Seats *seats) {
   const S2Table *t = run->table;
   Stages stages;
@@ -544,7 +546,7 @@ S2_KERNEL void stages_run(Run *run, const Seats *seats) {
     Real of = run->of->h * size(run->state->v[i][0]);
     turn = keep_larger(turn, seen_turn(run, &run->start, &run->start, i, of));
   }
-  // Double the number of pieces while there are too few.
+  // Double the number of pieces until it is sufficient.
   Mask left = ~run->missed;
   for (int pieces = 1; pieces <= STAGES_PIECES && any(left); pieces *= 2) {
     Mask on = left & MASK(turn <= real(pieces * S2_RATTLE_TURN));

@@ -15,15 +15,15 @@ typedef struct State {
   S2_TABLE_STATE(Real)
 } State;
 
-typedef struct Pairs { // a number for each row
+typedef struct Pairs { // one number per row
   Real at[S2_TABLE_JOINTS][2];
 } Pairs;
 
-typedef struct Nodes { // angle, x, y of each node, or their speeds
+typedef struct Nodes { // angle, x, y of each node, or their rates
   Real at[S2_TABLE_NODES][3];
 } Nodes;
 
-// Copies only the used entries.
+// These functions copy only the entries that are in use.
 S2_INLINE void pairs_copy(const S2Table *t, const Pairs *from, Pairs *to) {
   S2_UNROLL for (int g = 0; g < t->joints; g++) {
     to->at[g][0] = from->at[g][0];
@@ -39,7 +39,7 @@ S2_INLINE void pairs_clear(const S2Table *t, Pairs *to) {
 
 S2_INLINE void nodes_copy(const S2Table *t, const Nodes *from, Nodes *to) {
   int i = 0;
-  do { // there is at least one entry
+  do { // at least one entry exists
     to->at[i][0] = from->at[i][0];
     to->at[i][1] = from->at[i][1];
     to->at[i][2] = from->at[i][2];
@@ -59,11 +59,11 @@ typedef struct Seats { // poses of nodes and grounds
 typedef struct Rows {
   Real a[S2_TABLE_JOINTS][2][3], b[S2_TABLE_JOINTS][2][3];
   Pairs value;
-  Real worst; // m: the largest error of a joint, with angles times the island's length
+  Real worst; // m: largest error of a joint; angles times the island's length
 } Rows;
 
-// The lanes with larger angles or a NaN, for which the C library computes the sines in the general
-// path.
+// Returns the lanes with a large angle or a NaN. In the general path, the C library computes the
+// sines of such angles.
 S2_INLINE Mask seats_turn(Seats *seats, int i) {
   lanes_sincos(seats->q[i][0], &seats->sine[i], &seats->cosine[i]);
   return ~MASK(size(seats->q[i][0]) < real(S2_SINCOS_MOST));
@@ -75,12 +75,12 @@ S2_KERNEL void rows_joint(const S2Table *t, const Constants *of, const Seats *at
   bool hinge = t->type[g] == S2_TABLE_HINGE;
   const Real *qa = at->q[a], *qb = at->q[b], *la = of->joint[g].arm_a, *lb = of->joint[g].arm_b;
   Real ca = at->cosine[a], sa = at->sine[a], cb = at->cosine[b], sb = at->sine[b];
-  // Arms, the vector from one anchor to the other, and the arm of a's anchor on b.
+  // The arms, the vector between the anchors, and the arm of a's anchor on b.
   Real rax = ca * la[0] - sa * la[1], ray = sa * la[0] + ca * la[1];
   Real rbx = cb * lb[0] - sb * lb[1], rby = sb * lb[0] + cb * lb[1];
   Real apart_x = (qa[1] - qb[1]) + (rax - rbx), apart_y = (qa[2] - qb[2]) + (ray - rby);
   Real wx = apart_x + rbx, wy = apart_y + rby;
-  // The rows of a hinge are along x and y of b; those of a slider are across the axis, and the
+  // A hinge has rows along x and y of b. A slider has a row across the axis and a row for the
   // angle.
   const Real *across = of->joint[g].across;
   Real ux = hinge ? cb : cb * across[0] - sb * across[1];
@@ -154,7 +154,7 @@ S2_INLINE void rows_velocity(const S2Table *t, const Constants *of, const Rows *
   }
 }
 
-// u = J v + bias, over the unknown sides.
+// u = J v + bias, over the sides with unknown velocities.
 S2_INLINE void rows_see(const S2Table *t, const Rows *rows, const Nodes *v, const Pairs *bias,
                         Pairs *u) {
   S2_UNROLL for (int g = 0; g < t->joints; g++) {
@@ -173,7 +173,7 @@ S2_INLINE void rows_see(const S2Table *t, const Rows *rows, const Nodes *v, cons
   }
 }
 
-// Adds the contribution of moving ground to the rows.
+// Computes the biases that moving ground adds to the rows.
 S2_INLINE void rows_ground(const S2Table *t, const Rows *rows, Real ground_v[][3], Pairs *bias) {
   S2_UNROLL for (int g = 0; g < t->joints; g++) {
     S2_UNROLL for (int r = 0; r < 2; r++) {
@@ -192,8 +192,8 @@ S2_INLINE void rows_ground(const S2Table *t, const Rows *rows, Real ground_v[][3
   }
 }
 
-// For a unit impulse along a row: the torque about the anchor on a (c = 0; about the origin if a is
-// the world), and the force there (c = 1, 2).
+// For a unit impulse along a row: the torque about the anchor on a (c = 0), and the force (c = 1,
+// 2). If a is the world, the torque is about the origin.
 S2_INLINE Real rows_push(const S2Table *t, const Rows *rows, int g, int r, int c) {
   bool world = t->a[g] >= t->nodes && t->stands[t->a[g] - t->nodes];
   return c > 0 || world ? rows->a[g][r][c] : real(t->type[g] == S2_TABLE_SLIDER && r == 1 ? 1 : 0);

@@ -1,5 +1,5 @@
-// Private to the kernels: velocities at the end of the step and their impulses, as in
-// mcp/chain/bilateral.c for an island's problem.
+// Private to the kernels: solves for the velocities at the end of the step and their impulses, as
+// mcp/chain/bilateral.c does for an island's problem.
 #ifndef S2_KERNEL_SOLVE_H
 #define S2_KERNEL_SOLVE_H
 
@@ -9,26 +9,26 @@
 #include "dynamics/program/kernel_factor.h"
 #include "dynamics/world/world.h"
 
-// Data that the parts of a step share.
+// Data that all parts of a step share.
 typedef struct Run {
   const S2Table *table;
   const Constants *of;
   State *state;
   Nodes v0, force, free_v, v1, v2, q1;
   Real ground_v[S2_TABLE_GROUNDS][3];
-  Real frame_x, frame_y; // m/s: mean velocity of the ground of the island
+  Real frame_x, frame_y; // m/s: mean velocity of the island's grounds
   Rows start, end;       // rows at the poses before and after the step
-  Factor factor;         // factor of the rows at the start
+  Factor factor;         // factors of the matrix of the initial rows
   Pairs lambda;
   Mask missed;
 } Run;
 
-// Largest number of corrections, their smallest gain and the residual at which they end, as in
-// bilateral.c.
+// Largest number of corrections, the residual reduction that each must achieve, and the residual at
+// which they stop, as in bilateral.c.
 enum { CORRECTIONS = 6 };
 static const double GAIN = 0.5, ROUNDING = 1e-14;
 
-// Computes the mean velocity of the ground; a body counts once for each joint.
+// Computes the mean velocity of the grounds. Each body counts once per joint.
 S2_INLINE void solve_frame(Run *run) {
   const S2Table *t = run->table;
   Real x = real(0), y = real(0);
@@ -55,7 +55,7 @@ S2_INLINE Real solve_faster(const Run *run, Real speed, const Real v[3]) {
   return select(MASK(turn > speed), turn, speed);
 }
 
-// Computes forces and the free motion; returns V, the velocity scale of residuals.
+// Computes the forces and the unconstrained motion. Returns V, the velocity scale of residuals.
 S2_KERNEL Real solve_free(Run *run) {
   const S2Table *t = run->table;
   const Constants *of = run->of;
@@ -80,7 +80,7 @@ S2_KERNEL Real solve_free(Run *run) {
   return speed;
 }
 
-// Writes the contribution of moving ground to the rows; returns V, raised by its speed.
+// Writes the biases that moving ground adds to the rows. Returns V, raised by the resulting speeds.
 S2_KERNEL Real solve_biases(const Run *run, Real speed, Pairs *bias) {
   const S2Table *t = run->table;
   const Constants *of = run->of;
@@ -98,7 +98,7 @@ S2_KERNEL Real solve_biases(const Run *run, Real speed, Pairs *bias) {
           }
         }
       }
-      // This repeats row_drives() without its early return.
+      // This repeats row_drives(), but without its early return.
       bool angular = t->type[g] == S2_TABLE_SLIDER && r == 1;
       Real brings = select(MASK(w > real(0)), size(sum) * w / w, real(0));
       brings = larger(speed, angular ? brings * of->length : brings);
@@ -109,8 +109,8 @@ S2_KERNEL Real solve_biases(const Run *run, Real speed, Pairs *bias) {
   return speed;
 }
 
-// Writes the velocities that the impulses cause, and the errors of the rows into x. Returns the
-// largest error as a speed; *raw: the largest error without lengths for angles.
+// Computes the velocities v that the impulses cause, and writes the errors of the rows to x.
+// Returns the largest error as a speed. *raw: the largest error, without lengths for angles.
 S2_KERNEL Real solve_miss(const Run *run, const Nodes *rhs, const Pairs *bias, const Pairs *lambda,
                           Nodes *v, Pairs *x, Real *raw) {
   const S2Table *t = run->table;
@@ -130,7 +130,7 @@ S2_KERNEL Real solve_miss(const Run *run, const Nodes *rhs, const Pairs *bias, c
   return worst;
 }
 
-// Corrects the impulses repeatedly and keeps the best ones.
+// Improves the impulses by repeated corrections and keeps the best result.
 S2_KERNEL void solve_motion(Run *run) {
   const S2Table *t = run->table;
   State *state = run->state;
@@ -149,7 +149,7 @@ S2_KERNEL void solve_motion(Run *run) {
       run->v1.at[i][c] = run->free_v.at[i][c];
     }
   }
-  // Start from the impulses of the last step.
+  // Start with the impulses of the last step.
   factor_fill(t, run->of, &run->start, &run->start, true, &run->factor);
   run->missed |= factor_symmetric(t, &run->factor);
   S2_UNROLL for (int g = 0; g < t->joints; g++) {
@@ -158,7 +158,8 @@ S2_KERNEL void solve_motion(Run *run) {
   }
   (void)solve_miss(run, &rhs, &bias, &now, &v, &x, &raw);
   Mask active = MASK(best > real(0));
-  // Keep the best lambda so far and its velocities; each lane ends as bilateral_correct() does.
+  // Keep the best lambda and its velocities. Each lane stops by the conditions of
+  // bilateral_correct().
   for (int pass = 0; pass < CORRECTIONS && any(active); pass++) {
     factor_apply(t, &run->factor, true, &x);
     S2_UNROLL for (int g = 0; g < t->joints; g++) {

@@ -7,7 +7,7 @@
 
 #include "dynamics/program/kernel_solve.h"
 
-typedef struct Whole { // the island as one rigid body at given poses
+typedef struct Whole { // the island as a single rigid body at given poses
   Real mass, inertia, arm[S2_TABLE_NODES][2];
 } Whole;
 
@@ -75,7 +75,7 @@ S2_KERNEL void spin_drift(const Run *run, const Nodes *nodes, Real *drift_x, Rea
   *drift_y = v[0][2] + part * y;
 }
 
-// The kinetic energy without the motion of the centre.
+// The kinetic energy, excluding the motion of the centre of mass.
 S2_KERNEL Real spin_kinetic(const Run *run, const Nodes *nodes) {
   const Real(*v)[3] = nodes->at;
   Real sum = real(0), drift_x, drift_y;
@@ -120,7 +120,7 @@ S2_INLINE void spin_correct(const Run *run, int i, const Real dv[3], Real part, 
   }
 }
 
-// Gives v2 the spin of v1, and at most the energy `most`.
+// Gives v2 the angular momentum `spin`, and limits its energy to `most`.
 S2_KERNEL void spin_give_back(Run *run, const Whole *whole, Real spin, Real most, Mask on) {
   Nodes v;
   nodes_copy(run->table, &run->v2, &v);

@@ -1,9 +1,10 @@
-// Private to the kernels: a number for each of S2_LANES islands, and operations on it. The compiler
-// provides plain arithmetic (+ - * / of vectors, lane by lane); this file has the rest.
+// Private to the kernels: vectors with one number for each of S2_LANES islands, and operations on
+// them. The compiler provides plain arithmetic (+ - * / lane by lane). This file provides the other
+// operations.
 //
-// Each lane gets the bits that it would get alone. IEEE 754 determines the rounding of all
-// operations, masks replace branches, and only `any` combines lanes. `any` may decide whether
-// something is computed, but never changes the result.
+// Each lane gets the same bits as in a separate computation. IEEE 754 determines the rounding of
+// all operations, masks replace branches, and only `any` combines lanes. `any` may skip a
+// computation, but it never changes a result.
 #ifndef S2_LANES_H
 #define S2_LANES_H
 
@@ -13,8 +14,9 @@
 
 #include <stdbool.h>
 
-// If its table is known at compile time (stock.h), a kernel is one function without loops, except
-// under sanitizers, where compiling it takes minutes. All other kernels read the table.
+// If the table is known at compile time (stock.h), a kernel is a single function without loops.
+// Under sanitizers, where compiling such a function takes minutes, this is not done. All other
+// kernels read the table.
 #ifdef __has_feature // clang
 #if __has_feature(address_sanitizer)
 #define S2_SANITIZED
@@ -27,7 +29,7 @@
 #else
 #define S2_KERNEL static
 #endif
-#if defined(S2_STOCK) && !defined(S2_SANITIZED) && !defined(__clang__) // it does so, or warns
+#if defined(S2_STOCK) && !defined(S2_SANITIZED) && !defined(__clang__) // clang unrolls, or warns
 #define S2_UNROLL _Pragma("GCC unroll 32")
 #else
 #define S2_UNROLL
@@ -35,7 +37,7 @@
 
 #if S2_LANES == 1
 typedef double Real;
-typedef uint64_t Mask; // all bits or none
+typedef uint64_t Mask; // all bits set, or none
 typedef double Packed;
 typedef uint64_t Bits;
 
@@ -108,7 +110,7 @@ S2_INLINE Real larger(Real a, Real b) {
 S2_INLINE Real smaller(Real a, Real b) {
   return select(MASK(b < a), b, a);
 }
-S2_INLINE Real keep_larger(Real most, Real x) { // keeps a NaN
+S2_INLINE Real keep_larger(Real most, Real x) { // this form keeps a NaN
   return select(MASK(x <= most), most, x);
 }
 

@@ -1,14 +1,14 @@
-// Worlds side by side: one kernel steps worlds whose programs have the same tables, one lane per
-// world. Lanes are independent, so each world gets the bits of a separate step.
+// Steps worlds side by side: one kernel steps worlds whose programs have the same tables, one lane
+// per world. Lanes are independent, so each world gets the same bits as in a separate step.
 #include "dynamics/control/apply.h"
 #include "dynamics/program/program.h"
 
 #include <string.h>
 
 enum {
-  LANES = 8,   // lanes of the widest kernel
-  ISLANDS = 2, // most islands of a world in lanes; limited by the stack
-  QUEUES = 8,  // kinds of worlds that are collected at a time
+  LANES = 8,   // number of lanes of the widest kernel
+  ISLANDS = 2, // most islands per world in lanes; limited by the stack
+  QUEUES = 8,  // number of kinds of worlds that are collected at once
 };
 
 int s2_program_lanes(int most) {
@@ -23,9 +23,9 @@ int s2_program_lanes(int most) {
   return most >= 1 ? 1 : 0;
 }
 
-// Worlds of one kind, collected until there are enough.
+// Worlds of one kind that are collected until the lanes are full.
 typedef struct Queue {
-  int count, most; // worlds; largest number of lanes that all of them permit
+  int count, most; // number of worlds; largest number of lanes that they permit
   int index[LANES];
 } Queue;
 
@@ -36,7 +36,7 @@ typedef struct Many {
   S2StepAlone *alone;
   void *user;
   Queue queue[QUEUES];
-  int next; // queue to release next if none is free
+  int next; // the queue to release next if none is free
 } Many;
 
 static void many_tell(Many *many, int index, S2Status status) {
@@ -48,7 +48,7 @@ static void many_tell(Many *many, int index, S2Status status) {
   }
 }
 
-// `pushed`: the world was meant for a lane, so its actuators have already acted.
+// `pushed`: the world was prepared for a lane, so its actuators have already added their forces.
 static void step_alone(Many *many, int index, bool pushed) {
   S2World *world = many->worlds[index];
   if (pushed) {
@@ -70,7 +70,7 @@ static void run_kernel(int lanes, const S2Table *table, const void *constants, v
   }
 }
 
-// Runs the kernels of `lanes` lanes; surplus lanes repeat the first world.
+// Runs the kernels with `lanes` lanes. Surplus lanes repeat the first world.
 static void step_lanes(Many *many, const Queue *queue, int lanes) {
   _Alignas(8 * LANES) double state[ISLANDS][LANES * sizeof(S2TableState) / sizeof(double)];
   _Alignas(8 * LANES) double constants[LANES * sizeof(S2Constants) / sizeof(double)];
@@ -112,7 +112,7 @@ static bool same_kind(const S2World *a, const S2World *b) {
          a->lanes == b->lanes;
 }
 
-// Adds a world to the queue of its kind. A full queue is stepped.
+// Adds a world to the queue of its kind, and steps the queue when it is full.
 static void many_gather(Many *many, int index, int lanes) {
   S2World *world = many->worlds[index];
   Queue *queue = NULL, *free = NULL;
@@ -156,7 +156,7 @@ static void step_one(Many *many, int index) {
 
 S2Status s2_worlds_step_with(S2World *const *worlds, int count, S2Status *each, S2StepAlone *alone,
                              void *user) {
-  // A world that is listed twice would take two steps side by side.
+  // A world that is listed twice would take two steps at the same time.
   S2Status status = s2_ok();
   int listed = 0;
   for (; listed < count && status.code == S2_OK; listed++) {

@@ -1,5 +1,5 @@
-// A step of a world by its program: copies the world's data for the kernels and writes their
-// results.
+// Steps a world by its program: copies the world's data for the kernels and writes their results
+// back.
 #include "dynamics/program/program.h"
 #include "dynamics/step/context.h"
 #include "dynamics/step/solve.h"
@@ -7,10 +7,10 @@
 #include <stddef.h>
 #include <string.h>
 
-// Largest number of steps of the general path before the program is tried again.
+// Largest number of steps of the general path before the next attempt with the program.
 enum { WAIT_MOST = 63 };
 
-// ---- When -------------------------------------------------------------------------------------
+// ---- Readiness --------------------------------------------------------------------------------
 
 static void program_make(S2World *world) {
   s2_arena_reset(&world->arena);
@@ -20,8 +20,8 @@ static void program_make(S2World *world) {
 }
 
 void s2_program_prepare(S2World *world) {
-  // After each change the general path takes one step. Afterwards the world's data (touches, boxes,
-  // impulses of removed limits) are as the kernels expect.
+  // The general path takes one step after each change. After that step, the world's data (touches,
+  // boxes, impulses of removed limits) are as the kernels expect.
   if (world->program_is == S2_PROGRAM_STALE) {
     s2_memory_free(world->program);
     world->program = NULL;
@@ -37,14 +37,14 @@ void s2_program_hasten(S2World *world) {
   }
   s2_memory_free(world->program);
   program_make(world);
-  // One step of the general path removes old data (see above).
+  // One step of the general path removes outdated data (see s2_program_prepare).
   if (world->program != NULL && world->kept.steps > 0) {
     world->program->wait = 1;
   }
 }
 
-// s2_worlds_step_many leaves out parts of what s2_world_step does before a step. So a world that
-// needs more than s2_program_write must not be ready.
+// s2_worlds_step_many omits parts of the preparation that s2_world_step does. So a world is not
+// ready if its step needs more than s2_program_write.
 bool s2_program_ready(S2World *world) {
   S2Program *program = world->program;
   if (world->program_is != S2_PROGRAM_MADE || program == NULL || world->stepping) {
@@ -60,7 +60,7 @@ bool s2_program_ready(S2World *world) {
   }
   bool fits = world->lanes > 0 && world->notes == NULL && world->dump_directory == NULL &&
               world->touches.count == 0 && world->acted.count == 0 && world->couples.count == 0;
-  // No step has written corrections yet, or none since the state was set.
+  // Clear the corrections if no step has written any since the state was set.
   int numbers = 3 * world->bodies.count;
   if (fits && world->corrected.count == 0 && world->corrected.capacity >= numbers) {
     world->corrected.count = numbers;
@@ -69,8 +69,8 @@ bool s2_program_ready(S2World *world) {
   return fits && world->corrected.count == numbers;
 }
 
-// Each time the program cannot do a step, the general path takes more steps before the next try
-// than after the last failure. So unsuitable worlds lose little time.
+// After each failure of the program, the general path takes more steps than after the previous
+// failure. So worlds that are unsuitable for programs lose little time.
 static void program_misses(S2Program *program) {
   program->waits = 2 * program->waits + 1 < WAIT_MOST ? 2 * program->waits + 1 : WAIT_MOST;
   program->wait = program->waits;
@@ -80,7 +80,7 @@ static void program_misses(S2Program *program) {
 
 #define AT(type, member) (offsetof(type, member) / sizeof(double))
 
-typedef struct Lane { // a struct of numbers, `lanes` of them side by side
+typedef struct Lane { // one of `lanes` structs of numbers, which are interleaved
   double *at;
   int lanes;
 } Lane;
@@ -112,7 +112,7 @@ static inline void read_state(const S2World *world, const S2ProgramIsland *islan
     lane_put(lane, AT(S2TableState, v) + at, world->v.at + slot, 3);
     lane_put(lane, AT(S2TableState, force) + at, world->f.at + slot, 3);
   }
-  // Set the velocity of moving ground.
+  // Set the pose and velocity of the ground.
   for (int k = 0; k < table->grounds; k++) {
     size_t slot = 3 * (size_t)island->ground[k], at = 3 * (size_t)k;
     const double *q = table->stands[k] ? none : world->q.at + slot;
@@ -146,7 +146,7 @@ void s2_program_read(const S2World *world, int island, int lanes, int lane, doub
 
 // ---- Results ----------------------------------------------------------------------------------
 
-static inline void keep_most(double *most, double x) { // fmax is a call
+static inline void keep_most(double *most, double x) { // fmax would be a function call
   *most = x > *most ? x : *most;
 }
 
@@ -156,7 +156,7 @@ static void write_island(S2World *world, const S2ProgramIsland *island, Lane lan
     size_t slot = 3 * (size_t)island->node[i], at = 3 * (size_t)i;
     lane_get(lane, AT(S2TableState, q) + at, world->q.at + slot, 3);
     lane_get(lane, AT(S2TableState, v) + at, world->v.at + slot, 3);
-    // in other islands the correction has been 0 since the step before the program was made
+    // In other islands, the correction has been 0 since the step before the program was made.
     if (table->floats) {
       lane_get(lane, AT(S2TableState, corrected) + at, world->corrected.at + slot, 3);
     }
@@ -167,7 +167,7 @@ static void write_island(S2World *world, const S2ProgramIsland *island, Lane lan
     lane_get(lane, AT(S2TableState, reaction) + 3 * (size_t)g, joint->reaction, 3);
     joint->reaction_time = island->constants.h;
   }
-  // Update the statistics as s2_mcp_solve and projection do.
+  // Update the statistics in the same way as s2_mcp_solve and projection.
   double scaled = lane_number(lane, AT(S2TableState, residual));
   double raw = lane_number(lane, AT(S2TableState, joint));
   double balance = lane_number(lane, AT(S2TableState, balance));
@@ -176,8 +176,8 @@ static void write_island(S2World *world, const S2ProgramIsland *island, Lane lan
   keep_most(&left->solve.joint, raw);
   keep_most(&left->solve.dynamics, balance);
   keep_most(&left->joint_error, lane_number(lane, AT(S2TableState, error)));
-  // The flow by two stages makes two solves per piece. Otherwise there is one solve, followed by
-  // projections.
+  // The flow by two stages makes two solves per piece. Otherwise there is a single solve, followed
+  // by projections.
   uint64_t passes = (uint64_t)lane_number(lane, AT(S2TableState, passes));
   uint64_t solves = table->rattles ? 2 * passes : 1;
   world->stats.projections += table->rattles ? 0 : passes;
@@ -185,19 +185,19 @@ static void write_island(S2World *world, const S2ProgramIsland *island, Lane lan
   world->stats.used[S2_SOLVER_LINEAR] += solves;
 }
 
-// Bodies without joints: final velocities and poses.
+// Final velocities and poses of bodies without joints.
 typedef struct Flights {
   double q[S2_PROGRAM_FREE][3], v[S2_PROGRAM_FREE][3];
 } Flights;
 
-// Free bodies move by the trapezoidal rule if steps are split at events, otherwise by their final
-// velocities.
+// If steps are split at events, free bodies follow the trapezoidal rule. Otherwise they move by
+// their final velocities.
 static double flight_end(const S2World *world, double q, double v0, double v1, double h) {
   bool splits = s2_world_way(&world->kept.def) == S2_EVENT;
   return q + h * (splits ? (1 - 0.5) * v0 + 0.5 * v1 : v1);
 }
 
-// False: the motion is not finite.
+// Returns false if the motion is not finite.
 static bool fly_free(const S2World *world, Flights *to) {
   const S2Program *program = world->program;
   S2Vec2 gravity = world->kept.def.gravity;
@@ -236,7 +236,7 @@ static void write_others(S2World *world, const Flights *flights) {
   }
 }
 
-// Bodies at rest get their box in the first step after they were moved.
+// Static bodies get their boxes in the first step after they were moved.
 static void box_still(S2World *world) {
   const S2Program *program = world->program;
   for (int i = 0; i < program->still && program->boxed; i++) {
@@ -251,7 +251,7 @@ static void box_still(S2World *world) {
   }
 }
 
-// Writes the final state that s2_step_begin, s2_step_commit and the solves would leave.
+// Writes the same final state as s2_step_begin, s2_step_commit and the solves.
 static void write_account(S2World *world) {
   const S2Program *program = world->program;
   S2WorldStats *stats = &world->stats;
@@ -266,7 +266,7 @@ static void write_account(S2World *world) {
   stats->joints = world->joint_order.count;
   stats->islands = program->islands;
   stats->contacts = stats->largest_island = 0;
-  // Set the state of a world that has just been stepped.
+  // Set the remaining state as after any completed step.
   world->dumped = 0;
   world->missed = false;
   world->events.count = 0;
@@ -280,7 +280,7 @@ static void write_account(S2World *world) {
 
 bool s2_program_write(S2World *world, int lanes, int lane, const double *state, size_t apart) {
   S2Program *program = world->program;
-  double *at = (double *)state + lane; // only read below
+  double *at = (double *)state + lane; // the state is only read
   bool good = true;
   for (int i = 0; i < program->islands; i++) {
     Lane of = {at + apart * (size_t)i, lanes};
@@ -293,7 +293,7 @@ bool s2_program_write(S2World *world, int lanes, int lane, const double *state, 
     return false;
   }
   program->waits = 0;
-  // From here on the world changes.
+  // The world is changed only from here on.
   s2_annotations_begin_step(world);
   if (world->kept.fresh) {
     box_still(world);
@@ -312,7 +312,7 @@ bool s2_program_write(S2World *world, int lanes, int lane, const double *state, 
   return true;
 }
 
-// ---- One world --------------------------------------------------------------------------------
+// ---- Steps of one world -----------------------------------------------------------------------
 
 bool s2_program_proceeds(S2World *world) {
   if (world->callbacks.proceed == NULL) {

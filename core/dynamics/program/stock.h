@@ -1,13 +1,14 @@
-// Private to core/dynamics/program: tables of common worlds with kernels compiled for them. These
-// kernels take two thirds of the time of other kernels, because they need not read a table.
+// Private to core/dynamics/program: tables of common worlds, and kernels that are compiled for
+// them. These kernels take two thirds of the time of other kernels, because they do not read a
+// table.
 #ifndef S2_STOCK_H
 #define S2_STOCK_H
 
 #include "dynamics/program/table.h"
 
-// S2_STOCK_TABLE(ID, type of the first joint, S2Table.rattles): two bodies. The first joint
-// attaches one body (its side a) to the world; a hinge attaches the other body (its side a) to the
-// first.
+// S2_STOCK_TABLE(ID, type of the first joint, S2Table.rattles): a world of two bodies. The first
+// joint connects side a, the first body, to the world. The second joint, a hinge, connects side a,
+// the second body, to the first body.
 #define S2_STOCK_TABLES(S2_STOCK_TABLE)                                                            \
   S2_STOCK_TABLE(CART_POLE, S2_TABLE_SLIDER, false)                                                \
   S2_STOCK_TABLE(DOUBLE_PENDULUM, S2_TABLE_HINGE, false)                                           \
@@ -43,7 +44,7 @@ typedef enum S2Stock {
       .fill = {{0, 0, 0, 0, 0, -1}, {0, 1, 1, 0, 0, 0}, {0, 1, 1, 1, 1, -1}, {1, 1, 0, 1, 0, -1}}, \
   };
 
-// Steps of an island with one of these tables; the table's `stock` selects the kernel.
+// Steps islands that have one of these tables. The table's `stock` selects the kernel.
 S2TableKernel s2_stock_step_1;
 #ifdef S2_HAVE_LANES
 S2TableKernel s2_stock_step_4, s2_stock_step_8;

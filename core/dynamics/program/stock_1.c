@@ -1,4 +1,4 @@
-// One island, with the tables of stock.h.
+// Kernels for one island with a table of stock.h.
 #define S2_LANES 1
 #define S2_STOCK
 #include "dynamics/program/kernel.h"

@@ -1,4 +1,4 @@
-// Four islands side by side, with the tables of stock.h.
+// Kernels that step four islands side by side, with the tables of stock.h.
 #define S2_LANES 4
 #define S2_STOCK
 #include "dynamics/program/kernel.h"

@@ -1,4 +1,4 @@
-// Eight islands side by side, with the tables of stock.h.
+// Kernels that step eight islands side by side, with the tables of stock.h.
 #define S2_LANES 8
 #define S2_STOCK
 #include "dynamics/program/kernel.h"

@@ -1,85 +1,87 @@
-// Private to core/dynamics/program: the data of an island's steps. The table describes the
-// structure and is the same for all islands of one kind; the constants belong to one island. Both
-// are made when the world changes (compile.c).
+// Private to core/dynamics/program: the data for steps of an island. The table describes the
+// structure and is the same for all islands of one kind. The constants belong to a single island.
+// compile.c makes both when the world changes.
 #ifndef S2_TABLE_H
 #define S2_TABLE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-// Capacity of a table; the general path steps larger islands.
+// Capacity of a table. The general path steps larger islands.
 enum {
   S2_TABLE_NODES = 8,   // unknown bodies
   S2_TABLE_GROUNDS = 4, // other bodies, including the world
   S2_TABLE_SEATS = S2_TABLE_NODES + S2_TABLE_GROUNDS,
   S2_TABLE_JOINTS = 12,   // joints with two rows each
-  S2_TABLE_BLOCKS = 40,   // blocks below the diagonal of the matrix, fill included
-  S2_TABLE_FILLS = 72,    // products that form the matrix
-  S2_TABLE_TARGETS = 160, // blocks that eliminations change
+  S2_TABLE_BLOCKS = 40,   // blocks below the diagonal of the matrix, including fill-in
+  S2_TABLE_FILLS = 72,    // products whose sums form the matrix
+  S2_TABLE_TARGETS = 160, // blocks that change during elimination
 };
 
 typedef enum S2TableType { S2_TABLE_HINGE, S2_TABLE_SLIDER } S2TableType;
 
-// One product: the change of the velocities of the rows of joint `see` by impulses of joint `push`,
-// both through the same node.
+// One product: how impulses of joint `push` change the row velocities of joint `see` through a
+// common node.
 typedef struct S2TableFill {
   int16_t node, see, see_side, push, push_side;
-  int16_t block; // -1: the diagonal block of `see`
+  int16_t block; // -1 for the diagonal block of `see`
 } S2TableFill;
 
-// Bodies are seats: nodes in ascending order of slots, then ground in the order of the joints. The
-// matrix J M^-1 J' has a block for each joint, in the places of s2_blocksparse_init.
+// Bodies have seats: first the nodes in ascending order of slots, then the grounds in the order of
+// the joints. The matrix J M^-1 J' has one block row per joint, in the order of
+// s2_blocksparse_init.
 typedef struct S2Table {
-  int32_t stock; // S2Stock: the kernel compiled for it
+  int32_t stock; // S2Stock: the kernel that was compiled for this table
   int32_t nodes, grounds, joints, blocks, fills, targets;
-  bool floats;                         // whether it is not attached to any ground
+  bool floats;                         // whether the island is not attached to any ground
   bool rides;                          // whether any ground moves
-  bool rattles;                        // whether it steps by the flow of two stages
+  bool rattles;                        // whether the island steps by the flow of two stages
   bool goes[S2_TABLE_GROUNDS];         // whether each ground moves
-  bool stands[S2_TABLE_GROUNDS];       // which ground is the world
+  bool stands[S2_TABLE_GROUNDS];       // whether each ground is the world
   int16_t type[S2_TABLE_JOINTS];       // S2TableType
   int16_t a[S2_TABLE_JOINTS];          // seats
   int16_t b[S2_TABLE_JOINTS];          //
-  int16_t order[S2_TABLE_JOINTS];      // the joint eliminated k-th
+  int16_t order[S2_TABLE_JOINTS];      // the joint that is eliminated as number k
   int16_t place[S2_TABLE_JOINTS];      // place[order[k]] = k
-  bool extends[S2_TABLE_JOINTS];       // column k + 1 has the rows of column k
+  bool extends[S2_TABLE_JOINTS];       // whether column k + 1 has the rows of column k
   int16_t column[S2_TABLE_JOINTS + 1]; // the first block of each column
-  int16_t row[S2_TABLE_BLOCKS];        // per block: its row
+  int16_t row[S2_TABLE_BLOCKS];        // per block: row of the block
   int16_t row_start[S2_TABLE_JOINTS + 1];
-  int16_t row_column[S2_TABLE_BLOCKS]; // the blocks in the order of rows
+  int16_t row_column[S2_TABLE_BLOCKS]; // the blocks, sorted by rows
   int16_t row_block[S2_TABLE_BLOCKS];
-  uint8_t target[S2_TABLE_TARGETS]; // blocks that change, in the order of elimination
+  uint8_t target[S2_TABLE_TARGETS]; // changed blocks, in the order of elimination
   S2TableFill fill[S2_TABLE_FILLS];
 } S2Table;
 
-// Numbers that are constant until the world changes. `Number` is a double, or one for each lane.
+// Numbers that are constant until the world changes. `Number` is a double, or a vector with one
+// double per lane.
 #define S2_TABLE_CONSTANTS(Number)                                                                 \
   struct {                                                                                         \
     Number inertia, mass, inverse[2]; /* 1/inertia, 1/mass */                                      \
     Number weight[2];                 /* N */                                                      \
   } node[S2_TABLE_NODES];                                                                          \
   struct {                                                                                         \
-    Number arm_a[2], arm_b[2]; /* m, body axes */                                                  \
-    Number across[2];          /* slider: direction across the axis, body axes of b */             \
+    Number arm_a[2], arm_b[2]; /* m, in body axes */                                               \
+    Number across[2];          /* slider: direction across the axis, in b's frame */               \
     Number angle;              /* rad: angle of a relative to b at creation */                     \
-    Number swing[3];           /* bounds of how fast forces turn, see joint_swing() */             \
-    Number size;               /* m: length that converts its angle */                             \
+    Number swing[3];           /* bounds for turning forces, see joint_swing() */                  \
+    Number size;               /* m: length that converts the joint's angle */                     \
   } joint[S2_TABLE_JOINTS];                                                                        \
-  Number h, length, tolerance, speed; /* s, m, 1, m/s: the least velocity scale */
+  Number h, length, tolerance, speed; /* s, m, 1, m/s: smallest velocity scale */
 
 // Inputs and outputs of a step.
 #define S2_TABLE_STATE(Number)                                                                     \
   Number q[S2_TABLE_NODES][3], v[S2_TABLE_NODES][3];                                               \
   Number force[S2_TABLE_NODES][3]; /* forces that the program applied */                           \
   Number ground_q[S2_TABLE_GROUNDS][3], ground_v[S2_TABLE_GROUNDS][3];                             \
-  Number lambda[S2_TABLE_JOINTS][2]; /* N s, N m s: of the last step, then of this one */          \
+  Number lambda[S2_TABLE_JOINTS][2]; /* N s, N m s: last step; then this step */                   \
   Number acted[S2_TABLE_JOINTS];     /* s: duration of these impulses */                           \
   Number reaction[S2_TABLE_JOINTS][3];                                                             \
-  Number corrected[S2_TABLE_NODES][3]; /* N m s, N s: S2Step.corrected, if it floats */            \
+  Number corrected[S2_TABLE_NODES][3]; /* N m s, N s: S2Step.corrected, if floating */             \
   Number residual, joint, balance;     /* S2Residual.scaled, joint and dynamics */                 \
   Number error;                        /* m */                                                     \
-  Number passes;                       /* projections, or pieces of two stages each */             \
-  Number missed;                       /* not 0: the written results are invalid */
+  Number passes;                       /* number of projections, or of pieces */                   \
+  Number missed;                       /* nonzero if the written results are invalid */
 
 typedef struct S2Constants {
   S2_TABLE_CONSTANTS(double)
@@ -89,9 +91,9 @@ typedef struct S2TableState {
   S2_TABLE_STATE(double)
 } S2TableState;
 
-// One step of as many islands as the name states, lane by lane: number k of the structs above is at
-// [lanes * k + lane]. Lanes are independent: each gets the bits that it would get alone. Aligned to
-// 8 * lanes bytes. Every processor supports 1 lane.
+// Steps several islands lane by lane; the name states their number. Number k of the structs above
+// is at [lanes * k + lane]. Lanes are independent: each gets the same bits as in a separate step.
+// The memory must be aligned to 8 * lanes bytes. Every processor supports 1 lane.
 typedef void S2TableKernel(const S2Table *table, const void *constants, void *state);
 S2TableKernel s2_table_step_1;
 #ifdef S2_HAVE_LANES

@@ -1,4 +1,4 @@
-// Finds the contacts and joints that contradict each other, for warnings.
+// Finds the contacts and joints that contradict each other, for the texts of warnings.
 #include "dynamics/project/warn.h"
 #include "mcp/problem/conflict.h"
 
@@ -8,20 +8,20 @@
 
 enum { NAMED = 3 };
 
-// Fraction of the largest multiplier (times the row's size) in a proof of conflict. Smaller
-// multipliers are rounding errors of the search.
+// Rows count as part of a conflict if their multiplier in the proof, times the row's size, is at
+// least this fraction of the largest. Smaller multipliers are rounding errors of the search.
 static const double TAKES_PART = 1e-4;
 
-// Parts of a joint in a conflict.
+// Parts of a joint that may take part in a conflict.
 enum { PART_OTHER = 1, PART_MOTOR = 2, PART_LIMIT = 4 };
 
 typedef struct Culprit {
-  int32_t touch, joint; // index, slot; one of the two is S2_NONE
+  int32_t touch, joint; // index of the touch, slot of the joint; one of them is S2_NONE
   double off, rank;
-  int parts; // PART_...; 0: not known, or a contact
+  int parts; // PART_...; 0: unknown, or a contact
 } Culprit;
 
-typedef struct Culprits { // the most important first
+typedef struct Culprits { // sorted, with the most important first
   Culprit at[NAMED];
   int count;
 } Culprits;
@@ -52,7 +52,7 @@ static void contradict_add(Culprits *list, int32_t touch, int32_t joint, double 
   }
 }
 
-// A text buffer that stops growing when it is full.
+// A text buffer to which writes have no effect when it is full.
 typedef struct Writer {
   char *at;
   size_t size, used;
@@ -79,7 +79,8 @@ static void write_culprit(Writer *to, const S2Step *step, const Culprit *culprit
   if (culprit->joint != S2_NONE) {
     char label[S2_NAME_SIZE + 32];
     s2_joint_label(step->world, culprit->joint, label);
-    // "the motor and the limit of hinge #1", or only the joint if its equations take part.
+    // Writes, for example, "the motor and the limit of hinge #1". If the joint's equations take
+    // part, writes only the joint.
     bool motor = (culprit->parts & PART_MOTOR) != 0, limit = (culprit->parts & PART_LIMIT) != 0;
     bool named = (motor || limit) && (culprit->parts & PART_OTHER) == 0;
     write_on(to, "%s%s%s%s%s", named && motor ? "the motor " : "",
@@ -107,7 +108,8 @@ static bool contradict_angular(const S2Row *row) {
   return row->ja[1] == 0 && row->ja[2] == 0 && row->jb[1] == 0 && row->jb[2] == 0;
 }
 
-// Writes the touch of each row after assembly->parts; S2_NONE for a tangent.
+// Finds the touch of each row that follows the joint rows (from assembly->parts on); S2_NONE for a
+// tangent row.
 static void touches_of_rows(const S2Step *step, const S2Island *island, const S2Choice *choices,
                             S2SolveKind kind, int32_t *touch_of) {
   int n = 0;
@@ -125,8 +127,8 @@ static void touches_of_rows(const S2Step *step, const S2Island *island, const S2
   }
 }
 
-// Names a culprit that moves its body with unbounded force: a kinematic body, a lock or a motor.
-// `sure`: the culprit is part of a proof.
+// Names a culprit that moves its body with an unbounded force: a kinematic body, a lock or a motor.
+// `sure`: whether the culprit is part of a proof.
 static void write_remedy(Writer *to, const S2Step *step, const Culprit *list, int count,
                          bool sure) {
   const S2World *world = step->world;
@@ -137,7 +139,7 @@ static void write_remedy(Writer *to, const S2Step *step, const Culprit *list, in
     const int32_t slot[2] = {joint == NULL ? touch->body_a : joint->a,
                              joint == NULL ? touch->body_b : joint->b};
     char label[S2_NAME_SIZE + 32];
-    // The culprit may be a kinematic body, on either side.
+    // The culprit may be a kinematic body on either side.
     for (int k = 0; k < 2; k++) {
       const S2Body *body = slot[k] == S2_NONE ? NULL : &world->bodies.at[slot[k]];
       if (body != NULL && body->type == S2_KINEMATIC && !s2_body_yields(body)) {
@@ -147,7 +149,7 @@ static void write_remedy(Writer *to, const S2Step *step, const Culprit *list, in
         return;
       }
     }
-    // The culprit may be a joint without a bound.
+    // The culprit may be a joint without a bound on its force.
     if (joint != NULL &&
         (joint->type == S2_LOCK || (joint->has_motor && joint->motor_max == INFINITY))) {
       s2_joint_label(world, culprit->joint, label);
@@ -162,12 +164,13 @@ static void write_remedy(Writer *to, const S2Step *step, const Culprit *list, in
   }
 }
 
-// Whether a row acts on ground. Such rows come first, because they show what squeezes a stack.
+// Whether a row acts on the ground. Such rows come first, because they show what compresses a
+// stack.
 static bool contradict_grounded(const S2Row *row) {
   return row->a == S2_GROUND || row->b == S2_GROUND;
 }
 
-// Whether a row requires motion. If no row does, zero velocities satisfy all rows, and there is no
+// Whether any row requires motion. Otherwise zero velocities satisfy all rows, so there is no
 // proof.
 static bool asks_for_motion(const S2Problem *problem) {
   bool asks = false;
@@ -185,7 +188,7 @@ static int contradict_part(int32_t row) {
                                                     : PART_OTHER;
 }
 
-// Finds the culprits by a proof that no velocities satisfy all rows.
+// Finds the culprits from a proof that no velocities satisfy all rows.
 static Culprits contradict_proved(const S2Step *step, const S2Assembly *assembly,
                                   const int32_t *touch_of) {
   Culprits list = {.count = 0};
@@ -193,15 +196,15 @@ static Culprits contradict_proved(const S2Step *step, const S2Assembly *assembly
   const S2WorldDef *def = &step->world->kept.def;
   S2SolverOptions options = {.tolerance = def->tolerance, .max_iterations = def->max_iterations};
   double *proof = S2_TAKE_ZEROED(step->arena, double, problem->rows), largest = 0;
-  // The proof is a combination of rows that gives 0 v > 0 (Farkas). An exact method finds the proof
-  // or, if it fails, an interior-point method does.
+  // The proof is a combination of rows that yields 0 v > 0 (Farkas' lemma). First try an exact
+  // method, then an interior-point method.
   if (!asks_for_motion(problem) ||
       (!s2_mcp_conflict(problem, proof, step->arena) &&
        !s2_mcp_conflict_quick(problem, &options, proof, step->arena))) {
     return list;
   }
-  // Take the rows with a significant share relative to the largest share, which the first pass
-  // finds.
+  // The first pass finds the largest share. The second pass takes the rows with a significant
+  // share.
   for (int pass = 0; pass < 2; pass++) {
     for (int r = 0; r < problem->rows; r++) {
       const S2Row *row = &problem->row[r];
@@ -211,7 +214,7 @@ static Culprits contradict_proved(const S2Step *step, const S2Assembly *assembly
       if (pass == 1 && part > TAKES_PART * largest) {
         int32_t touch = contact ? touch_of[r - assembly->parts] : S2_NONE;
         int what = contact ? 0 : contradict_part(assembly->part[r].row);
-        // A motor comes first, because it can yield.
+        // Motors come first, because a bounded motor can yield.
         double rank = part + (contradict_grounded(row) ? largest : 0) +
                       (what == PART_MOTOR ? 2 * largest : 0);
         contradict_add(&list, touch, contact ? S2_NONE : assembly->part[r].joint, part, rank, what);
@@ -221,7 +224,7 @@ static Culprits contradict_proved(const S2Step *step, const S2Assembly *assembly
   return list;
 }
 
-// Finds the culprits by the errors of rows that must hold.
+// Finds the culprits from the errors of rows that must hold.
 static Culprits contradict_missed(const S2Step *step, const S2Island *island,
                                   const S2Assembly *assembly, const S2Solution *solution,
                                   const int32_t *touch_of) {
@@ -239,7 +242,7 @@ static Culprits contradict_missed(const S2Step *step, const S2Island *island,
         (row->lo < 0 ? fabs(u) : fmax(-u, 0)) * (contradict_angular(row) ? island->length : 1);
     int32_t joint = r < assembly->parts ? assembly->part[r].joint : S2_NONE; // S2_NONE: viscosity
     int32_t touch = r < assembly->parts ? S2_NONE : touch_of[r - assembly->parts];
-    // Bounded motors and friction may yield.
+    // Ignore bounded motors and friction, because they may yield.
     if ((joint != S2_NONE || touch != S2_NONE) && off > enough && row->hi == INFINITY) {
       contradict_add(&list, touch, joint, off,
                      touch != S2_NONE && contradict_grounded(row) ? 2 * off : off, 0);
@@ -273,7 +276,7 @@ void s2_step_warn_of_unsolved(const S2Step *step, const S2Island *island, const 
                               const S2Solution *solution) {
   S2World *world = step->world;
   if (world->warning[0] != 0) {
-    return; // one warning for each step, because the search for the cause takes time
+    return; // only one warning per step, because the search for the cause takes time
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);
   int contact_rows = assembly->problem.rows - assembly->parts;

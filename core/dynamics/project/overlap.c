@@ -1,4 +1,4 @@
-// Overlaps of bodies outside the motion: finds them, warns of them, and moves the bodies apart.
+// Overlaps that exist before a step: finds them, warns about them, and moves the bodies apart.
 #include "dynamics/project/project.h"
 #include "dynamics/project/warn.h"
 #include "dynamics/step/islands.h"
@@ -7,14 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// Overlap, as a fraction of a body's size, that causes a warning. This overlap is far above the
-// rounding of boxes stacked at computed positions.
+// Overlap that causes a warning, as a fraction of a body's size. It is far above the rounding
+// errors of boxes that are stacked at computed positions.
 #define OVERLAP_WORTH_A_WARNING 1e-6
 
-// Rounds of separation. Each is a full projection; a heap created at one point needs a few.
+// Largest number of separation rounds. Each round is a full projection. Bodies that were created at
+// one point need a few rounds.
 enum { RESOLVE_ROUNDS = 50, NAMED_IN_WARNING = 3 };
 
-// Makes a step without motion, with touches and islands at the present positions.
+// Makes a step without motion, which has touches and islands at the present positions.
 static S2Step overlap_survey(S2World *world) {
   S2Arena *arena = &world->arena;
   int slots = world->bodies.count;
@@ -41,14 +42,14 @@ static S2Step overlap_survey(S2World *world) {
   return step;
 }
 
-// Calls the filter for new pairs, without storing the answers; pre-solve callbacks are not called.
-// Finds nothing if a filter aborts, or if there are too many pairs (step->world->refused then
-// contains the error).
+// Calls the filter for new pairs but does not store its results. Pre-solve callbacks are not
+// called. Finds nothing if a filter aborts or if there are too many pairs; step->world->refused
+// then contains the error.
 static bool overlap_search(S2Step *step) {
   S2World *world = step->world;
   S2Callbacks callbacks = world->callbacks;
   world->callbacks.pre_solve = NULL;
-  world->stepping = true; // the filter must not change the world here, either
+  world->stepping = true; // here, too, the filter must not change the world
   world->refused = s2_ok();
   bool found = s2_step_touches(step);
   world->stepping = false;
@@ -66,7 +67,7 @@ static double pair_size(const S2World *world, const S2Touch *touch) {
   return fmin(a, b);
 }
 
-// Lists the overlaps among the touches of a step or survey, deepest first; returns their number.
+// Lists the overlaps among the touches of a step, deepest first. Returns their number.
 static int list_overlaps(const S2Step *step, S2Overlap **list) {
   S2World *world = step->world;
   S2Overlap *all = S2_TAKE(step->arena, S2Overlap, step->touch_count);
@@ -145,7 +146,7 @@ static S2Status overlap_resolve(void *user) {
   Resolving *resolving = user;
   S2World *world = resolving->world;
   for (int round = 0; round < RESOLVE_ROUNDS; round++) {
-    // Search at rest, then project all islands.
+    // Find the touches of the resting bodies, then project all islands.
     S2Step step = overlap_survey(world);
     if (!overlap_search(&step)) {
       return overlap_stopped(world);
@@ -156,7 +157,7 @@ static S2Status overlap_resolve(void *user) {
     if (!s2_islands_project(&step)) {
       return overlap_stopped(world);
     }
-    // A body that has moved may overlap others: repeat until no body moves.
+    // A body that has moved may overlap other bodies, so repeat until no body moves.
     bool moved = false;
     for (int i = 0; i < 3 * world->bodies.count; i++) {
       moved |= step.q1[i] != world->q.at[i];

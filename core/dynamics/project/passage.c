@@ -1,36 +1,37 @@
-// Fast and thin bodies. A row is a plane at the nearest points at the start of the step. A plate
-// that is hit at its tip may turn so far within the step that it ends on the other side of a wall.
-// The motion of such a body is stopped when it overlaps the wall by half of the depth from which it
-// would be pushed out on the wrong side. Projection moves it back, and the next steps do the
-// remaining motion with rows at its new pose.
+// Prevents tunnelling of fast and thin bodies. A contact row is a plane at the nearest points at
+// the start of the step. If a plate is hit at its tip, it may turn so far within the step that it
+// ends on the other side of a wall. Beyond a certain depth, the wall would push the body out on the
+// wrong side. So the motion of a body stops when its overlap reaches half of that depth. Projection
+// moves it back, and the next steps do the remaining motion with rows at the new pose.
 #include "dynamics/project/passage.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
 
-// Fractions. DEPTH: the allowed overlap, relative to the depth from which two shapes would be
-// pushed apart to the wrong side (the sum of their half widths). FINE: the accuracy, relative to
-// the allowed overlap.
+// Fractions. DEPTH: allowed overlap, relative to the overlap from which two shapes would be pushed
+// apart to the wrong side. (That overlap is the sum of their half widths.) FINE: accuracy, relative
+// to the allowed overlap.
 #define S2_PASSAGE_DEPTH 0.5
 #define S2_PASSAGE_FINE  0.1
-// Samples of a pair in a step. If a shape moves over hundreds of its own widths, its motion ends
-// there.
+// Largest number of samples of a pair in a step. If a shape moves over hundreds of its own widths,
+// its motion ends at the last sample.
 #define S2_PASSAGE_LOOKS 256
-// Overlaps on the path that turning explains are allowed. A point at the distance r that turns by
-// phi leaves the chord of its arc by CHORD phi^2 r, and the plane of a row by PLANE phi^2 r. The
-// largest allowed overlap is DEPTH times half the width of the thinner shape. Near contact the
-// search advances by LOOK times that half width, or by the path divided by PARTS if that is more.
+// Overlaps on the path are allowed if turning explains them. A point at the distance r that turns
+// by phi leaves the chord of its arc by CHORD phi^2 r, and the plane of a row by PLANE phi^2 r. The
+// allowed overlap is at most DEPTH times half the width of the thinner shape. Near contact, the
+// search advances by LOOK times that half width, or by 1/PARTS of the path if that is more.
 #define CROSSING_CHORD 0.125
 #define CROSSING_PLANE 0.5
 #define CROSSING_DEPTH 0.25
 #define CROSSING_LOOK  0.02
 #define CROSSING_PARTS 4096.0
-// Fraction of half the width of the thinner shape by which a turn may leave the plane of a row.
+// Distance by which turning may leave the plane of a row, as a fraction of half the width of the
+// thinner shape.
 #define TURN_DEPTH 0.25
-// rad: smaller turns in a piece are not checked.
+// rad: smaller rotations in a piece are not checked.
 #define TURN_LOOK 0.02
 
-// m: half of the smallest distance between two parallel lines that enclose the shape.
+// m: half of the smallest width of the shape between two parallel lines.
 static double half_width(const S2Shape *shape) {
   double least = shape->count > 2 ? INFINITY : 0;
   for (int i = 0; i < shape->count && shape->count > 2; i++) {
@@ -51,7 +52,7 @@ double s2_touch_smaller(const S2World *world, const S2Touch *touch) {
   return fmin(a > 0 ? a : INFINITY, b > 0 ? b : INFINITY);
 }
 
-// Whether the shape looks the same for all rotations of its body.
+// Whether the shape looks the same for every rotation of its body.
 static bool shape_round(const S2Shape *shape) {
   return shape->count == 1 && shape->vertices[0].x == 0 && shape->vertices[0].y == 0;
 }
@@ -83,8 +84,8 @@ double s2_touch_turns(const S2World *world, const S2Touch *touch, const double *
   const int32_t piece[2] = {touch->shape_a, touch->shape_b};
   double most = 1;
   for (int i = 0; i < 2; i++) {
-    // A turn by phi moves a point of the body away from its tangent by at most phi^2/2 of the
-    // reach.
+    // A rotation by phi moves a point of the body away from its tangent by at most phi^2/2 times
+    // the reach.
     double turn = h * fabs(v[3 * slot[i]]), reach = world->bodies.at[slot[i]].reach;
     if (!(turn > most * TURN_LOOK)) {
       continue;
@@ -120,7 +121,7 @@ double s2_touch_depth_fine(const S2World *world, const S2Touch *touch, double de
   return fmax(S2_PASSAGE_FINE * depth, S2_TOUCH_SLOP * s2_touch_smaller(world, touch));
 }
 
-// The pose after `t` (s) of the motion, relative to the position of body `to` at that time.
+// The pose at the time `t` (s) of the motion, relative to the position of body `to` at that time.
 static S2Pose pose_at(const S2Step *step, int32_t slot, int32_t to, double t) {
   const double *q = step->q0 + 3 * slot, *v = step->carry + 3 * slot;
   const double *origin = step->q0 + 3 * to, *speed = step->carry + 3 * to;
@@ -128,20 +129,21 @@ static S2Pose pose_at(const S2Step *step, int32_t slot, int32_t to, double t) {
                  q[2] - origin[2] + t * (v[2] - speed[2]));
 }
 
-// For a pair that overlaps deeply at the start and would separate along n: whether it is on the
-// other side at the end of the motion.
+// For a pair that overlaps deeply at the start and would separate along n: returns whether it has
+// changed sides at the end of the motion.
 static bool changes_sides(const S2Step *step, const S2Touch *touch, S2Vec2 n) {
   S2Pose from = pose_at(step, touch->body_a, touch->body_b, 0);
   S2Pose to = pose_at(step, touch->body_a, touch->body_b, step->h);
   return s2_dot(n, from.position) > 0 && s2_dot(n, to.position) < 0;
 }
 
-// A shape whose centre must not enter pieces that adjoin other pieces of their body. Along a cut
-// between two pieces, the shape could move on without overlapping either of them deeply.
+// The centre of a shape, which must not enter a piece that adjoins other pieces of its body.
+// Otherwise the shape could move along the cut between two pieces without overlapping either of
+// them deeply.
 typedef struct Centre {
-  S2Vec2 at;    // m, in the frame of its body
-  double depth; // m: a quarter of its width; 0: no check is needed
-  // m: a smaller distance counts as inside; no shape's centre is so near to its own outline
+  S2Vec2 at;    // m, in the frame of the shape's body
+  double depth; // m: a quarter of the shape's width; 0: no check is needed.
+  // m: closer centres count as inside; every shape's centre is farther from its own outline
   double fine;
 } Centre;
 
@@ -152,7 +154,7 @@ static Centre centre_of(const S2Shape *shape, const S2Shape *other) {
                   : (Centre){.depth = 0};
 }
 
-// m: the distance of a centre from a piece; INFINITY if there is no check.
+// m: the distance of a centre from a piece. INFINITY if no check is needed.
 static double centre_distance(const Centre *centre, S2Pose pose, const S2Shape *piece,
                               S2Pose pose_of_piece) {
   if (!(centre->depth > 0)) {
@@ -162,33 +164,33 @@ static double centre_distance(const Centre *centre, S2Pose pose, const S2Shape *
   return s2_closest(&point, pose, piece, pose_of_piece).distance;
 }
 
-// s2_step_passage of one pair. *deep: whether the pair already overlaps too deeply, and will come
-// out on the wrong side.
+// Computes s2_step_passage for one pair. *deep: whether the pair already overlaps too deeply, so
+// that it will come out on the wrong side.
 static double passage_of(const S2Step *step, const S2Touch *touch, bool *deep) {
   *deep = false;
   const S2World *world = step->world;
   int32_t a = touch->body_a, b = touch->body_b;
   const double *va = step->carry + 3 * a, *vb = step->carry + 3 * b, h = step->h;
   double reach_a = world->bodies.at[a].reach, reach_b = world->bodies.at[b].reach;
-  // The largest relative speed of two points of the shapes.
+  // The largest possible relative speed of two points of the shapes.
   double speed =
       hypot(va[1] - vb[1], va[2] - vb[2]) + fabs(va[0]) * reach_a + fabs(vb[0]) * reach_b;
-  // A pair that is slow relative to its size cannot pass through within the step.
+  // If a pair is slow relative to its size, it cannot pass through within the step.
   double smaller = s2_touch_smaller(world, touch);
   if (!(speed * h > S2_PASSAGE_SLOW * smaller)) {
     return INFINITY;
   }
-  // The overlap from which the shapes would leave on the wrong side.
+  // The overlap from which the shapes would come out on the wrong side.
   S2Shape of_a = s2_piece_shape(world, &world->pieces.at[touch->shape_a]);
   S2Shape of_b = s2_piece_shape(world, &world->pieces.at[touch->shape_b]);
   double depth = s2_touch_depth(world, touch);
   Centre centre_a = centre_of(&of_a, &of_b), centre_b = centre_of(&of_b, &of_a);
   double least = centre_a.depth > 0 ? fmin(depth, centre_a.depth) : depth;
   least = centre_b.depth > 0 ? fmin(least, centre_b.depth) : least;
-  if (!(speed * h > least)) { // the motion is too short to make the overlap deep
+  if (!(speed * h > least)) { // the motion is too short for a deep overlap
     return INFINITY;
   }
-  // Conservative advancement: in the time room/speed the distance decreases by at most `room`.
+  // Conservative advancement: within the time room/speed, the distance decreases by at most `room`.
   double fine = s2_touch_depth_fine(world, touch, depth), t = 0;
   for (int look = 0; look < S2_PASSAGE_LOOKS; look++) {
     S2Pose pose_a = pose_at(step, a, a, t), pose_b = pose_at(step, b, a, t);
@@ -220,8 +222,8 @@ double s2_step_passage(const S2Step *step, const S2Touch *touch) {
 // The relative motion of the shapes of a touch.
 typedef struct Ways {
   S2Shape a, b;
-  double way; // m: path of the centres
-  // m: by turning, to first and second order: the sums of phi r and of phi^2 r
+  double way; // m: path of the centres.
+  // m: contribution of turning, to first and second order: the sums of phi r and of phi^2 r
   double turned, squared;
 } Ways;
 
@@ -247,12 +249,12 @@ double s2_step_crossing(const S2Step *step, const S2Touch *touch, bool presses) 
   double h = step->h, speed = (ways.way + ways.turned) / h,
          thin = s2_touch_thin(step->world, touch);
   double widths = speed * h / (CROSSING_LOOK * thin);
-  // Skip the search if checking the end of the step suffices, or if samples would be farther apart
-  // than the thin width.
+  // Skip the search if a check at the end of the step is sufficient, or if the samples would be
+  // farther apart than the thin width.
   if (!(widths > 2) || widths * CROSSING_LOOK > CROSSING_PARTS) {
     return INFINITY;
   }
-  // The number of parts is a power of two, so it does not vary with small changes of the inputs.
+  // The number of parts is a power of two, so small changes of the inputs rarely change it.
   double parts = fmin(exp2(ceil(log2(widths))), CROSSING_PARTS);
   double smaller = s2_touch_smaller(step->world, touch);
   double bend = ways.squared + ways.way * ways.way / smaller;
@@ -304,8 +306,8 @@ bool s2_island_stop_short(S2Step *step, const S2Island *island, double fraction)
 void s2_step_stop_short(S2Step *step) {
   S2ArenaMark mark = s2_arena_mark(step->arena);
   int slots = step->world->bodies.count;
-  double *fraction = NULL; // per slot: fraction of its motion
-  // The shortest fraction for each body that is about to pass through another.
+  double *fraction = NULL; // per slot: fraction of its motion.
+  // Find the smallest fraction for each body that is about to pass through another body.
   for (int i = 0; i < step->touch_count; i++) {
     const S2Touch *touch = &step->touches[i];
     if (s2_touch_kept(step, i) || !touch->allowed || !touch->enabled || touch->sensor) {
@@ -328,7 +330,7 @@ void s2_step_stop_short(S2Step *step) {
     fraction[touch->body_a] = fmin(fraction[touch->body_a], t / step->h);
     fraction[touch->body_b] = fmin(fraction[touch->body_b], t / step->h);
   }
-  // bodies of an island stop together
+  // All bodies of an island stop together.
   for (int i = 0; i < step->island_count && fraction != NULL; i++) {
     const S2Island *island = &step->islands[i];
     double least = 1;

@@ -1,15 +1,16 @@
 // Phase 7: position projection. It removes the overlaps and joint errors that linearised rows
-// leave, by the smallest displacement in the norm of the masses:
+// cause, by the smallest displacement in the mass norm:
 //
 //     min 1/2 dq' M dq   s.t.   Je dq = -g_e,   Jc dq >= -gap
-//     (e: rigid rows, c: contacts, limits)
+//     (e: rigid rows; c: contacts and limits)
 //
-// iterated (Newton). Joints push along the rows of the step's start, and their displacement,
-// divided by h, is also added to the velocities. This is SHAKE (Ryckaert, Ciccotti, Berendsen
-// 1977): the part of the joints' impulse that the linearised rows missed. Without this part, a
-// swinging body loses energy in every step. If joints pushed along the rows of the step's end, the
-// next solve would remove it again. Displacements by contacts are not added to the velocities,
-// because separating overlaps would throw bodies.
+// This problem is iterated by Newton's method. Joints push along their rows from the start of the
+// step, and their displacement, divided by h, is also added to the velocities. This is SHAKE
+// (Ryckaert, Ciccotti, Berendsen 1977). It adds the part of the joint impulses that the linearised
+// rows missed; otherwise a swinging body would lose energy in every step. If joints pushed along
+// the rows from the end of the step, the next solve would remove this part again. Displacements by
+// contacts are not added to the velocities, because the removal of overlaps would throw bodies
+// apart.
 #include "dynamics/joints/rows.h"
 #include "dynamics/project/spin.h"
 #include "dynamics/project/warn.h"
@@ -38,7 +39,7 @@ static S2JointErrors new_errors(const S2World *world, S2Arena *arena, const S2Is
   return errors;
 }
 
-// Whether the row is an equation of a joint. Equations come first, then limits and contacts.
+// Whether a row is an equation of a joint. Equations come first, then limits and contacts.
 static bool is_equation(const S2Assembly *assembly, int row) {
   return row < assembly->parts && assembly->problem.row[row].lo < 0;
 }
@@ -63,7 +64,7 @@ static void add_joint_displacement(const S2Assembly *assembly, const double *lam
   }
 }
 
-// The rows of hinges at q0 if the first solve had no other rows; else NULL.
+// The rows of hinges at q0 if the first solve had no other rows; otherwise NULL.
 static const S2JointPart *pins_at_start(const S2Island *island, const S2JointErrors *errors) {
   const S2Assembly *motion = island->motion;
   bool alone = errors->pins && motion != NULL && motion->parts == 2 * island->joints &&
@@ -74,27 +75,27 @@ static const S2JointPart *pins_at_start(const S2Island *island, const S2JointErr
   return alone ? motion->part : NULL;
 }
 
-// Whether the dry friction of a joint holds its speed at 0. Sliding friction is a given force.
+// Whether the dry friction of a joint holds its speed at 0. Sliding friction is a known force.
 static bool friction_sticks(const S2Step *step, int32_t slot) {
-  static const double at_bound = 1 - 1e-9; // up to the tolerance of solves
+  static const double at_bound = 1 - 1e-9; // up to the tolerance of the solves
   double most = step->world->joints.at[slot].friction * step->h;
   return fabs(step->joint_impulse[S2_JOINT_ROWS * slot + S2_JOINT_DRY]) < at_bound * most;
 }
 
-// Whether the displacement by joints may be added to the velocities. It must not be added in these
-// cases:
+// Whether the displacements by joints may be added to the velocities. They must not be added in
+// these cases:
 // - the step began with joint errors (bodies moved by the program);
 // - an impact has changed the velocities that caused the error;
-// - with blending, rows correct positions or turning forces add to W;
+// - with blending, rows correct positions, or turning forces contribute to W;
 // - a motor or sticking dry friction has just set the velocities.
 static bool feeds_back(const S2Step *step, const S2Island *island, const S2JointErrors *errors) {
   const S2WorldDef *def = &step->world->kept.def;
   bool blends = def->beta < 1 || def->geometric_stiffness != S2_GEOMETRIC_OFF;
   if (!(step->h > 0) || island->joints == 0 || blends ||
-      step->stiff[island->joint[0]]) { // h = 0: a projection outside a step
+      step->stiff[island->joint[0]]) { // h = 0: projection outside a step
     return false;
   }
-  // An impact has changed velocities: v2 did not cause the error.
+  // If an impact has changed the velocities, the error was not caused by v2.
   for (int i = 0; i < island->nodes; i++) {
     int32_t at = 3 * island->node[i];
     for (int c = 0; c < 3; c++) {
@@ -103,7 +104,7 @@ static bool feeds_back(const S2Step *step, const S2Island *island, const S2Joint
       }
     }
   }
-  // Check that the joints had no error at the start of the step, and that no joint is driven.
+  // The joints must have no error at the start of the step, and no joint may be driven.
   double elapsed = step->t - step->world->kept.time, most = S2_FEEDBACK_START * island->length;
   const S2Rot *turn = s2_step_turns(step, island, step->q0);
   const S2JointPart *pins = pins_at_start(island, errors);
@@ -123,7 +124,8 @@ static bool feeds_back(const S2Step *step, const S2Island *island, const S2Joint
   return true;
 }
 
-// Takes the joint equations at q0 with the errors at q1. False: q0 and q1 have different equations.
+// Takes the joint equations at q0 with the errors at q1. Returns false if q0 and q1 have different
+// equations.
 static bool take_rows_of_start(S2Step *step, const S2Island *island, const S2Choice *choices,
                                S2Assembly *end, S2Row *rows, S2Shaken *shaken) {
   S2Problem *problem = &end->problem;
@@ -146,29 +148,29 @@ static bool take_rows_of_start(S2Step *step, const S2Island *island, const S2Cho
   return same;
 }
 
-typedef struct Pass { // inputs of a pass, for its note
+typedef struct Pass { // inputs of a pass, for its record
   S2ProjectRows rows;
   const S2Choice *choices;
   double stiffness;
 } Pass;
 
 // SOLVED: allowed residual of a solve, relative to the error that the projection removes. LEFT:
-// allowed residual relative to the tolerance of positions. Positions have no more digits than that.
-// With a smaller value, redundant rows would contradict each other by rounding, and the solver
-// would try every method.
+// allowed residual relative to the tolerance of positions, which limits the accuracy of positions
+// anyway. With a smaller value, redundant rows would contradict each other by rounding, and the
+// solver would try every method.
 static const double SOLVED = 1e-9, LEFT = 1e-3;
 
-// The most factorisations of the solver's flow for the displacements of a pile. A jammed pile has
-// no displacement that separates it, and more factorisations do not find one.
+// Largest number of factorisations in the solver's flow for the displacements of a pile. If a pile
+// is jammed, no displacement separates it, and more factorisations would not find one.
 enum { POSITIONS_FLOW = 100 };
 
-// A projection that closes gaps moves no point of a body farther than FAR times the largest error.
-// A tower 25 times as high as wide needs a factor of 25 to stand up on its two corners; a box on
-// three points around a bend by phi needs 1/phi. If FAR is exceeded, points that pull with at least
-// the fraction PULLS of the largest pull are released.
+// A projection that closes gaps may move a point of a body by at most FAR times the largest error.
+// A tower that is 25 times as high as wide needs a factor of 25 to stand up on its two corners. A
+// box on three points around a bend by phi needs 1/phi. If FAR is exceeded, points are released
+// whose pull is at least the fraction PULLS of the largest pull.
 static const double FAR = 30, PULLS = 0.1;
 
-// m: the largest displacement of a body by dq.
+// m: the largest displacement of a point of a body by dq.
 static double farthest_way(const S2Step *step, const S2Island *island, const double *dq) {
   double far = 0;
   for (int i = 0; i < island->nodes; i++) {
@@ -179,10 +181,10 @@ static double farthest_way(const S2Step *step, const S2Island *island, const dou
   return far;
 }
 
-// If a displacement is large for small errors, held points nearly contradict each other. For
-// example, three points around a slight bend of the ground can only be closed together by a large
-// motion. The points with the largest pull are released, because gaps need not be closed (overlaps
-// must be removed). Returns whether a point was released.
+// If a small error causes a large displacement, the held points nearly contradict each other. For
+// example, three points around a slight bend of the ground can be closed together only by a large
+// motion. The points with the largest pull are released, because overlaps must be removed but gaps
+// need not be closed. Returns whether a point was released.
 static bool let_far_go(const S2Step *step, const S2Island *island, const S2Assembly *assembly,
                        const S2Solution *solution, double worst) {
   if (!step->holds || farthest_way(step, island, solution->v) <= FAR * worst) {
@@ -190,7 +192,7 @@ static bool let_far_go(const S2Step *step, const S2Island *island, const S2Assem
   }
   double hardest = 0; // N s
   for (int pass = 0; pass < 2; pass++) {
-    int r = assembly->parts; // where contacts begin; held points come first
+    int r = assembly->parts; // the first contact row; held points come first
     for (int i = 0; i < island->touches; i++) {
       S2Touch *touch = &step->touches[island->touch[i]];
       for (int k = 0; k < touch->count && !s2_touch_soft(touch); k++) {
@@ -202,7 +204,7 @@ static bool let_far_go(const S2Step *step, const S2Island *island, const S2Assem
         hardest = pass == 0 ? fmax(hardest, pulls) : hardest;
         if (pass == 1 && pulls > 0 && pulls >= PULLS * hardest) {
           point->normal_impulse = point->tangent_impulse = 0;
-          point->closed = false; // otherwise it would be held again, and pull again
+          point->closed = false; // otherwise it would be held and pull again
         }
       }
     }
@@ -212,11 +214,11 @@ static bool let_far_go(const S2Step *step, const S2Island *island, const S2Assem
 
 typedef enum Moved { MOVED, NOT_SOLVED, TOO_FAR } Moved;
 
-// Solves the problem and moves q1, unless points are released.
+// Solves the problem, and moves q1 unless points were released.
 static Moved solve_positions(S2Step *step, const S2Island *island, S2Assembly *assembly,
                              double worst, const Pass *pass, S2Shaken *shaken) {
   S2World *world = step->world;
-  // The scale is the error, so that small errors are also solved to their last digits.
+  // The velocity scale is the error, so that small errors are also removed to their last digits.
   double scale = fmax(worst, S2_PROJECTION_TRIGGER * island->length);
   assembly->problem.velocity_scale = scale;
   S2SolverOptions options = {
@@ -229,13 +231,14 @@ static Moved solve_positions(S2Step *step, const S2Island *island, S2Assembly *a
   s2_mcp_solve(&assembly->problem, &options, step->arena, &solution);
   s2_budget_spend(step, &solution);
   world->stats.projections += 1;
-  if (!(solution.residual.scaled < 1e-3)) { // jammed: no displacement helps
+  if (!(solution.residual.scaled < 1e-3)) { // jammed: no displacement removes the error
     return NOT_SOLVED;
   }
   if (let_far_go(step, island, assembly, &solution, worst)) {
     return TOO_FAR;
   }
-  // Linear rows are accurate only for small turns; the next pass makes the remaining turn.
+  // Linearised rows are accurate only for small rotations. The next pass does the remaining
+  // rotation.
   double turn = 0;
   for (int i = 0; i < island->nodes; i++) {
     turn = fmax(turn, fabs(solution.v[3 * i]));
@@ -251,7 +254,7 @@ static Moved solve_positions(S2Step *step, const S2Island *island, S2Assembly *a
   if (shaken != NULL) {
     add_joint_displacement(assembly, solution.lambda, fraction, shaken);
   }
-  // Compute the new gaps for the next pass.
+  // Update the gaps for the next pass.
   for (int i = 0; i < island->touches; i++) {
     s2_touch_collide(world, &step->touches[island->touch[i]], step->q1,
                      world->kept.def.contact_margin);
@@ -259,8 +262,9 @@ static Moved solve_positions(S2Step *step, const S2Island *island, S2Assembly *a
   return MOVED;
 }
 
-// One Newton step, with inertias times `stiffness`; false if it could not be solved. If `shaken` is
-// given, joints push along their rows at q0, and their displacements are added to it.
+// Does one Newton step with inertias multiplied by `stiffness`. Returns false if it could not be
+// solved. If `shaken` is not NULL, joints push along their rows at q0, and their displacements are
+// added to it.
 static bool project(S2Step *step, const S2Island *island, double worst, double stiffness,
                     S2Shaken *shaken) {
   S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
@@ -285,7 +289,7 @@ static bool project(S2Step *step, const S2Island *island, double worst, double s
   return moved == TOO_FAR ? project(step, island, worst, stiffness, shaken) : moved == MOVED;
 }
 
-// The largest s in [0, 1] with a s^2 + b s <= room; a, room >= 0.
+// The largest s in [0, 1] with a s^2 + b s <= room, where a and room are not negative.
 static double largest_fraction(double a, double b, double room) {
   room = fmax(room, 0);
   double root = sqrt(b * b + 4 * a * room);
@@ -293,10 +297,10 @@ static double largest_fraction(double a, double b, double room) {
 }
 
 // The fraction of the displacements by joints (divided by h) that is added to the velocities. The
-// energy must not exceed the energy of the free motion. If the step turns a body far or a contact
-// is near, the energy must not exceed the initial energy plus the work of forces, either. The
+// energy must not exceed the energy of the unconstrained motion. If the step turns a body far or a
+// contact is near, the energy must also not exceed the initial energy plus the work of forces. The
 // reason: the energy of SHAKE oscillates about the true energy, with an amplitude that grows with
-// the turn of a step.
+// the rotation per step.
 static double harmless_fraction(const S2Step *step, const S2Island *island, const double *by_joints,
                                 S2Vec2 frame) {
   double a = 0, free_b = 0, free_room = 0, b = 0, room = 0, turn = 0;
@@ -322,11 +326,11 @@ static double harmless_fraction(const S2Step *step, const S2Island *island, cons
   return sways ? fmin(fraction, largest_fraction(a, b, room)) : fraction;
 }
 
-// State of a floating island before any projection.
+// State of a floating island before its projection.
 typedef struct Spin {
   bool kept;
-  double value, energy; // N m s; J: the largest energy that the island may have
-  double *v;            // 3 per node, scratch
+  double value, energy; // N m s; J: largest energy that the island may have
+  double *v;            // 3 per node; scratch memory
 } Spin;
 
 static void get_velocities(const S2Step *step, const S2Island *island, double *v) {
@@ -369,7 +373,8 @@ static void give_back_spin(const S2Step *step, const S2Island *island, const Spi
   }
 }
 
-// Makes a few passes of SHAKE, which converge linearly; later passes remove the remainder.
+// Makes a few passes of SHAKE, which converge linearly. Later passes of the projection remove the
+// remaining error.
 static bool shake_by_passes(S2Step *step, S2Island *island, S2Shaken *shaken, double *worst) {
   bool converges = true;
   for (int pass = 0; pass < S2_SHAKE_PASSES && converges && *worst > island->enough; pass++) {
@@ -393,22 +398,23 @@ static S2Shaken new_shaken(const S2Step *step, const S2Island *island) {
 }
 
 // Runs SHAKE and adds the joint displacements to the velocities. Later passes remove the remaining
-// error, which is too small to matter for the velocities. If the passes do not converge, nothing is
-// kept.
+// error, which does not affect the velocities noticeably. If the passes do not converge, the
+// velocities receive nothing.
 static double project_shake(S2Step *step, S2Island *island, S2JointErrors *errors, double worst,
                             const Spin *spin) {
   S2Shaken shaken = new_shaken(step, island);
   bool converges = s2_step_shake(step, island, errors, &shaken, &worst) ||
                    shake_by_passes(step, island, &shaken, &worst);
   give_back_spin(step, island, spin, INFINITY);
-  // A rigid rotation does not violate any joint, so displacements without spin are fed back.
+  // A rigid rotation does not violate any joint, so only the displacements without rotation are fed
+  // back.
   double *by_joints = NULL;
-  if (spin->kept) { // keep only displacements without spin
+  if (spin->kept) { // remove the rotation from the displacements
     by_joints = s2_arena_copy(step->arena, shaken.dq, 3 * island->nodes);
     s2_note_set_spin(step, island, S2_ACT_SPIN_DQ, 0, shaken.dq);
     s2_island_set_spin(step, island, 0, shaken.dq);
   }
-  // Energy is measured relative to the island's ground.
+  // The energy is measured relative to the ground of the island.
   int32_t *ground = S2_TAKE(step->arena, int32_t, S2_HOLDERS(island));
   int grounds = s2_island_holders(step, island, false, ground);
   S2Vec2 frame = s2_island_frame(step, island, ground, grounds);
@@ -418,7 +424,7 @@ static double project_shake(S2Step *step, S2Island *island, S2JointErrors *error
     const double turn[3] = {all[0] - less[0], all[1] - less[1], all[2] - less[2]};
     s2_step_correct(step, island->node[i], turn, fraction / step->h);
   }
-  // v2 += s dq/h, and the corresponding impulses.
+  // v2 += s dq/h. The impulses change accordingly.
   s2_note_feedback(step, island, fraction, &shaken, ground, grounds);
   s2_step_add_joints(step, shaken.part, shaken.count, shaken.lambda, fraction / step->h);
   for (int i = 0; i < island->nodes; i++) {
@@ -429,8 +435,8 @@ static double project_shake(S2Step *step, S2Island *island, S2JointErrors *error
   return worst;
 }
 
-// The gap at q1 of a point of the solve: the gap of the same feature, or the gap that the solve
-// predicted.
+// The gap at q1 of a contact point of the solve: the gap of the same feature, or else the gap that
+// the solve predicted.
 static double gap_at_end(const S2Step *step, int32_t index, int k) {
   const S2Touch *solved = &step->touches_solved[index], *now = &step->touches[index];
   const S2TouchPoint *point = &solved->points[k];
@@ -442,7 +448,7 @@ static double gap_at_end(const S2Step *step, int32_t index, int k) {
   return point->at.gap + step->h * s2_touch_velocity(solved, k, point->at.normal, step->carry);
 }
 
-// Makes one linear solve with the rows of the step's solve (at q0) and the errors at q1.
+// Does one linear solve with the rows of the step's solve (at q0) and the errors at q1.
 static void post_with_same_rows(S2Step *step, const S2Island *island, double worst) {
   S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
   S2Assembly end = s2_assemble(step, step->q1, step->touches, island, choices,
@@ -466,10 +472,10 @@ static void post_with_same_rows(S2Step *step, const S2Island *island, double wor
   }
   assembly.problem.row = rows;
   Pass pass = {S2_PROJECT_SOLVED, choices, 1};
-  (void)solve_positions(step, island, &assembly, worst, &pass, NULL); // no points are held
+  (void)solve_positions(step, island, &assembly, worst, &pass, NULL); // no points are held here
 }
 
-// Projects positions once, by a linear solve; velocities stay.
+// Projects positions once, by a linear solve. The velocities do not change.
 static void project_once(S2Step *step, bool same_rows) {
   double start = s2_stats_clock(step->world);
   for (int i = 0; i < step->island_count; i++) {
@@ -483,7 +489,7 @@ static void project_once(S2Step *step, bool same_rows) {
         (void)project(step, island, worst, 1, NULL);
       }
     }
-    island->joint_error = NAN; // the stored error is no longer valid
+    island->joint_error = NAN; // the stored error is outdated
     s2_arena_rewind(step->arena, mark);
   }
   step->world->stats.seconds_project += s2_stats_clock(step->world) - start;
@@ -492,7 +498,7 @@ static void project_once(S2Step *step, bool same_rows) {
 void s2_step_project_start(S2Step *step) {
   const S2World *world = step->world;
   double h = step->h;
-  step->h = 0; // q1 is still q0, and goals are at their initial values
+  step->h = 0; // q1 equals q0, and goals have their initial values
   project_once(step, false);
   step->h = h;
   s2_note_plain(step, S2_ACT_Q0_IS_Q1, step->q1);
@@ -502,8 +508,8 @@ void s2_step_project_start(S2Step *step) {
 
 typedef struct Best {
   double worst;
-  double *q; // 3 per node
-  int noted; // number of notes that led to these positions
+  double *q; // poses, 3 per node
+  int noted; // number of records that led to these positions
 } Best;
 
 static void keep_best(const S2Step *step, const S2Island *island, double worst, Best *best) {
@@ -514,10 +520,10 @@ static void keep_best(const S2Step *step, const S2Island *island, double worst, 
   best->worst = fmin(best->worst, worst);
 }
 
-// Returns to the best positions. If errors cannot vanish, Newton's steps diverge and would lift
-// bodies needlessly.
+// Returns to the best positions. If errors cannot vanish, Newton steps diverge and would lift
+// bodies unnecessarily.
 static void go_back(const S2Step *step, S2Island *island, const Best *best) {
-  island->joint_error = NAN; // the last measured value belongs to other positions
+  island->joint_error = NAN; // the last measured error belongs to other positions
   for (int i = 0; i < island->nodes; i++) {
     memcpy(step->q1 + 3 * island->node[i], best->q + 3 * i, 3 * sizeof(double));
   }
@@ -527,9 +533,9 @@ static void go_back(const S2Step *step, S2Island *island, const Best *best) {
   }
 }
 
-// Notes joints that have no error, for example between bodies at rest, because the derivatives of
-// poses depend on them. (Contacts are not noted: the solve closes them, and projection would put
-// them on an edge.)
+// Records joints that have no error, for example between bodies at rest, because the derivatives of
+// poses depend on them. Contacts are not recorded: the solve already closes them, and a projection
+// would put them exactly at the boundary between open and closed.
 static void note_joints(S2Step *step, S2Island *island, S2JointErrors *errors, double worst) {
   S2World *world = step->world;
   if (world->notes == NULL || errors->rows == 0) {
@@ -545,8 +551,8 @@ static void note_joints(S2Step *step, S2Island *island, S2JointErrors *errors, d
     }
     return;
   }
-  // A differentiated step must not move bodies that the plain step does not move. If a projection
-  // would reduce the errors, they come from a motion, and the plain step keeps them.
+  // A step with a derivative must not move bodies that a plain step does not move. Errors that a
+  // projection would reduce come from the motion, and a plain step keeps them.
   if (island->touches == 0 && worst <= island->enough) {
     double *q = S2_TAKE(step->arena, double, 3 * island->nodes), error = island->joint_error;
     uint64_t projections = world->stats.projections;
@@ -562,7 +568,7 @@ static void note_joints(S2Step *step, S2Island *island, S2JointErrors *errors, d
   }
 }
 
-// Errors below this are rounding, which no pass reduces.
+// Errors below this value are rounding, which no pass can reduce.
 static double projection_enough(const S2Step *step, const S2Island *island) {
   double far = 0;
   for (int i = 0; i < island->nodes; i++) {
@@ -586,18 +592,18 @@ static void project_island(S2Step *step, S2Island *island) {
     s2_arena_rewind(step->arena, start_mark);
     return;
   }
-  // The best positions so far, for errors that cannot vanish.
+  // Keep the best positions so far, because the errors may be impossible to remove.
   Best best = {worst, S2_TAKE(step->arena, double, 3 * island->nodes), 0};
   keep_best(step, island, worst, &best);
   Spin spin = keep_spin(step, island);
   S2ArenaMark mark = s2_arena_mark(step->arena);
-  // First correct along the joints' rows at q0, with feedback to the velocities (SHAKE).
+  // First correct along the rows of joints at q0, with feedback to the velocities (SHAKE).
   bool feeds = feeds_back(step, island, &errors);
   if (feeds) {
     worst = project_shake(step, island, &errors, worst, &spin);
   }
   s2_arena_rewind(step->arena, mark);
-  // The feedback is recorded and stays, whatever the result of the passes below.
+  // The feedback is recorded and kept, whatever the result of the passes below.
   int fed = s2_notes_mark(step);
   double *fed_q = S2_TAKE(step->arena, double, 3 * island->nodes);
   for (int i = 0; i < island->nodes && fed > best.noted; i++) {
@@ -606,7 +612,7 @@ static void project_island(S2Step *step, S2Island *island) {
   mark = s2_arena_mark(step->arena);
   keep_best(step, island, worst, &best);
   bool done = worst <= island->enough;
-  // Then take Newton's steps. If they stall, let bodies turn less.
+  // Then do Newton steps. If they stall, increase the inertias, so that bodies turn less.
   double stiffness = 1;
   for (int pass = 0; pass < S2_PROJECTION_PASSES && !done; pass++) {
     double before = worst;
@@ -620,7 +626,7 @@ static void project_island(S2Step *step, S2Island *island) {
   // If the last pass is not the best one, return to the best positions.
   if (worst > best.worst) {
     go_back(step, island, &best);
-    if (best.noted < fed) { // the velocities contain the feedback
+    if (best.noted < fed) { // the velocities already contain the feedback
       s2_notes_rewind(step, fed);
       s2_note_go_back(step, island, best.noted, fed_q);
     } else {
@@ -630,7 +636,7 @@ static void project_island(S2Step *step, S2Island *island) {
   if (step->h > 0 && best.worst > S2_MISFIT * island->length) {
     s2_step_warn_of_misfits(step, island);
   }
-  // Restore spin and energy to their earlier values.
+  // Restore the angular momentum and limit the energy to their earlier values.
   give_back_spin(step, island, &spin, spin.energy);
   if (island->accounted && island->touches > 0) {
     s2_island_repay(step, island, feeds);
@@ -656,7 +662,7 @@ bool s2_islands_project(S2Step *step) {
   return s2_islands_run(step, project_work, NULL, NULL);
 }
 
-// Completes the accounts of momentum and energy of each island if positions are not projected.
+// Completes the momentum and energy accounts of each island if positions are not projected.
 static void settle_accounts(S2Step *step) {
   for (int i = 0; i < step->island_count; i++) {
     s2_island_correct_balance(step, &step->islands[i]);
@@ -678,7 +684,7 @@ bool s2_step_project(S2Step *step) {
     settle_accounts(step);
     break;
   case S2_PRE:       // done
-  case S2_BAUMGARTE: // in the velocities
+  case S2_BAUMGARTE: // done by the velocity solve
   case S2_NO_STABILIZATION:
     settle_accounts(step);
     break;

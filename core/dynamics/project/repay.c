@@ -1,14 +1,15 @@
-// Repays the energy of lifts by projection, in speculative and bisecting steps. Let D1 = v1 - v0,
-// D2 = v2 - v1, l the impulses of contacts in the motion and in impacts, and u = J v1 - (the speed
-// of belts) the speeds at which they acted. A step changes the energy by
+// Removes the energy that projection adds by lifting bodies, in speculative and bisecting steps.
+// Let D1 = v1 - v0 and D2 = v2 - v1. Let l be the contact impulses of the motion and of impacts,
+// and u = J v1 - (belt speed) the speeds at which they acted. A step changes the energy by
 //
 //     -D1 M D1/2 + l u + D2 M D2/2 + f'(h v1 - (q1 - q0)),
 //
-// where the last term is the lift beyond the motion of v1. The speeds u are relative speeds of
-// touching bodies, so obstacles, joints and damping may do any additional work. Joint displacements
-// of the projection are also added to v2. They add D2 M (v1 - ride) to the sum, because no contact
-// took that energy. If the sum is positive, it is removed from v2. So a step may lift bodies only
-// by the energy that its contacts took. Event stepping has a separate account (energy.c).
+// where the last term is the work of lifting bodies beyond the motion of v1. The speeds u are
+// relative speeds of touching bodies, so obstacles, joints and damping may do any additional work.
+// If joint displacements of the projection were added to v2, the sum has the additional term D2 M
+// (v1 - ride), because no contact took that energy. If the sum is positive, it is removed from v2.
+// So a step lifts bodies only by the energy that its contacts took. Event stepping has a separate
+// energy account (energy.c).
 #include "dynamics/project/spin.h"
 #include "dynamics/step/acted.h"
 #include "dynamics/trace/notes.h"
@@ -29,7 +30,7 @@ static double of_bodies(const S2Step *step, const S2Island *island, const double
   return gain;
 }
 
-// The work of contacts. The log contains their impulses, with the lever arms of the solves.
+// The work of contacts. The log contains their impulses, with the lever arms from the solves.
 static double of_contacts(const S2Step *step, const S2Island *island) {
   double gain = 0;
   for (int i = 0; i < island->touches; i++) {
@@ -48,14 +49,14 @@ static double of_contacts(const S2Step *step, const S2Island *island) {
   return gain;
 }
 
-// The ground of an island, and its velocities v2 relative to it.
+// The ground of an island, and the island's velocities v2 relative to it.
 typedef struct Account {
   int32_t *ground; // slots
   int grounds;
-  // 3 per node: v2 relative to the ground of the node; the velocity of that ground
+  // 3 per node: v2 relative to the ground of the node, and the velocity of that ground
   double *now, *ride;
-  double excess;  // J, energy that the step has added (both formulas above)
-  double kinetic; // J, energy from which it may be taken
+  double excess;  // J: energy that the step has added (the sum above)
+  double kinetic; // J: kinetic energy from which it may be taken
 } Account;
 
 static Account account_of(const S2Step *step, const S2Island *island, bool fed) {
@@ -94,9 +95,9 @@ void s2_island_repay(S2Step *step, const S2Island *island, bool fed) {
     return;
   }
   s2_note_slow(step, island, excess, fed, account.ground, account.grounds);
-  // Reduce all speeds, so that the added energy is removed.
+  // Reduce all speeds so that the added energy is removed.
   double most = fmax(0, kinetic - excess);
-  // a pivoting body needs both its rotation and the motion of its centre, so both are reduced
+  // Reduce both rotation and translation, because a pivoting body needs both.
   if (account.grounds > 0) {
     double fraction = kinetic > 0 ? sqrt(most / kinetic) : 0;
     for (int i = 0; i < 3 * island->nodes; i++) {

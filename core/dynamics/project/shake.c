@@ -1,13 +1,13 @@
-// SHAKE with one factorisation (project.c explains its purpose). Joints push along their rows J0 at
-// the start of the step, while their errors g are measured again in each pass:
+// SHAKE with a single factorisation (project.c explains its purpose). Joints push along their rows
+// J0 from the start of the step, and each pass measures their errors g:
 //
 //     J1 M^-1 J0' dl = -g(q1),   l := l + dl,   q1 := (initial q1) + M^-1 J0' l
 //
-// J1 are the rows at q1 of the first pass, or J0 if the factor of the first solve can be used. If
-// passes remove too little of the error, J1 is updated, and the matrix becomes Newton's matrix.
-// (With J0 in place of J1, each pass leaves a fraction of the error equal to the turn of the step
-// in rad, and several times as much in a stretched chain.) While the matrix is kept, a pass only
-// computes the errors and a substitution.
+// J1 contains the rows at q1 of the first pass, or J0 if the factor of the first solve can be used.
+// If passes remove too little of the error, J1 is updated, and the matrix becomes Newton's matrix.
+// (With J0 instead of J1, the fraction of the error that remains after a pass is about the step's
+// rotation in rad. In a stretched chain it is several times larger.) While the matrix is kept, a
+// pass computes only the errors and one substitution.
 #include "dynamics/joints/rows.h"
 #include "dynamics/step/touch.h"
 #include "dynamics/trace/notes.h"
@@ -18,16 +18,15 @@ typedef struct Shake {
   S2Step *step;
   S2Island *island;
   S2JointErrors *errors;     // at q1
-  S2Problem problem;         // the equations at q0; its right side is 0
-  const S2JointPart *part;   // parts of its rows
-  bool has_motion;           // whether the parts are those of S2Island.motion
+  S2Problem problem;         // equations at q0; their right-hand side is 0
+  const S2JointPart *part;   // parts of the problem's rows
+  bool has_motion;           // whether the rows come from S2Island.motion
   S2Bilateral matrix;        //
   double *change;            // per row: -dl
-  double *start, *dq, *last; // 3 per node: initial q1, its displacement, and the previous one
+  double *start, *dq, *last; // 3 per node: initial q1; displacement; previous displacement
 } Shake;
 
-// Measures errors and rows at q1; returns the largest joint error, m. NAN: the equations of the
-// joints differ from those of the problem.
+// m: the largest joint error. NAN if the equations of the joints differ from those of the problem.
 static double shake_largest(const Shake *shake) {
   return shake->errors->rows == shake->problem.rows ? shake->errors->largest : NAN;
 }
@@ -37,8 +36,8 @@ static double shake_measure(Shake *shake) {
   return shake_largest(shake);
 }
 
-// Takes the equations of the first solve, if it had no other rows. Those equations are rigid and
-// not driven.
+// Takes the equations of the first solve if it had no other rows. Such equations are rigid and not
+// driven.
 static bool take_rows_of_motion(Shake *shake) {
   const S2Assembly *motion = shake->island->motion;
   if (motion == NULL || motion->parts == 0 || motion->parts_given > 0) {
@@ -69,7 +68,8 @@ static void take_rows_of_start(Shake *shake) {
   }
 }
 
-// Takes the factor of the first solve if its matrix is J0 M^-1 J0', else Newton's matrix.
+// Takes the factor of the first solve if its matrix is J0 M^-1 J0'. Otherwise computes Newton's
+// matrix.
 static bool take_matrix(Shake *shake) {
   const S2Assembly *motion = shake->island->motion;
   bool has_pattern = shake->has_motion && motion->matrix->groups > 0;
@@ -91,10 +91,10 @@ static bool shake_prepare(Shake *shake, double worst) {
   const S2Island *island = shake->island;
   S2Arena *arena = step->arena;
   const double *q1 = step->q1;
-  if (s2_wide_any(step, island)) { // wide joints have several rows for one equation
+  if (s2_wide_any(step, island)) { // wide joints have several rows per equation
     return false;
   }
-  // Take the rows J0 of the first solve, or assemble them.
+  // Take the rows J0 from the first solve, or assemble them.
   shake->has_motion = take_rows_of_motion(shake);
   if (!shake->has_motion) {
     take_rows_of_start(shake);
@@ -103,7 +103,7 @@ static bool shake_prepare(Shake *shake, double worst) {
   if (rows == 0) {
     return false;
   }
-  // Displacements use the norm of the masses, which excludes damping.
+  // Displacements use the mass norm, which does not contain damping.
   double *mass = S2_TAKE(arena, double, 3 * island->nodes);
   for (int i = 0; i < island->nodes; i++) {
     const S2Body *body = &step->world->bodies.at[island->node[i]];
@@ -119,11 +119,11 @@ static bool shake_prepare(Shake *shake, double worst) {
   for (int i = 0; i < island->nodes; i++) {
     memcpy(shake->start + 3 * i, q1 + 3 * island->node[i], 3 * sizeof(double));
   }
-  return shake_largest(shake) >= worst && // otherwise a limit or an overlap has the larger error
+  return shake_largest(shake) >= worst && // otherwise a limit or an overlap is larger
          take_matrix(shake);
 }
 
-// Sets q1 from lambda; returns the largest new turn.
+// Sets q1 from lambda. Returns the largest new rotation.
 static double shake_displace(Shake *shake, const double *lambda) {
   double turn = 0;
   s2_mcp_velocity(&shake->problem, lambda, shake->dq);
@@ -131,7 +131,7 @@ static double shake_displace(Shake *shake, const double *lambda) {
     const double *from = shake->start + 3 * i, *dq = shake->dq + 3 * i;
     double *q = shake->step->q1 + 3 * shake->island->node[i];
     double more = fabs(dq[0] - shake->last[3 * i]);
-    turn = more <= turn ? turn : more; // keeps a NaN
+    turn = more <= turn ? turn : more; // this form keeps a NaN
     for (int c = 0; c < 3; c++) {
       q[c] = from[c] + dq[c];
     }
@@ -139,7 +139,7 @@ static double shake_displace(Shake *shake, const double *lambda) {
   return turn;
 }
 
-// Makes one pass; false if its numbers are not finite or a body turned too far.
+// Makes one pass. Returns false if the result is not finite or a body turned too far.
 static bool shake_correct(Shake *shake, double *lambda) {
   memcpy(shake->last, shake->dq, sizeof(double) * (size_t)(3 * shake->island->nodes));
   memcpy(shake->change, shake->errors->value, sizeof(double) * (size_t)shake->problem.rows);
@@ -177,16 +177,16 @@ bool s2_step_shake(S2Step *step, S2Island *island, S2JointErrors *errors, S2Shak
   double now = shake_largest(&shake), before = INFINITY;
   double done = island->enough;
   bool small = true;
-  // Chord iteration: keep the factor, and factor Newton's matrix again if errors fall slowly.
+  // Chord iteration: keep the factor, and update Newton's matrix if the errors decrease slowly.
   for (int pass = 0; pass < S2_SHAKE_DIRECT_PASSES && small && now > done && now < before / 2;
        pass++) {
     before = now;
     small = shake_correct(&shake, shaken->lambda);
     now = shake_measure(&shake);
-    bool slow = now * (now / before) * (now / before) > done; // two more passes do not suffice
+    bool slow = now * (now / before) * (now / before) > done; // two more passes would not suffice
     small = small && (!slow || s2_bilateral_factor(&shake.matrix, errors->side));
   }
-  // Contacts and limits take no part in SHAKE, so check that it does not violate them.
+  // SHAKE ignores contacts and limits, so check that it does not violate them.
   double left = now;
   if (island->touches > 0 || errors->limited) {
     shake_collide(&shake);
@@ -196,7 +196,7 @@ bool s2_step_shake(S2Step *step, S2Island *island, S2JointErrors *errors, S2Shak
     shake_undo(&shake, shaken->lambda);
     return false;
   }
-  // Return the displacement by joints, which is added to the velocities.
+  // Return the displacements by joints. The caller adds them to the velocities.
   *worst = left;
   s2_note_shake(step, island, shake.start, shake.dq, shake.problem.rows, shaken->lambda,
                 shake.has_motion);

@@ -1,18 +1,18 @@
-// Angular momentum of floating islands. Projection of positions moves masses but keeps their
-// momenta, which changes the angular momentum. Full SHAKE would correct this, but the energy bound
-// leaves out a part of the correction. A rigid motion does not violate any joint. So the rotation
-// about the centre of mass is set from the angular momentum, and the bound applies only to the rest
-// of the motion.
+// Angular momentum of floating islands. Projection moves masses but keeps their momenta, which
+// changes the angular momentum. Full SHAKE would correct this, but the energy bound excludes a part
+// of the correction. A rigid motion does not violate any joint. So the rotation about the centre of
+// mass is set from the angular momentum, and the bound applies only to the remaining motion.
 #include "dynamics/project/spin.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
 
-// Fraction of a row by which its two sides may differ: the error of numerical derivatives.
+// Allowed difference between the two sides of a row, as a fraction of the row. It covers the error
+// of numerical derivatives.
 static const double BALANCED = 1e-8;
 
-// Whether the forces along the rows of a constraint cancel, like the forces of joints, and so do
-// their moments.
+// Whether the forces along the rows of a constraint cancel, and also their moments, as for other
+// joints.
 static bool spin_balances(const S2Step *step, const S2Joint *joint) {
   S2JointAt at = {step->world, joint, step->q0, step->t - step->world->kept.time, NULL};
   const double *qa = step->q0 + 3 * joint->a, *qb = step->q0 + 3 * joint->b;
@@ -34,9 +34,9 @@ static bool spin_balances(const S2Step *step, const S2Joint *joint) {
   return good;
 }
 
-// Whether only joints act, and only between bodies of the island. If contacts or ground acted, a
-// rotation could do work against friction or press contacts. (The joints of a gear are in the same
-// island.)
+// Whether only joints act, and only between bodies of the island. With contacts or ground, a
+// rotation could do work against friction or press contacts. (The joints of a gear belong to the
+// same island.)
 bool s2_island_floats(const S2Step *step, const S2Island *island) {
   bool floats = island->joints > 0 && island->touches == 0;
   for (int i = 0; i < island->joints && floats; i++) {
@@ -48,9 +48,10 @@ bool s2_island_floats(const S2Step *step, const S2Island *island) {
   return floats;
 }
 
-typedef struct Whole { // an island as one rigid body at q1
+typedef struct Whole { // the island as a single rigid body at q1
   double mass, inertia;
-  // position of the first body; centre of mass relative to it, which keeps digits far from 0
+  // Position of the first body, and the centre of mass relative to it. This keeps accuracy far from
+  // 0.
   S2Vec2 origin, centre;
 } Whole;
 
@@ -76,7 +77,7 @@ static Whole whole_of(const S2Step *step, const S2Island *island) {
   return whole;
 }
 
-// Velocities are taken relative to the first body. This affects only rounding, because arms are
+// Velocities are taken relative to the first body. This affects only rounding, because the arms are
 // relative to the centre.
 static double spin_of(const S2Step *step, const S2Island *island, const Whole *whole,
                       const double *v) {
@@ -112,9 +113,9 @@ void s2_island_set_spin(const S2Step *step, const S2Island *island, double spin,
   add_turn(step, island, &whole, turn, v);
 }
 
-// Restores the angular momentum of v1 by a rotation. Rows of geometric stiffness come from turning
-// forces, and forces along their eigenvectors do not balance. (Momenta use W in place of M, because
-// damping changes them.)
+// Restores the angular momentum of v1 by a rotation. The rows of geometric stiffness describe
+// turning forces, and forces along their eigenvectors do not balance. Momenta use W instead of M,
+// because damping changes them.
 static void balance_turn(const S2Step *step, const S2Island *island) {
   const double *first = step->q0 + 3 * island->node[0];
   S2Vec2 centre = {0, 0}; // relative to the first body
@@ -157,7 +158,7 @@ void s2_island_balance(S2Step *step, const S2Island *island) {
 }
 
 void s2_island_correct_balance(const S2Step *step, const S2Island *island) {
-  // NULL: bodies were only moved, and no velocities were solved
+  // NULL: bodies were only moved, and no velocities were solved for.
   bool solved = step->balanced != NULL;
   for (int i = 0; i < 3 * island->nodes && solved; i++) {
     int32_t at = 3 * island->node[i / 3] + i % 3;
@@ -177,7 +178,7 @@ double s2_island_kinetic(const S2Step *step, const S2Island *island, const doubl
 }
 
 static S2Vec2 drift_of(const S2Step *step, const S2Island *island, const double *v) {
-  S2Vec2 sum = {0, 0}, first = s2_vec2(v[1], v[2]); // relative to the first body, to keep digits
+  S2Vec2 sum = {0, 0}, first = s2_vec2(v[1], v[2]); // relative to the first body, for accuracy
   double mass = 0;
   for (int i = 0; i < island->nodes; i++) {
     double m = step->world->bodies.at[island->node[i]].mass;
@@ -198,7 +199,8 @@ double s2_island_kinetic_within(const S2Step *step, const S2Island *island, cons
   return sum / 2;
 }
 
-// Whether springs add energy that the free motion does not contain.
+// Whether the joint has a spring or compliance, which may add energy that the unconstrained motion
+// does not contain.
 static bool is_elastic(const S2Joint *joint) {
   const S2JointWeights *weights = &joint->compliance;
   return joint->has_spring || weights->size > 0 || weights->linear > 0 || weights->angular > 0;
@@ -226,9 +228,9 @@ double s2_island_most_kinetic(const S2Step *step, const S2Island *island, double
   return most * (1 + S2_SPIN_ROUNDING);
 }
 
-// Keeps the motion of the centre and the rotation, and reduces the rest of the motion. If that is
-// not enough (because masses moved far inwards), also reduces the rotation. Small changes are added
-// to v, to limit rounding.
+// Keeps the motion of the centre and the rotation, and reduces the remaining motion. If that is not
+// sufficient, because masses moved far inwards, it also reduces the rotation. The changes are added
+// to v, which limits rounding.
 void s2_island_cap(const S2Step *step, const S2Island *island, double most, double *v) {
   double kinetic = s2_island_kinetic_within(step, island, v);
   if (kinetic <= most) {
@@ -272,7 +274,7 @@ int s2_island_holders(const S2Step *step, const S2Island *island, bool closed, i
       count = add_holder(step, joint->more[k], ground, count);
     }
     if (s2_joint_may_hold(joint) && !s2_island_floats(step, island)) {
-      count = add_holder(step, S2_NONE, ground, count); // for all bodies that it names
+      count = add_holder(step, S2_NONE, ground, count); // for all bodies of the joint
     }
   }
   for (int i = 0; i < island->touches; i++) {

@@ -1,39 +1,41 @@
-// Angular momentum and energy of an island as a whole, which projection must not increase.
+// Angular momentum and energy of an island as a whole. Projection must not increase them.
 #ifndef S2_SPIN_H
 #define S2_SPIN_H
 
 #include "dynamics/step/context.h"
 
-// Writes the bodies outside an island that hold it by joints or pressing contacts into `ground`
-// (S2_HOLDERS entries): their slots, S2_NONE for the world. Bounds on the energy use velocities
-// relative to the mean of these bodies, so that a common velocity does not matter. If there are no
-// such bodies, velocities are relative to the first body.
+// Writes to `ground` (S2_HOLDERS entries) the slots of the bodies outside an island that hold it by
+// joints or pressing contacts; S2_NONE stands for the world. Bounds of the energy use velocities
+// relative to the mean of these bodies, so a common velocity does not matter. If there are no such
+// bodies, velocities are relative to the first body of the island.
 #define S2_HOLDERS(island) (2 * (island)->touches + 5 * (island)->joints)
 int s2_island_holders(const S2Step *step, const S2Island *island, bool closed, int32_t *ground);
 S2Vec2 s2_island_frame(const S2Step *step, const S2Island *island, const int32_t *ground,
                        int grounds);
 
-// s2_island_spin: angular momentum about the centre of mass of an island on which only joints
-// between its own bodies act, at q1 with the velocities (or displacements) v, 3 per node.
-// s2_island_set_spin: gives v this spin by a rotation of the whole island.
+// s2_island_floats: whether only joints between its own bodies act on an island. s2_island_spin:
+// angular momentum of such an island about its centre of mass, at q1 with the velocities (or
+// displacements) v, 3 per node. s2_island_set_spin: gives v this angular momentum by a rotation of
+// the whole island.
 bool s2_island_floats(const S2Step *step, const S2Island *island);
 double s2_island_spin(const S2Step *step, const S2Island *island, const double *v);
 void s2_island_set_spin(const S2Step *step, const S2Island *island, double spin, double *v);
-// Adds a rotation of a stiff floating island as one body to v1, so that the impulses of its joints
-// balance at q0.
+// Adds a rotation of a stiff floating island as a rigid body to v1, so that the impulses of its
+// joints balance at q0.
 void s2_island_balance(S2Step *step, const S2Island *island);
-// Records the momenta of that turn as corrections, once the motion is final.
+// Records the momenta of that rotation as corrections, when the motion is final.
 void s2_island_correct_balance(const S2Step *step, const S2Island *island);
 
-// Kinetic energy of an island at velocities v (3 per node), J.
+// J: kinetic energy of an island at the velocities v (3 per node).
 double s2_island_kinetic(const S2Step *step, const S2Island *island, const double *v);
-// The kinetic energy without the motion of the island's centre of mass.
+// J: kinetic energy without the motion of the island's centre of mass.
 double s2_island_kinetic_within(const S2Step *step, const S2Island *island, const double *v);
-// The upper limit of s2_island_kinetic_within, J: its value for v2 or for the free motion; infinite
-// if joints add energy. `v`: scratch; *from_v2: whether the limit is the value for v2.
+// J: upper limit of s2_island_kinetic_within. It is the larger of the values for v2 and for the
+// unconstrained motion, or infinite if joints may add energy. `v`: scratch memory. *from_v2:
+// whether the limit is the value for v2.
 double s2_island_most_kinetic(const S2Step *step, const S2Island *island, double *v, bool *from_v2);
-// Reduces v so that its inner energy is at most `most`; linear momentum and, if possible, spin
-// stay.
+// Reduces v so that its inner energy is at most `most`. Keeps the linear momentum and, if possible,
+// the angular momentum.
 void s2_island_cap(const S2Step *step, const S2Island *island, double most, double *v);
 
 #endif

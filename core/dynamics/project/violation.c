@@ -1,4 +1,4 @@
-// The violation of an island's contacts and joints at q1.
+// The violation of an island's contacts, joints and limits at q1.
 #include "dynamics/joints/rows.h"
 #include "dynamics/project/project.h"
 
@@ -16,7 +16,7 @@ static void keep_errors(const S2JointError *of, S2JointErrors *errors) {
   errors->limited |= of->limited;
 }
 
-// For islands with hinges only, such as bridges and chains. Returns the largest square of an error.
+// For islands that have only hinges, such as bridges and chains. Returns the largest squared error.
 static double measure_pins(const S2Step *step, const S2Island *island, const S2Rot *turn,
                            S2JointErrors *errors) {
   double largest = 0;
@@ -31,14 +31,14 @@ static double measure_pins(const S2Step *step, const S2Island *island, const S2R
       memcpy(errors->side[2 * i + k].b, pin.jb[k], sizeof pin.jb[k]);
     }
     double square = pin.value[0] * pin.value[0] + pin.value[1] * pin.value[1];
-    largest = square <= largest ? largest : square; // keeps a NaN
+    largest = square <= largest ? largest : square; // this form keeps a NaN
   }
   errors->rows = 2 * island->joints;
   errors->largest = largest;
   return largest;
 }
 
-// Inside this function `errors` holds squares.
+// Within this function, errors->largest is a square.
 static double joints_violation(const S2Step *step, S2Island *island, S2JointErrors *errors) {
   S2ArenaMark mark = s2_arena_mark(step->arena);
   const S2Rot *turn = s2_step_turns(step, island, step->q1);
@@ -48,13 +48,13 @@ static double joints_violation(const S2Step *step, S2Island *island, S2JointErro
   for (int i = 0; i < island->joints && !pins; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
     if (!s2_joint_projected(joint)) {
-      lengths = true; // it counts as a joint error, not as a violation here
+      lengths = true; // it counts as a joint error, not as a violation
       continue;
     }
     S2JointAt at = {step->world, joint, step->q1, elapsed, turn};
     S2JointError of;
     s2_joint_error(&at, island->length, &of);
-    square = of.rigid > square ? of.rigid : square; // not fmax, which is a call
+    square = of.rigid > square ? of.rigid : square; // fmax would be a function call
     beyond = of.beyond > beyond ? of.beyond : beyond;
     lengths |= of.angular || of.limited;
     if (errors != NULL) {

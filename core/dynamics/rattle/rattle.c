@@ -654,7 +654,7 @@ bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
     rattle.q0[at] = step->q0[at];
     rattle.v0[i] = step->v0[at];
   }
-  rattle.kept = NULL; // pieces between meetings have different lengths
+  rattle.kept = NULL; // the pieces of a step differ in length
   set_rounding(&rattle);
   rattle.h = h;
   rattle.done = frame->done;
@@ -664,7 +664,7 @@ bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
   double *law = lawful ? S2_TAKE(step->arena, double, 3 * step->world->bodies.count) : NULL;
   S2RattleSums sums = {S2_TAKE_ZEROED(step->arena, double, S2_JOINT_ROWS * island->joints),
                        S2_TAKE_ZEROED(step->arena, double, 3 * island->joints)};
-  // Solve one piece; if it is too long, the caller shortens it.
+  // Solve one piece of the step. If it is too long, the caller shortens it.
   Outcome outcome = solve_to_meeting(&rattle, law, last, flow->frees);
   bool met = outcome == SOLVED && rattle.met != S2_NONE;
   flow->met = met ? rattle.h : INFINITY;
@@ -687,7 +687,8 @@ bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
 
 // ---- The substep -------------------------------------------------------------------------------
 
-// rad: the largest turn of a body in the substep, counting only the part on which its rows depend.
+// rad: the largest rotation of a body in the substep. Only the part that affects its constraint
+// rows counts.
 static double turn_at_first(S2Step *step, S2Island *island, const S2LawFrame *frame) {
   double turn = 0, seen = 0;
   for (int i = 0; i < island->nodes; i++) {
@@ -712,7 +713,7 @@ static double turn_at_first(S2Step *step, S2Island *island, const S2LawFrame *fr
 
 static int pieces_at_first(S2Step *step, S2Island *island, const S2LawFrame *frame) {
   double turn = turn_at_first(step, island, frame);
-  // Turning forces are explicit in a piece, so the number of pieces limits their (h w)^2.
+  // Changes of a force's direction are explicit within a piece. Use enough pieces to limit (h w)^2.
   double stiff = sqrt(island->turning / S2_TURNS_TOO_FAST);
   int pieces = 1;
   while (pieces < PIECES && (pieces * TURN < turn || pieces < stiff)) {
@@ -721,7 +722,7 @@ static int pieces_at_first(S2Step *step, S2Island *island, const S2LawFrame *fra
   return pieces;
 }
 
-// Updates statistics and the residual.
+// Updates the solver statistics and the residual of the step.
 static void rattle_account(S2Rattle *rattle, int pieces) {
   S2Step *step = rattle->step;
   S2WorldStats *stats = &step->world->stats;
@@ -741,7 +742,7 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
   S2Rattle rattle;
   S2RattleSums sums = {S2_TAKE(step->arena, double, S2_JOINT_ROWS * island->joints),
                        S2_TAKE(step->arena, double, 3 * island->joints)};
-  // Double the number of pieces until the pieces are short enough.
+  // Double the number of pieces until each piece is short enough.
   Outcome outcome = TOO_LONG;
   int pieces = pieces_at_first(step, island, frame);
   for (int more = pieces; outcome == TOO_LONG && more <= PIECES; more *= 2) {
@@ -771,7 +772,7 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
   if (outcome == STIFF || (outcome == TOO_LONG && island->turning > 0)) {
     s2_island_stiffen(step, island);
   } else if (outcome == TOO_LONG) {
-    s2_rattle_miss(step); // the substep that follows does not satisfy the equations of this flow
+    s2_rattle_miss(step); // the fallback does not satisfy the equations of this flow
     island->gave_up = true;
   }
   s2_arena_rewind(step->arena, mark);

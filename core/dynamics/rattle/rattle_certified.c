@@ -1,5 +1,5 @@
-// A certified problem of a stage has all rows and bounds of the stage and is linear in the
-// impulses. Certified problems determine which rows hold, and they solve stages with contacts.
+// A certified problem of a stage contains all rows and bounds of the stage and is linear in the
+// impulses. Certified problems determine the active set, and solve stages with contacts.
 #include "dynamics/rattle/rattle_numbers.h"
 #include "dynamics/rattle/rattle_stage.h"
 #include "dynamics/step/solve.h"
@@ -8,19 +8,19 @@
 
 #include <string.h>
 
-enum { SYMMETRIC = 40 }; // largest number of passes
+enum { SYMMETRIC = 40 }; // maximum number of passes
 static const double SOLVED = S2_RATTLE_SOLVED;
-// Kept modes are valid up to this scaled residual.
+// The cached contact modes are valid up to this scaled residual.
 static const double MODES_HOLD = 1e-11;
 // Below this scaled residual, the impulses of the previous step are the solution, up to rounding.
 static const double GUESS_HOLDS = 1e-14;
 
-// The state of a row in the solution (x, v) of a certified problem. Its impulse or its speed is 0,
-// up to the solver's residual; the larger of the two decides.
+// The state of a row in the solution (x, v) of a certified problem. Either the impulse or the speed
+// of the row is 0, up to the solver's residual. The larger of the two determines the state.
 static S2RattleState state_of(const S2Problem *problem, S2RattleLaw law, int r, const double *v,
                               double x) {
   const S2Row *row = &problem->row[r];
-  double near = 1e-9 * (row->hi - row->lo); // tolerance of a certified impulse at its bound
+  double near = 1e-9 * (row->hi - row->lo); // tolerance for an impulse at its bound
   double w = s2_mcp_delassus(problem, row, row), speed = row->bias + s2_rattle_row_speed(row, v);
   return law == S2_RATTLE_LIMIT     ? (x * w > speed ? S2_RATTLE_HELD : S2_RATTLE_OPEN)
          : law != S2_RATTLE_BOUNDED ? S2_RATTLE_HELD
@@ -29,14 +29,14 @@ static S2RattleState state_of(const S2Problem *problem, S2RattleLaw law, int r, 
                                     : S2_RATTLE_HELD;
 }
 
-typedef struct Certified { // all rows with their bounds, linear in the impulses
+typedef struct Certified { // a problem with all rows and their bounds, linear in the impulses
   S2Problem problem;
   S2Solution solution;
-  int32_t *of; // the stage's row of each row of the problem
+  int32_t *of; // maps rows of the problem to rows of the stage
 } Certified;
 
-// Lists the rows with unknown impulses in the order of problems: equations, bounded rows, contacts
-// and limits. Returns their number.
+// Lists the rows with unknown impulses in the standard order: equations, bounded rows, then
+// contacts and limits. Returns their number.
 static int order_rows(const S2RattleStage *stage, int32_t *of) {
   enum { KINDS = 3 };
   int n = 0;
@@ -53,10 +53,10 @@ static int order_rows(const S2RattleStage *stage, int32_t *of) {
   return n;
 }
 
-// The offset between the unknown of the certified problem and the impulse of row r. The unknowns of
-// contacts in stage 2 are the sums of both stages. If there are contacts, equations use sums, too.
-// If the shares of contacts and joints in a load are not determined, the solver chooses the
-// smallest solution, and each stage gets half of it.
+// The offset between the unknown of the certified problem and the impulse of row r. In stage 2, the
+// unknowns of contacts are the sums of both stages. If there are contacts, equations also use sums.
+// If contacts and joints share a load in an undetermined ratio, the solver chooses the smallest
+// solution, and each stage gets half of it.
 static double impulse_beside(const S2RattleStage *stage, int r) {
   const S2Rattle *rattle = stage->rattle;
   bool sums = stage->second && rattle->touches > 0 && rattle->term[r].law == S2_RATTLE_EQUATION &&
@@ -64,8 +64,8 @@ static double impulse_beside(const S2RattleStage *stage, int r) {
   return sums ? rattle->l[r] : 0;
 }
 
-// Makes the certified problem, with the stage's J on both sides. Stage 1 is linearised at the
-// velocities v at which r was measured.
+// Creates the certified problem, with the stage's J on both sides of the matrix. Stage 1 is
+// linearised at the velocities v for which r was computed.
 static Certified make_certified(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   S2Arena *arena = rattle->step->arena;
@@ -73,7 +73,7 @@ static Certified make_certified(S2RattleStage *stage) {
   double *x = S2_TAKE(arena, double, rattle->rows), *speed = S2_TAKE(arena, double, rattle->rows);
   double *v = s2_arena_copy(arena, stage->v, 3 * rattle->nodes);
   double *rhs = s2_arena_copy(arena, stage->rhs, 3 * rattle->nodes);
-  // Known impulses go to the right-hand side.
+  // Move known impulses to the right-hand side.
   s2_mcp_row_velocity(&stage->problem, stage->v, speed);
   for (int r = 0; r < rattle->rows; r++) {
     const S2Row *row = &stage->row[r];
@@ -115,7 +115,7 @@ void s2_stage_dump(S2RattleStage *stage) {
   }
 }
 
-// Tolerance of a certified problem, unless the world requires a smaller one.
+// Tolerance of a certified problem, unless the world has a smaller tolerance.
 static const double CERTIFIED = 1e-9;
 
 static S2SolverOptions certified_options(const S2RattleStage *stage) {
@@ -131,14 +131,14 @@ static bool find_certified(const S2RattleStage *stage, Certified *certified) {
   return certified->solution.residual.scaled < 1e3 * SOLVED;
 }
 
-// Copies the impulses to the stage and, if there are no contacts, the active set.
+// Copies the impulses to the stage. Without contacts, also copies the active set.
 static void take_certified(S2RattleStage *stage, const Certified *certified) {
   const S2Rattle *rattle = stage->rattle;
   const double *v = certified->solution.v, *x = certified->solution.lambda;
   for (int i = 0; i < certified->problem.rows; i++) {
     int r = certified->of[i];
     const S2Row *row = &certified->problem.row[i];
-    if (rattle->touches > 0) { // symmetric passes need no active set
+    if (rattle->touches > 0) { // problems with contacts need no active set
       stage->change[r] = row->bias + row->compliance * x[i] + s2_rattle_row_speed(row, v);
       stage->x[r] = x[i] - impulse_beside(stage, r);
     } else {
@@ -157,8 +157,9 @@ bool s2_stage_solve_certified(S2RattleStage *stage) {
   return solved;
 }
 
-// Solves only certified problems, each linearised at the solution of the previous one. This is used
-// for graphs without a sparse pattern, and if the active set does not settle. Stage 2 is linear.
+// Solves a sequence of certified problems, each linearised at the previous solution. This is used
+// if the constraint graph is dense or if the active set does not converge. Stage 2 is linear and
+// needs only one pass.
 bool s2_stage_solve_symmetric(S2RattleStage *stage) {
   double before = INFINITY;
   bool going = true;
@@ -175,27 +176,27 @@ bool s2_stage_solve_symmetric(S2RattleStage *stage) {
   return s2_stage_accept(stage, SOLVED);
 }
 
-// m: the largest difference between measured errors and errors of the certified problem, over rows
-// that push or are violated.
+// m: the largest difference between the true errors and the errors predicted by the certified
+// problem, over rows that push or are violated.
 static double off_certified(const S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   double worst = stage->turned;
   for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];
-    int normal = term->law == S2_RATTLE_FRICTION ? r - 1 : r; // viscosity acts by itself
+    int normal = term->law == S2_RATTLE_FRICTION ? r - 1 : r; // viscosity has no normal row
     bool open = term->law >= S2_RATTLE_LIMIT && s2_rattle_of_contact(term) &&
                 stage->x[normal] == 0 && stage->r[normal] > 0;
     if (!open && !s2_stage_knows(stage->state[r])) {
       double size = s2_row_is_angular(&stage->row[r]) ? rattle->island->length : 1;
       double error = rattle->h * fabs(stage->r[r] - stage->change[r]) * size;
-      worst = error <= worst ? worst : error; // keeps a NaN
+      worst = error <= worst ? worst : error; // propagates NaN
     }
   }
   return worst;
 }
 
-// Linearises stage 1 at the velocities that the guessed impulses cause. This saves a pass if the
-// rows did not change since the previous step. False: these velocities are too far from v0.
+// Linearises stage 1 at the velocities caused by the guessed impulses. This saves a pass if the
+// rows have not changed since the previous step. False: these velocities are too far from v0.
 static bool stage_set_out(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   bool near = !stage->second;
@@ -206,7 +207,7 @@ static bool stage_set_out(S2RattleStage *stage) {
   if (near) {
     s2_mcp_velocity(&stage->problem, stage->x, stage->v);
   }
-  // near: the distance from v0 is small enough
+  // Check that the velocities are close enough to v0.
   for (int i = 0; i < 3 * rattle->nodes && near; i++) {
     double size = i % 3 == 0 ? rattle->island->length : 1;
     near = fabs(stage->v[i] - rattle->v0[i]) * size <= rattle->speed;
@@ -217,13 +218,15 @@ static bool stage_set_out(S2RattleStage *stage) {
   return near;
 }
 
-// Whether the problem is a single contact, which has a closed form and no modes to keep.
+// Whether the problem is a single contact. Its solution has a closed form, so there are no modes to
+// cache.
 static bool one_contact(const S2Problem *problem) {
   return problem->rows <= 2 && problem->row[0].lo == 0 && problem->row[0].hi == INFINITY;
 }
 
-// Solves the certified problem of the first pass. *modes: its modes and their factor, or NULL. The
-// solution by modes is exact, and the stage is certified later. False: no method finds a solution.
+// Solves the certified problem of the first pass. *modes: its contact modes and their matrix
+// factor, or NULL. A solution by modes is exact, and the stage is certified later. False: no method
+// finds a solution.
 static bool first_pass(S2RattleStage *stage, Certified *certified, S2ActiveModes **modes) {
   S2Arena *arena = stage->rattle->step->arena;
   *certified = make_certified(stage);
@@ -255,9 +258,9 @@ bool s2_stage_solve_modes(S2RattleStage *stage) {
   return solved;
 }
 
-// Makes further passes with the modes and the factor of the first pass, to remove the errors of the
-// held rows. Late rows keep the matrix of the first pass, although they have turned since. False:
-// the passes do not converge.
+// Repeats the correction with the modes and the factor of the first pass until the held rows have
+// no error. Late rows still use the matrix of the first pass, although their directions have
+// changed. False: the passes do not converge.
 static bool correct_in_modes(S2RattleStage *stage, const Certified *certified,
                              S2ActiveModes *modes) {
   const S2Rattle *rattle = stage->rattle;
@@ -271,7 +274,7 @@ static bool correct_in_modes(S2RattleStage *stage, const Certified *certified,
     if (now <= rattle->enough || !(now < before)) {
       return now <= rattle->enough;
     }
-    // Correct the impulses, and measure the rows at the new velocities.
+    // Correct the impulses, then evaluate the rows at the new velocities.
     s2_active_correct(modes);
     before = now;
     for (int i = 0; i < certified->problem.rows; i++) {
@@ -282,8 +285,8 @@ static bool correct_in_modes(S2RattleStage *stage, const Certified *certified,
   return false;
 }
 
-// Solves certified problems until the rows agree. Each problem is linearised at the solution of the
-// previous one.
+// Solves a sequence of certified problems until their rows match the true rows. Each problem is
+// linearised at the previous solution.
 static bool contacts_pass(S2RattleStage *stage) {
   double before = INFINITY, now = INFINITY;
   for (int pass = 0; pass < SYMMETRIC; pass++) {
@@ -300,7 +303,7 @@ static bool contacts_pass(S2RattleStage *stage) {
   return s2_stage_accept(stage, SOLVED);
 }
 
-// Stage 2 is linear and needs one solve. Stage 1 keeps the modes of its first solution if they are
+// Stage 2 is linear and needs one solve. Stage 1 reuses the modes of its first solution if they are
 // still valid at the end.
 static bool contacts_at_once(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
@@ -329,7 +332,7 @@ bool s2_stage_solve_contacts(S2RattleStage *stage) {
     s2_stage_stand_still(stage);
     return contacts_at_once(stage);
   }
-  // If bodies continue to slide or roll, the guessed impulses are the solution.
+  // If bodies keep sliding or rolling, the guessed impulses are already the solution.
   bool near = stage_set_out(stage);
   if (near && s2_stage_accept(stage, GUESS_HOLDS)) {
     return true;

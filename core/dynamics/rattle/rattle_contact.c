@@ -1,5 +1,5 @@
-// Contacts in the flow by two stages: a normal row and a friction row for each point that event
-// stepping has chosen. The features of a point stay the same during the piece.
+// Contacts in the two-stage flow. Each contact point selected by event stepping has a normal row
+// and a friction row. The features of a point do not change during the piece.
 #include "dynamics/audit/audit.h"
 #include "dynamics/rattle/rattle.h"
 #include "dynamics/step/acted.h"
@@ -10,8 +10,8 @@
 
 // ---- Rows --------------------------------------------------------------------------------------
 
-// m: a bound of the lever arm of a contact normal about the body. Normals of rounded shapes pass
-// through the core.
+// m: an upper bound of the lever arm of a contact normal about the body's centre. Normals of a
+// rounded shape pass through its core polygon.
 static double normal_arm(const S2World *world, int32_t index) {
   S2Shape shape = s2_piece_shape(world, &world->pieces.at[index]);
   double arm = 0;
@@ -21,8 +21,8 @@ static double normal_arm(const S2World *world, int32_t index) {
   return arm;
 }
 
-// 1/kg: upper bound of the speed that a unit impulse at a point of the pair causes, along the
-// normal or the surface. It depends on masses and arms only, not on the poses.
+// 1/kg: an upper bound of the relative speed caused by a unit impulse at a contact point, along the
+// normal or the surface. It depends only on masses and lever arms, not on poses.
 static double touch_mobility(const S2World *world, const S2Touch *touch, bool normal) {
   const int32_t slots[2] = {touch->body_a, touch->body_b};
   const int32_t shapes[2] = {touch->shape_a, touch->shape_b};
@@ -37,8 +37,8 @@ static double touch_mobility(const S2World *world, const S2Touch *touch, bool no
   return w;
 }
 
-// Whether the spring is slow enough for the trapezoid: (h w)^2 + 2 h w_d <= 4, where w^2 is the
-// mobility times the stiffness and w_d the mobility times the damping.
+// Whether the spring is slow enough for the trapezoidal rule: (h w)^2 + 2 h w_d <= 4. Here w^2 is
+// the mobility times the stiffness, and w_d is the mobility times the damping.
 static bool spring_resolved(const S2Rattle *rattle, const S2Touch *touch) {
   double h = rattle->step->dt, w = touch_mobility(rattle->step->world, touch, true);
   return w * h * (h + 2 * touch->compliance * touch->damping) <= 4 * touch->compliance;
@@ -78,7 +78,7 @@ static void contact_add_term(S2Rattle *rattle, const S2RattleTerm *term, double 
 }
 
 void s2_rattle_add_contacts(S2Rattle *rattle) {
-  // half of the piece's share of the step's impulses
+  // Guess: half of the step's impulse, scaled to the length of the piece.
   double half = rattle->h / rattle->step->dt / 2;
   for (int i = 0; i < rattle->touches; i++) {
     const S2Touch *touch = &rattle->at0.touch[i];
@@ -119,15 +119,16 @@ void s2_rattle_add_contacts(S2Rattle *rattle) {
 
 // ---- Compliant contacts ------------------------------------------------------------------------
 //
-// With e = min(gap, 0), s = (g1 - e0)/h and K = 1/C a point pushes with
+// With e = min(gap, 0), s = (g1 - e0)/h and K = 1/C, a contact point has the impulses
 //
 //   trapezoid        l = h/2 max(0, -K (e0 + g1)/2 - D s),  k = l
-//   implicit Euler   l = h/2 max(0, -K g1 - D s),   l + k >= 0, k = h/2 F(g1 + h/2 J1 v1, J1 v1)
+//   implicit Euler   l = h/2 max(0, -K g1 - D s),   l + k >= 0, k = h/2 F(g1 + h/2 J1 v1, J1 v1).
 //
-// So the dashpot acts on the displacement below the surface, at whatever time in the piece the
-// contact closes.
+// The damper therefore acts only on the displacement below the surface, even if the contact closes
+// during the piece.
 
-// C' and b of a row over the time h: C' = C/(h (theta h + C D)), b = value/(theta h + C D).
+// Computes C' and b of a row over the time h: C' = C/(h (theta h + C D)), b = value/(theta h + C
+// D).
 static void soften_touch(const S2Touch *touch, double h, double theta, double value,
                          double *compliance, double *bias) {
   double e = theta * h + touch->compliance * touch->damping;
@@ -142,7 +143,7 @@ void s2_rattle_soften_contacts(const S2Rattle *rattle) {
       const S2Touch *touch = &rattle->at0.touch[term->place];
       soften_touch(touch, rattle->h, term->trapezoid ? 0.5 : 1, s2_rattle_from(rattle, r),
                    &term->compliance, &term->bias);
-      term->compliance *= 2; // each stage has half of the impulse
+      term->compliance *= 2; // each stage applies half of the impulse
     }
   }
 }
@@ -177,7 +178,8 @@ void s2_rattle_measure_contacts(const S2Rattle *rattle, const double *q, const S
     if (!s2_rattle_of_contact(term)) {
       continue;
     }
-    // The row measures the velocity of body a relative to b, along the normal or to its left.
+    // The row measures the velocity of body a relative to body b, along the normal or the
+    // left-turned normal.
     const S2TouchPoint *point = &rows->touch[term->place].points[term->index];
     bool gap = term->source == S2_RATTLE_OF_GAP;
     S2Vec2 d = gap ? point->at.normal : s2_left(point->at.normal);
@@ -244,8 +246,8 @@ bool s2_rattle_closed(const S2Rattle *rattle, int r) {
 S2RattleFlow s2_rattle_new_flow(const S2Step *step, const S2Island *island) {
   S2Arena *arena = step->arena;
   int numbers = 3 * step->world->bodies.count;
-  // Kinematic bodies have their mean velocity in `u`, and their prescribed velocity at the end of
-  // the step in `v1`.
+  // For kinematic bodies, `u` is the mean velocity and `v1` is the prescribed velocity at the end
+  // of the step.
   return (S2RattleFlow){.u = s2_arena_copy(arena, step->free_v, numbers),
                         .v1 = s2_arena_copy(arena, step->given_end, numbers),
                         .halves = S2_TAKE(arena, double, 6 * island->joints),
@@ -254,7 +256,7 @@ S2RattleFlow s2_rattle_new_flow(const S2Step *step, const S2Island *island) {
 }
 
 static void set_sliding(S2TouchPoint *point, double friction) {
-  double most = friction * point->normal_impulse * (1 - 1e-9); // up to rounding
+  double most = friction * point->normal_impulse * (1 - 1e-9); // tolerance for rounding
   point->sliding = point->normal_impulse > 0 && fabs(point->tangent_impulse) >= most;
 }
 
@@ -264,7 +266,7 @@ static S2Touch *copy_touches(const S2Rattle *rattle) {
   return copy;
 }
 
-// Writes the impulses of a stage (l or k) to the touches, at the geometry where they act.
+// Writes the impulses of a stage (l or k) to the touches, with the geometry at which they act.
 static void put_stage(const S2Rattle *rattle, const double *of, bool second, S2Touch *to) {
   for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];
@@ -286,7 +288,7 @@ static void put_stage(const S2Rattle *rattle, const double *of, bool second, S2T
 void s2_rattle_keep_contacts(const S2Rattle *rattle, S2RattleFlow *flow) {
   const S2Step *step = rattle->step;
   const S2Island *island = rattle->island;
-  // Write the impulses of both stages for the touches that have rows, in their order.
+  // Write the impulses of both stages, in order, for the touches that have rows.
   S2ArenaMark mark = s2_arena_mark(step->arena);
   S2Touch *halves[2] = {copy_touches(rattle), copy_touches(rattle)};
   put_stage(rattle, rattle->l, false, halves[0]);
@@ -301,7 +303,7 @@ void s2_rattle_keep_contacts(const S2Rattle *rattle, S2RattleFlow *flow) {
       flow->first[i].count = flow->second[i].count = 0;
       continue;
     }
-    // Add them to the points of the step, and decide which points slide.
+    // Add the impulses to the contact points of the step, and determine which points slide.
     for (int p = 0; p < halves[0][t].count; p++) {
       S2TouchPoint *first = &halves[0][t].points[p], *second = &halves[1][t].points[p];
       int k = touch->points[0].at.id == first->at.id ? 0 : 1;

@@ -1,17 +1,18 @@
-// Ground friction in the flow by two stages. The force on a body stays in a disc. While the body
-// slides, the force opposes the motion of the body's centre. Stage 1 uses the mean velocity and h/2
-// of the force. Stage 2 uses the velocity at the end and the impulse of both stages.
+// Ground friction in the two-stage flow. The force on a body is bounded by a disc. While the body
+// slides, the force opposes the motion of the body's centre. Stage 1 uses the mean velocity and the
+// impulse over h/2. Stage 2 uses the final velocity and the impulse of both stages.
 //
-// The disc becomes a bounded row along the motion and an unbounded one across it. The force on a
-// sliding body turns with its motion. If the momentum without ground friction has a component
-// across the row, the force gets a proportional component. So the row across is compliant, with C =
-// |v|/(bound h). Turning the rows to the motion of the solution and solving again is a Newton step
-// for the law of the disc. At the solution the force across is zero.
+// The disc is represented by a bounded row along the motion and an unbounded row across it. The
+// force on a sliding body turns with its motion. If the momentum without ground friction has a
+// component across the motion, the force gets a proportional component. The row across the motion
+// is therefore compliant, with C = |v|/(bound h). The rows are then aligned with the motion of the
+// solution and solved again, which is a Newton step for the friction law. At the solution, the
+// force across the motion is zero.
 //
 // If a body slides in stage 1 and stage 2 does not reverse it, k = l along the mean velocity. This
-// is of second order even if the velocity turns. Otherwise the stages have different rows, because
-// they have different velocities: the rows of stage 1 have k = -l, and the rows of stage 2 have l =
-// 0 and k equal to the impulse of both stages.
+// method is of second order even if the velocity turns. Otherwise each stage has separate rows,
+// because the velocities differ. The rows of stage 1 then have k = -l. The rows of stage 2 have l =
+// 0, and their k is the impulse of both stages.
 #include "dynamics/rattle/rattle_numbers.h"
 #include "dynamics/rattle/rattle_stage.h"
 #include "dynamics/step/islands.h"
@@ -26,7 +27,7 @@ static bool is_ground(const S2Rattle *rattle, int place) {
   return joint->type == S2_GROUND_FRICTION;
 }
 
-// The joint's row along the motion in a stage; negative: the joint has no friction force.
+// The row of the joint along the motion in a stage. Negative: the joint has no friction force.
 static int ground_row(const S2Rattle *rattle, int place, bool second) {
   return is_ground(rattle, place)
              ? rattle->row_of[place][second ? S2_GROUND_SECOND : S2_GROUND_FIRST]
@@ -37,12 +38,12 @@ static int ground_node(const S2Rattle *rattle, int r) {
   return rattle->step->node_of[s2_rattle_joint(rattle, &rattle->term[r])->a];
 }
 
-// N s: the radius of the disc in a stage.
+// N s: the radius of the friction disc in a stage.
 static double disc_radius(const S2Rattle *rattle, int r, bool second) {
   return rattle->term[r].most * rattle->h * (second ? 1 : 0.5);
 }
 
-// m/s: speeds below this are rounding.
+// m/s: smaller speeds are rounding errors.
 static double ground_still(const S2Rattle *rattle) {
   return S2_RATTLE_ROUNDING * s2_island_speed(rattle->step, rattle->island);
 }
@@ -72,8 +73,8 @@ int s2_rattle_ground_terms(const S2Rattle *rattle, int place, S2RattleTerm *term
   return count;
 }
 
-// Turns row r to the direction `along`, and the next row across it. The row across gets the
-// compliance.
+// Aligns row r with the direction `along` and the next row with the perpendicular direction. The
+// perpendicular row gets the compliance.
 static void aim_rows(S2Rattle *rattle, int r, S2Vec2 along, double compliance) {
   S2Vec2 across = s2_left(along);
   double *const to[2] = {rattle->term[r].mix, rattle->term[r + 1].mix};
@@ -98,8 +99,8 @@ static void put_force(const S2Rattle *rattle, int r, S2Vec2 force, double *x) {
   x[r + 1] = s2_dot(force, row_direction(rattle, r + 1));
 }
 
-// Directs the rows of a body at rest with the impulse `force`: along the axes of the world or, if
-// the force is outside the disc, along the direction in which the body will slide.
+// Sets the directions of the rows of a body at rest with the impulse `force`. They are the axes of
+// the world or, if the force is outside the disc, the direction in which the body will slide.
 static void aim_held(S2Rattle *rattle, int r, S2Vec2 force, double radius, double mass) {
   double size = s2_length(force);
   bool slides = size > radius * (1 + AT_BOUND);
@@ -214,7 +215,7 @@ bool s2_rattle_ground_holds(const S2Rattle *rattle) {
   return holds;
 }
 
-// Copies the present directions of the rows to the stage.
+// Copies the current directions of the rows to the stage.
 static void put_rows(S2RattleStage *stage, int r) {
   S2Rattle *rattle = stage->rattle;
   const S2Joint *joint = s2_rattle_joint(rattle, &rattle->term[r]);
@@ -254,9 +255,9 @@ double s2_stage_turn_ground(S2RattleStage *stage) {
       off = fmax(speed > still ? speed : 0, (s2_length(force) - radius * (1 + AT_BOUND)) / mass);
       aim_held(rattle, r, force, radius, mass);
     }
-    worst = off <= worst ? worst : off; // keeps a NaN
+    worst = off <= worst ? worst : off; // propagates NaN
     put_force(rattle, r, force, stage->x);
-    // Rows that do not slide keep the states of the active set, because some of them may be
+    // Rows of bodies that do not slide keep their active-set states, because some of them may be
     // redundant.
     if (rattle->touches == 0 && slides) {
       stage->state[r] = S2_RATTLE_AT_LO;

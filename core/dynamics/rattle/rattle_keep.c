@@ -1,4 +1,4 @@
-// Passes the results of both stages to the step, its audit, residuals, statistics and warnings.
+// Passes the results of both stages to the step: to its audit, residuals, statistics and warnings.
 #include "dynamics/audit/audit.h"
 #include "dynamics/rattle/rattle.h"
 #include "dynamics/step/acted.h"
@@ -25,7 +25,7 @@ void s2_rattle_certify(S2Step *step, const S2Island *island, const S2Residual *r
   }
   s2_rattle_miss(step);
   s2_audit_missed(step, island, residual->dynamics);
-  if (world->warning[0] == 0) { // one warning per step
+  if (world->warning[0] == 0) { // at most one warning per step
     s2_world_warn(world,
                   "step %llu (t = %.6g s): an island of %d bod%s was solved only to a scaled "
                   "residual of %.1e (tolerance %.1e)",
@@ -34,7 +34,7 @@ void s2_rattle_certify(S2Step *step, const S2Island *island, const S2Residual *r
   }
 }
 
-// For the next step: records whether the island was found at rest.
+// Records whether the island was found at rest. The next step uses this.
 static void flow_note_rest(const S2Step *step, const S2Island *island, const S2RattleFlow *flow) {
   if (step->found_at_rest != NULL) {
     S2RestIsland *found = &step->found_at_rest[island - step->islands];
@@ -47,11 +47,12 @@ static void flow_note_rest(const S2Step *step, const S2Island *island, const S2R
 void s2_rattle_keep_flow(S2Step *step, const S2Island *island, double end, double h,
                          const S2RattleFlow *flow) {
   S2WorldStats *stats = &step->world->stats;
-  // l acts from v0 to u, k from u to v1.
+  // The impulse l changes v0 to u, and k changes u to v1.
   S2Step first = *step, second = *step;
   first.v2 = second.v0 = flow->u;
   second.v2 = flow->v1;
-  // otherwise forces alone determine the path, as the search for meetings assumes
+  // whether contacts push; if not, forces alone determine the path, as the search for meetings
+  // assumes
   bool presses = false;
   for (int i = 0; i < island->touches; i++) {
     for (int k = 0; k < flow->first[i].count; k++) {
@@ -77,7 +78,7 @@ void s2_rattle_keep_flow(S2Step *step, const S2Island *island, double end, doubl
   stats->used[S2_SOLVER_PDIPM] += (uint64_t)flow->solves;
 }
 
-// Shows the motion of each piece to audits.
+// Passes the motion of each piece to the audits.
 void s2_rattle_show_piece(const S2Rattle *rattle) {
   const S2Step *step = rattle->step;
   for (int i = 0; i < rattle->nodes; i++) {

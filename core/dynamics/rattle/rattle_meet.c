@@ -1,12 +1,12 @@
-// Limits that close within a piece of the flow by two stages. The piece ends at that time, with the
-// limit closed in its second stage. So the coordinate stops there, with the row directions at that
-// pose.
+// Joint limits that close within a piece of the two-stage flow. The piece ends at that time, and
+// stage 2 treats the limit as closed. The coordinate therefore stops at its limit, with the row
+// directions of that pose.
 #include "dynamics/rattle/rattle.h"
 
 #include <math.h>
 
-enum { MOST = 60 }; // most solves of a search
-// A pass that leaves more than this fraction of the replaced value counts as slow.
+enum { MOST = 60 }; // maximum number of solves of a search.
+// A pass counts as slow if it reduces the replaced value to no less than this fraction.
 static const double LITTLE = 0.25;
 
 double s2_rattle_least_limit(const S2Rattle *rattle, int *row) {
@@ -22,8 +22,8 @@ double s2_rattle_least_limit(const S2Rattle *rattle, int *row) {
   return least;
 }
 
-// The zero, measured from `lo`, of the parabola through both bounds and the bound that was replaced
-// last. If there is no third point, the zero of the chord.
+// Returns the zero of the parabola through both bounds and the bound that was replaced last,
+// measured from `lo`. Without a third point, returns the zero of the chord.
 static double meet_interpolate(const S2RattleMeeting *at) {
   double width = at->hi - at->lo, chord = (at->at_hi - at->at_lo) / width, bend = 0;
   if (at->left) {

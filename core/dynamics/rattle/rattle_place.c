@@ -1,15 +1,15 @@
-// If the program has moved bodies off the joints or beyond limits, their poses are projected before
-// the flow begins, along the present rows and in the mass norm. The projection does not affect the
-// velocities.
+// If the program has moved bodies so that they violate joints or limits, their poses are projected
+// before the flow begins. The projection uses the current rows and the mass norm. It does not
+// affect the velocities.
 #include "dynamics/rattle/rattle.h"
 #include "dynamics/trace/notes.h"
 #include "mcp/solvers.h"
 
 #include <string.h>
 
-static const double SOLVED = 1e-9; // scaled residual of a pass
+static const double SOLVED = 1e-9; // tolerance of the scaled residual of a pass.
 
-// Whether the row has a position error; *off: m, the size of the error at q0.
+// Whether the row can have a position error. *off: the size of the error at q0, m.
 static bool row_off(const S2Rattle *rattle, int r, double *off) {
   const S2RattleTerm *term = &rattle->term[r];
   double size = s2_rattle_turns(&rattle->at0.side[r]) ? rattle->island->length : 1;
@@ -26,7 +26,7 @@ static double place_off(const S2Rattle *rattle) {
   return worst;
 }
 
-// Records the poses, and which rows were held, for the derivative.
+// Records the poses and the held rows for the derivative.
 static void record_placing(S2Rattle *rattle, const double *x) {
   double *to = rattle->placing + (3 * rattle->nodes + rattle->rows) * rattle->placings, off;
   int n = 0;
@@ -49,7 +49,7 @@ static void place_once(S2Rattle *rattle) {
   double *x = S2_TAKE_ZEROED(arena, double, rattle->rows);
   double *dq = S2_TAKE_ZEROED(arena, double, 3 * rattle->nodes), off;
   double *rhs = S2_TAKE_ZEROED(arena, double, 3 * rattle->nodes);
-  // Take equations and limits as conditions on displacements.
+  // Express equations and limits as conditions on displacements.
   int n = 0;
   for (int r = 0; r < rattle->rows; r++) {
     if (row_off(rattle, r, &off)) {

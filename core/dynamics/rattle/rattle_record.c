@@ -1,4 +1,4 @@
-// The record of a piece of the flow by two stages, for its derivative: an array of numbers.
+// The record of a piece of the two-stage flow is an array of numbers. The derivative reads it.
 #include "dynamics/rattle/rattle.h"
 
 bool s2_island_rebounds(const S2Step *step, const S2Island *island) {
@@ -28,7 +28,7 @@ void s2_rattle_record_piece(const S2Rattle *rattle, double *to) {
   *to++ = rattle->met;
   *to++ = rattle->rises;
   *to++ = rattle->arrival.any;
-  // Nodes, then rows.
+  // Store the data of nodes, then the data of rows.
   for (int i = 0; i < nodes; i++) {
     *to++ = rattle->q0[3 * rattle->island->node[i / 3] + i % 3];
   }
@@ -78,7 +78,7 @@ void s2_rattle_recall(S2Rattle *rattle, const S2RattleRecord *record) {
     rattle->first[r] = (S2RattleState)record->first[r];
     rattle->second[r] = (S2RattleState)record->second[r];
   }
-  // The arrival of limits.
+  // Store the arrival data of limits.
   S2RattleArrival *arrival = &rattle->arrival;
   const double *from = record->arrival;
   int nodes = 3 * rattle->nodes;

@@ -32,17 +32,17 @@ void s2_stage_measure_first(S2RattleStage *stage, const double *v) {
 }
 
 // Updates the directions of late rows, which push along their final directions. Returns the
-// displacement error that this causes, m.
+// resulting displacement error, m.
 static double turn_late(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   double worst = 0, length = rattle->island->length;
   for (int r = 0; r < rattle->rows; r++) {
     S2Row *row = &stage->row[r];
     const S2RattleTerm *term = &rattle->term[r];
-    if (!rattle->late[r] || stage->state[r] == S2_RATTLE_KNOWN) { // the row has no impulse
+    if (!rattle->late[r] || stage->state[r] == S2_RATTLE_KNOWN) { // skip rows without an impulse
       continue;
     }
-    if (term->source == S2_RATTLE_OF_GAP) { // the velocities belong to the previous point
+    if (term->source == S2_RATTLE_OF_GAP) { // the velocities were computed with the previous point
       rattle->pushed[r] = rattle->point[r];
       rattle->point[r] = rattle->at1.touch[term->place].points[term->index];
     }
@@ -60,8 +60,8 @@ static double turn_late(S2RattleStage *stage) {
   return worst;
 }
 
-// Computes r of all rows at the impulses x. Returns the largest error of a held row, as a
-// displacement, m.
+// Computes the residuals r of all rows at the impulses x. Returns the largest error of a held row,
+// as a displacement in m.
 double s2_stage_measure(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   double worst = 0, fastest = 0;
@@ -79,15 +79,15 @@ double s2_stage_measure(S2RattleStage *stage) {
     if (stage->state[r] == S2_RATTLE_HELD) {
       double size = s2_row_is_angular(&stage->row[r]) ? rattle->island->length : 1;
       double error = fabs(stage->r[r]) * size;
-      fastest = error <= fastest ? fastest : error; // keeps a NaN
+      fastest = error <= fastest ? fastest : error; // propagates NaN
     }
   }
   double error = rattle->h * fastest;
   return error <= worst ? worst : error;
 }
 
-// The residual of a stage that has only equations. Its velocities follow from the impulses, so only
-// the rows have errors.
+// Computes the residual of a stage that has only equations. The velocities follow from the
+// impulses, so only the rows have errors. False: the stage has other rows.
 static bool certify_equations(const S2RattleStage *stage, S2Residual *residual) {
   const S2Rattle *rattle = stage->rattle;
   double scaled = 0;
@@ -106,8 +106,8 @@ static bool certify_equations(const S2RattleStage *stage, S2Residual *residual) 
   return true;
 }
 
-// The residual of the stage's problem with the measured rows. Rows with a known impulse have no law
-// in this stage and are left out.
+// Computes the residual of the stage's problem with the current rows. Rows with a known impulse are
+// omitted, because they have no condition in this stage.
 S2Residual s2_stage_certificate(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   S2Arena *arena = rattle->step->arena;
@@ -116,7 +116,7 @@ S2Residual s2_stage_certificate(S2RattleStage *stage) {
   S2Row *rows = S2_TAKE(arena, S2Row, rattle->rows);
   double *speed = S2_TAKE(arena, double, rattle->rows), *x = S2_TAKE(arena, double, rattle->rows);
   s2_mcp_row_velocity(&problem, stage->v, speed);
-  // In stage 1, set the bias so that a row has the speed that was measured.
+  // In stage 1, set the bias so that each row has its measured speed.
   int n = 0;
   for (int r = 0; r < rattle->rows; r++) {
     if (rattle->touches > 0 && stage->state[r] == S2_RATTLE_KNOWN) {
@@ -151,7 +151,7 @@ void s2_stage_stand_still(S2RattleStage *stage) {
   }
 }
 
-// `most`: bound of the scaled residual.
+// Whether the scaled residual is at most `most`. If so, it is recorded.
 bool s2_stage_accept(S2RattleStage *stage, double most) {
   S2Residual residual;
   if (!certify_equations(stage, &residual)) {

@@ -1,5 +1,5 @@
-// The rows of an island's joints in the flow by two stages: their definitions (terms), and their
-// values, rates and sides at any poses.
+// The joint rows of an island in the two-stage flow: their definitions (terms), and their values,
+// rates and sides at given poses.
 #include "dynamics/audit/audit.h"
 #include "dynamics/rattle/rattle.h"
 #include "dynamics/rattle/rattle_numbers.h"
@@ -9,15 +9,15 @@
 
 // ---- Where it applies --------------------------------------------------------------------------
 
-// The flow supports rigid constraints of the program that act on two bodies, unless they are
-// one-sided, bounded or at velocity level.
+// Whether the flow supports a constraint defined by the program. It must be rigid and act on at
+// most two bodies. It must not be one-sided, bounded or at velocity level.
 static bool takes_constraint(const S2Joint *joint) {
   return !s2_constraint_one_sided(joint) && !joint->velocity_only && joint->more[0] == S2_NONE &&
          s2_joint_is_rigid(joint);
 }
 
 // 1/kg: an upper bound of the speed that a unit impulse causes along a linear row of the joint. It
-// depends only on masses and arms, not on poses.
+// depends only on masses and lever arms, not on poses.
 static double linear_mobility(const S2World *world, const S2Joint *joint) {
   const int32_t slots[2] = {joint->a, joint->b};
   const S2Vec2 arms[2] = {joint->local_a, joint->local_b};
@@ -31,9 +31,10 @@ static double linear_mobility(const S2World *world, const S2Joint *joint) {
   return w;
 }
 
-// Whether double precision suffices for the lighter body. The rounding of an impulse that stops the
-// heavier body changes the speed of the lighter one by the mobility times the heavier mass, times
-// 1e-16 of the speed. (Projection uses impulses of two doubles.)
+// Whether double precision suffices for the lighter body. An impulse that stops the heavier body
+// has a relative rounding error of 1e-16. This error changes the speed of the lighter body by the
+// mobility times the heavier mass, times 1e-16 of the speed. (Projection stores each impulse as two
+// doubles.)
 static bool digits_suffice(const S2World *world, const S2Joint *joint) {
   double heavier = 0;
   for (int i = 0; i < 2; i++) {
@@ -72,18 +73,18 @@ bool s2_island_rattles_on(const S2Step *step, const S2Island *island) {
 
 // ---- Compliant rows ----------------------------------------------------------------------------
 //
-// With F = -(K g + D g') and the chord s = (g1 - g0)/h, the half impulses are
+// With F = -(K g + D g') and the mean rate s = (g1 - g0)/h, the half impulses are
 //
 //   trapezoid        l = h/2 F((g0 + g1)/2, s),  k = l
-//   implicit Euler   l = h/2 F(g1, s),           k = h/2 F(g1 + h/2 J1 v1, J1 v1)
+//   implicit Euler   l = h/2 F(g1, s),           k = h/2 F(g1 + h/2 J1 v1, J1 v1).
 //
-// The trapezoid conserves the energy of springs and has order 2. Implicit Euler damps oscillations
-// that are too fast for the step, and tends to the rigid row as C = K^-1 tends to 0. Multiplied by
-// C, these are the rows of compliance.c for h and for h/2, with twice the compliance.
+// The trapezoidal rule conserves the energy of springs and is of second order. Implicit Euler damps
+// oscillations that are too fast for the step, and tends to the rigid row as C = K^-1 tends to 0.
+// Multiplied by C, these are the rows of compliance.c for h and for h/2, with twice the compliance.
 
-// 1/(kg m^2): upper bound of the mobility about the joint's angle. A pin of the joint reduces the
-// mobility to 1/I_a + 1/I_b - c' S^-1 c, where S is the mobility of the pin and c couples the pin
-// and the angle. Poses are those at the joint's creation.
+// 1/(kg m^2): an upper bound of the mobility of the joint's angle. If the joint has a pin, it
+// reduces the mobility to 1/I_a + 1/I_b - c' S^-1 c. Here S is the mobility of the pin, and c
+// couples the pin and the angle. The poses are those at the joint's creation.
 static double angular_mobility(const S2World *world, const S2Joint *joint) {
   const S2JointKind *kind = s2_joint_kind(joint->type);
   bool pinned = kind->equation[0] == s2_measure_x && joint->compliance.size == 0 &&
@@ -127,7 +128,7 @@ static double mixed_mobility(const S2World *world, const S2Joint *joint, const S
 static void rattle_soften(const S2Joint *joint, const S2JointRow *rows, int count, double h,
                           double beta, S2SoftRow soft[S2_JOINT_EQUATIONS]) {
   S2JointRow still[S2_JOINT_EQUATIONS];
-  for (int i = 0; i < count; i++) { // chords contain the rates
+  for (int i = 0; i < count; i++) { // differences over the piece already contain the rates
     still[i] = rows[i];
     still[i].rate = still[i].speed = still[i].bend = 0;
   }
@@ -138,10 +139,10 @@ static bool rows_coupled(const S2Joint *joint) {
   return joint->compliance.size > 0 || joint->damping.size > 0;
 }
 
-// Finds resolved rows: those with w <= 2 C', where w is the mobility of the row and C' its
-// compliance in the trapezoidal rule over the whole step h. If there is no damping, this means h^2
-// w K <= 4; if there is no spring, it means h w D <= 2. Rows that matrices couple are resolved
-// together or not at all. `soft`: the rows of the trapezoid over dt.
+// Finds the rows that the step resolves: rows with w <= 2 C'. Here w is the mobility of the row,
+// and C' is its compliance in the trapezoidal rule over the whole step h. Without damping, this
+// means h^2 w K <= 4. Without a spring, it means h w D <= 2. Rows coupled by matrices are resolved
+// together or not at all. `soft`: receives the rows of the trapezoidal rule over dt.
 static void find_resolved(const S2World *world, double dt, const S2Joint *joint,
                           const S2JointRow *rows, int count, bool resolved[S2_JOINT_EQUATIONS],
                           S2SoftRow soft[S2_JOINT_EQUATIONS]) {
@@ -157,8 +158,8 @@ static void find_resolved(const S2World *world, double dt, const S2Joint *joint,
   }
 }
 
-// Makes the rows over the length of the piece, each with the trapezoid or implicit Euler. For rigid
-// rows both agree, unless matrices couple them.
+// Creates the rows over the length of the piece, each with the trapezoidal rule or implicit Euler.
+// For rigid rows both agree, unless matrices couple the rows.
 static void soften_resolved(const S2Rattle *rattle, const S2Joint *joint, const S2JointRow *rows,
                             int count, bool resolved[S2_JOINT_EQUATIONS],
                             S2SoftRow soft[S2_JOINT_EQUATIONS]) {
@@ -215,7 +216,7 @@ static void terms_add_equations(const S2Rattle *rattle, const S2JointAt *at, int
   }
   for (int i = 0; i < count; i++) {
     const S2SoftRow *of = &soft[i];
-    if (!rigid && !isfinite(of->compliance)) { // the row has neither stiffness nor damping
+    if (!rigid && !isfinite(of->compliance)) { // skip rows with neither stiffness nor damping
       continue;
     }
     S2RattleTerm *term = terms_append(lists, EQUATIONS, place, i, S2_RATTLE_OF_ROWS);
@@ -269,7 +270,7 @@ static void terms_add_drive(const S2Joint *joint, int place, Lists *lists) {
   }
 }
 
-// Adds the row of a servo: a spring to its goal, with a largest force.
+// Adds the row of a servo, which is a spring to its goal with a maximum force.
 static void terms_add_servo(const S2Rattle *rattle, const S2JointAt *at, int place, Lists *lists) {
   const S2Joint *joint = at->joint;
   S2JointRow row;
@@ -285,7 +286,7 @@ static void terms_add_servo(const S2Rattle *rattle, const S2JointAt *at, int pla
   rattle_soften(&spring, &row, 1, rattle->step->dt, 0.5, soft);
   bool resolved = w <= 2 * soft[0].compliance;
   rattle_soften(&spring, &row, 1, rattle->h, resolved ? 0.5 : 1, soft);
-  if (!isfinite(soft[0].compliance)) { // the servo has no gains
+  if (!isfinite(soft[0].compliance)) { // skip servos without gains
     return;
   }
   S2RattleTerm *term = terms_append(lists, isfinite(joint->servo_max) ? BOUNDS : EQUATIONS, place,
@@ -299,20 +300,20 @@ static void terms_add_servo(const S2Rattle *rattle, const S2JointAt *at, int pla
 }
 
 static S2RattleState state_before(const S2RattleTerm *term, double before, double h) {
-  double full = term->most * h / 2 * (1 - 1e-9); // at the bound, up to rounding
+  double full = term->most * h / 2 * (1 - 1e-9); // the bound, less a tolerance for rounding
   return term->law == S2_RATTLE_BOUNDED && before >= full    ? S2_RATTLE_AT_HI
          : term->law == S2_RATTLE_BOUNDED && before <= -full ? S2_RATTLE_AT_LO
          : term->law == S2_RATTLE_LIMIT && !(before > 0)     ? S2_RATTLE_OPEN
                                                              : S2_RATTLE_HELD;
 }
 
-// Makes the guess: half of the last step's impulses, and its active set.
+// Sets the initial guess: half of the impulses of the last step or piece, and its active set.
 static void terms_guess(const S2Rattle *rattle) {
   const S2Step *step = rattle->step;
   for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];
     int32_t slot = rattle->island->joint[term->place];
-    bool piece = rattle->kept != NULL && rattle->done > 0; // scale by the lengths of the pieces
+    bool piece = rattle->kept != NULL && rattle->done > 0; // a previous piece exists
     double kept = piece ? rattle->kept[S2_JOINT_ROWS * term->place + term->index]
                         : step->joint_impulse[S2_JOINT_ROWS * slot + term->index];
     double l = isfinite(kept) ? kept / 2 * (rattle->h / (piece ? rattle->last : step->dt)) : 0;
@@ -347,7 +348,7 @@ void s2_rattle_make_terms(S2Rattle *rattle) {
     terms_add_servo(rattle, &at, i, &lists);
     terms_add_limits(joint, i, &lists);
   }
-  // Append the lists in the order of problems.
+  // Append the lists in the standard order: equations, bounded rows, limits.
   rattle->rows = 0;
   for (int i = 0; i < LISTS; i++) {
     memcpy(rattle->term + rattle->rows, lists.term[i],
@@ -389,7 +390,7 @@ static S2JointRow terms_combine(const double *mix, const S2JointRow *of, int cou
   return sum;
 }
 
-// Measures rigid hinges, the most common joints.
+// Measures a rigid hinge, the most common joint.
 static void measure_pin(const S2JointAt *at, const int32_t *of, const S2RattleRows *rows) {
   S2Pin pin;
   s2_measure_pin(at, &pin);
@@ -450,7 +451,7 @@ void s2_rattle_measure(const S2Rattle *rattle, const double *q, double elapsed,
     if (of[0] >= 0 || of[1] >= 0 || of[2] >= 0) {
       measure_equations(rattle, &at, of, rows);
     }
-    // Measure limits, then the rows on the driven coordinate.
+    // Measure the limits, then the rows on the driven coordinate.
     S2JointRow row;
     if (of[S2_JOINT_LO] >= 0 || of[S2_JOINT_HI] >= 0) {
       kind->coordinate(&at, &row, NULL);
@@ -507,7 +508,7 @@ void s2_rattle_soften_end(const S2Rattle *rattle, const S2RattleRows *rows, doub
                           double *bias, double (*mix)[S2_JOINT_EQUATIONS]) {
   const S2World *world = rattle->step->world;
   double elapsed = rattle->done + rattle->h;
-  // Measure joints, then contacts.
+  // Compute the rows of joints, then the rows of contacts.
   for (int i = 0; i < rattle->island->joints; i++) {
     const S2Joint *joint = &world->joints.at[rattle->island->joint[i]];
     const int32_t *of = rattle->row_of[i];
@@ -556,7 +557,7 @@ S2Row s2_rattle_row(const S2Rattle *rattle, int r, const S2RowSides *side) {
       .b = slot[1] == S2_NONE ? S2_GROUND : node_of[slot[1]],
       .coupled_to = rough ? r - 1 : -1,
       .mu = term->mu,
-      // Bounded rows have groups of their own; friction shares the group of its normal row.
+      // Each bounded row has a separate group. Friction shares the group of its normal row.
       .group = equation ? term->place : rattle->island->joints + r - rough,
       .lo = -INFINITY,
       .hi = INFINITY,
@@ -577,8 +578,8 @@ void s2_rattle_push(const S2RowSides *side, S2Vec2 arm, double impulse, double *
 
 // ---- The end of a piece ------------------------------------------------------------------------
 
-// The reaction to an impulse along a hinge's row. A row of the angle gives a torque; the pin gives
-// no torque about the anchor.
+// Adds the reaction to an impulse along a row of a hinge. A row of the angle causes a torque. The
+// pin causes no torque about the anchor.
 static void push_of_hinge(const S2RowSides *side, double impulse, double reaction[3]) {
   reaction[0] += impulse * (s2_rattle_turns(side) ? side->a[0] : 0);
   reaction[1] += impulse * side->a[1];
@@ -589,7 +590,7 @@ void s2_rattle_add_impulses(const S2Rattle *rattle, const S2RattleSums *sums, do
   const S2World *world = rattle->step->world;
   for (int i = 0; i < rattle->island->joints; i++) {
     const S2Joint *joint = &world->joints.at[rattle->island->joint[i]];
-    // Lever arms of hinges are not needed, which saves two sines and cosines.
+    // Hinges do not need lever arms, which saves two sines and cosines.
     bool hinge = joint->type == S2_HINGE && joint->a != S2_NONE;
     bool held = joint->a == S2_NONE || hinge;
     S2Vec2 none = {0, 0};

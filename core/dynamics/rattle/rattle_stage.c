@@ -1,7 +1,8 @@
-// One stage of the flow. Newton's method solves the rows that an active set holds, with the matrix
-// J1 M^-1 J0' of joints; most passes only substitute. The active set comes from the last step or
-// from a certified linear problem. Impulses of a wrong set could lead Newton's method to another
-// root, but impulses of the certified problem are close to the solution.
+// One stage of the two-stage flow. Newton's method solves the rows held by the active set, with the
+// joint matrix J1 M^-1 J0'. Most iterations reuse the factor of the matrix. The initial active set
+// is taken from the last step or from a certified linear problem. Impulses of a wrong set could
+// lead Newton's method to another root, but impulses of the certified problem are close to the
+// solution.
 #include "dynamics/rattle/rattle_stage.h"
 #include "dynamics/rattle/rattle_numbers.h"
 #include "dynamics/step/solve.h"
@@ -10,25 +11,25 @@
 
 #include <string.h>
 
-// SETS: largest number of active sets that are tried. CERTIFIED: every fourth set comes from the
+// SETS: maximum number of active sets to try. CERTIFIED: every fourth set is taken from the
 // certified problem.
 enum { SETS = 12, CERTIFIED = 4 };
 enum { PASSES = S2_RATTLE_PASSES };
-enum { TURNS = 40 }; // most solves with rows of ground friction, which converge quadratically
+enum { TURNS = 40 }; // maximum number of solves with ground friction, which converge quadratically
 static const double CHORD = S2_RATTLE_CHORD;
 static const double ROUNDING = S2_RATTLE_ROUNDING, SOLVED = S2_RATTLE_SOLVED;
 static const double NO_SPEED = S2_RATTLE_NO_SPEED;
-// Multiples of the rounding of positions. GAP_ROUNDED: a smaller gap counts as closed.
-// SPRING_ROUNDED: permitted error of springs whose impulses balance the forces.
+// Multiples of the rounding error of positions. GAP_ROUNDED: a smaller gap counts as closed.
+// SPRING_ROUNDED: the permitted deformation error of a spring whose impulse balances the forces.
 static const double GAP_ROUNDED = 2, SPRING_ROUNDED = 16;
-// Fraction of the bounds, or of the impulse, by which rounding may move an impulse beyond its
-// bound.
+// Relative rounding error by which an impulse may exceed its bound, as a fraction of the bounds or
+// of the impulse.
 static const double SLACK = 1e-15;
 
 // ---- Newton ------------------------------------------------------------------------------------
 
-// Holds a row. Rows of ground friction along and across the motion are separate blocks, so that
-// held rows are exact.
+// Adds a row to the held rows. Ground friction rows along and across the motion are separate
+// blocks, which makes the held rows exact.
 static void hold_row(S2RattleStage *stage, int r) {
   const S2RattleTerm *term = &stage->rattle->term[r];
   bool own = term->source == S2_RATTLE_OF_GROUND;
@@ -40,7 +41,7 @@ static void hold_row(S2RattleStage *stage, int r) {
   stage->index[stage->held++] = r;
 }
 
-// Lists the held rows, grouped by joint (also bounded rows), because this gives fewer blocks.
+// Lists the held rows, including bounded rows, grouped by joint. Grouping gives fewer blocks.
 static void choose_active(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   stage->held = 0;
@@ -57,7 +58,7 @@ static void choose_active(S2RattleStage *stage) {
   stage->active.row = stage->part;
 }
 
-// Computes the pattern of the held rows; most stages share it.
+// Computes the sparsity pattern of the held rows. Most stages share the same pattern.
 static bool take_pattern(S2RattleStage *stage) {
   S2Rattle *rattle = stage->rattle;
   size_t size = sizeof(int32_t) * (size_t)stage->held;
@@ -73,7 +74,8 @@ static bool take_pattern(S2RattleStage *stage) {
   return rattle->patterned;
 }
 
-// False: there is no factor, or (*again) a redundant row was removed from the set.
+// Factors the matrix of the held rows. False: there is no factor, or a redundant row was removed
+// from the set (*again is true).
 static bool stage_factor(S2RattleStage *stage, bool *again) {
   S2Rattle *rattle = stage->rattle;
   for (int i = 0; i < stage->held; i++) {
@@ -115,7 +117,7 @@ static bool stage_newton(S2RattleStage *stage) {
   double enough = stage->second ? fmin(rattle->enough, 0.1 * ROUNDING * rattle->speed * rattle->h)
                                 : rattle->enough;
   bool again = true;
-  while (again) { // once for each redundant row
+  while (again) { // repeat after removing each redundant row
     double now = s2_stage_measure(stage), before = INFINITY;
     bool factored = false;
     again = false;
@@ -156,7 +158,7 @@ static void put_bounds(S2RattleStage *stage) {
   }
 }
 
-// Whether all rows satisfy their bounds; changes the states of those that do not.
+// Whether all rows satisfy their bounds. Changes the states of the rows that do not.
 static bool stage_revise(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   double tiny = rattle->enough / rattle->h;
@@ -215,7 +217,7 @@ static bool stage_solve(S2RattleStage *stage) {
     if ((stage->second ? pass % CERTIFIED < CERTIFIED - 1 : pass % CERTIFIED > 0) && solved) {
       continue;
     }
-    // After a failed Newton iteration the impulses are useless as a guess.
+    // If Newton's method failed, its impulses are useless as a guess.
     for (int r = 0; r < stage->rattle->rows && !solved; r++) {
       stage->x[r] = s2_stage_knows(stage->state[r]) ? stage->x[r] : 0;
     }
@@ -227,8 +229,8 @@ static bool stage_solve(S2RattleStage *stage) {
   return s2_stage_solve_symmetric(stage);
 }
 
-// Solves repeatedly, turning the rows of ground friction to the motion of the solution until both
-// agree.
+// Solves repeatedly. After each solve, aligns the ground friction rows with the motion of the
+// solution, until both agree.
 static bool solve_turning(S2RattleStage *stage) {
   S2Rattle *rattle = stage->rattle;
   double before = INFINITY;
@@ -268,7 +270,7 @@ static double place_speed(const S2Rattle *rattle) {
 static S2RattleStage stage_make(S2Rattle *rattle, bool second) {
   S2Arena *arena = rattle->step->arena;
   int rows = rattle->rows, nodes = 3 * rattle->nodes;
-  // Make the arrays of the stage. Impulses, velocities and states are shared with the piece.
+  // Allocate the arrays of the stage. Impulses, velocities and states are shared with the piece.
   double *numbers = S2_TAKE(arena, double, 2 * rows + 2 * nodes);
   S2RattleStage stage = {.rattle = rattle,
                          .second = second,
@@ -381,15 +383,15 @@ double s2_rattle_given_speed(const S2Rattle *rattle, int r) {
   return ground_speed(rattle, r) + lock_speed(rattle, r);
 }
 
-// Bounds the friction of a contact that uses the trapezoid: in stage 2 the normal impulse is known,
-// and so are the bounds of friction.
+// Bounds the friction of a contact that uses the trapezoidal rule. In stage 2 its normal impulse is
+// known, so the bounds of friction are known, too.
 static void bound_friction(const S2Rattle *rattle, int r, S2Row *row) {
   row->coupled_to = -1;
   row->hi = 2 * row->mu * rattle->l[r - 1];
   row->lo = -row->hi;
 }
 
-// Marks a row with a known impulse, which is not an unknown of the stage.
+// Marks a row whose impulse is known and is therefore not an unknown of the stage.
 static void know_row(S2RattleStage *stage, int r) {
   stage->state[r] = S2_RATTLE_KNOWN;
   stage->x[r] = stage->row[r].lo = stage->row[r].hi = 0;
@@ -401,7 +403,7 @@ static void make_second_row(S2RattleStage *stage, int r) {
   const S2RowSides *side = &rattle->at1.side[r];
   S2Row *row = &stage->row[r];
   double *k = &stage->x[r], l = rattle->l[r], half = rattle->h / 2;
-  double compliance = row->compliance, bias = row->bias; // C and b of soft rows at the end
+  double compliance = row->compliance, bias = row->bias; // C and b at the end of the piece
   *row = s2_rattle_row(rattle, r, side);
   row->bias = rattle->at1.rate[r] + s2_rattle_given_speed(rattle, r);
   row->bias -= term->speed;
@@ -433,10 +435,10 @@ static void make_second_row(S2RattleStage *stage, int r) {
     }
     return;
   }
-  // Limits that stage 1 has left open have no impulse.
+  // Limits that stay open in stage 1 have no impulse.
   bool closed = s2_rattle_closed(rattle, r);
   bool idle = term->source == S2_RATTLE_OF_SLIP && term->law == S2_RATTLE_EQUATION &&
-              stage->rattle->first[r] == S2_RATTLE_KNOWN; // viscosity does not act
+              stage->rattle->first[r] == S2_RATTLE_KNOWN; // viscous friction does not act
   if (idle || (term->law >= S2_RATTLE_LIMIT && !closed)) {
     know_row(stage, r);
   } else if (term->law == S2_RATTLE_FRICTION && s2_rattle_halved(&rattle->term[r - 1])) {
@@ -446,8 +448,8 @@ static void make_second_row(S2RattleStage *stage, int r) {
   }
 }
 
-// M (v1 - u) = h/2 (f - D u) + J1' k; D v1 in place of D u for bodies that damping stops within the
-// step.
+// M (v1 - u) = h/2 (f - D u) + J1' k. For bodies that damping stops within the step, D v1 replaces
+// D u.
 static void make_second(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   double half = rattle->h / 2;
@@ -490,9 +492,10 @@ static bool limit_arrives(const S2Rattle *rattle, int r) {
          s2_rattle_closed(rattle, r);
 }
 
-// Restitution of a limit that closes is an impact at that time. Stage 2 without these limits gives
-// the arrival speeds. If forces alone would return the coordinate to its limit within half a step,
-// it does not rebound. Otherwise impacts would follow each other without end. False: not solved.
+// Finds the limits that rebound. A limit that closes with restitution causes an impact at that
+// time. Stage 2 without these limits gives the arrival speeds. A coordinate does not rebound if
+// forces alone would return it to its limit within half a step. This rule prevents an endless
+// sequence of impacts. False: not solved.
 static bool find_rebounds(S2Rattle *rattle) {
   S2RattleArrival *arrival = &rattle->arrival;
   S2RattleStage stage = stage_make(rattle, true);
@@ -506,7 +509,7 @@ static bool find_rebounds(S2Rattle *rattle) {
       stage.x[r] = stage.row[r].lo = stage.row[r].hi = 0;
     }
   }
-  // The velocities at the end of stage 2 determine which limits rebound.
+  // The final velocities of stage 2 determine which limits rebound.
   bool solved = solve_and_dump(&stage);
   double parts = rattle->step->dt / rattle->h;
   for (int r = 0; r < rattle->rows && solved; r++) {
@@ -544,8 +547,8 @@ bool s2_rattle_second(S2Rattle *rattle) {
   return solved;
 }
 
-// m: the difference between the gap of row r and the gap to which its impulse belongs, for bodies
-// at rest.
+// m: for bodies at rest, the difference between the gap of row r and the gap that corresponds to
+// its impulse.
 static double gap_off(const S2RattleStage *stage, int r) {
   const S2Rattle *rattle = stage->rattle;
   const S2RattleTerm *term = &rattle->term[r];
@@ -553,8 +556,8 @@ static double gap_off(const S2RattleStage *stage, int r) {
   return per != 0 ? stage->r[r] * per : rattle->at1.value[r];
 }
 
-// The scaled residual that the rounding of positions causes through contact springs, at most a
-// tenth of the residual that counts as solved.
+// The scaled residual caused by the rounding error of positions through contact springs. It is at
+// most a tenth of the residual that counts as solved.
 static double rest_rounding(const S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   double most = 0;
@@ -569,8 +572,8 @@ static double rest_rounding(const S2RattleStage *stage) {
   return fmin(fmax(ROUNDING, most), SOLVED / 10);
 }
 
-// The certificate of the stage at rest; gaps within rounding are ignored. For springs, gaps up to
-// `rounded` times the rounding of positions are ignored.
+// Computes the certificate of the stage at rest, ignoring gaps within rounding errors. For springs,
+// gaps up to `rounded` times the rounding error of positions are ignored.
 static S2Residual certify_rest(S2RattleStage *stage, double rounded) {
   const S2Rattle *rattle = stage->rattle;
   for (int r = 0; r < rattle->rows; r++) {
@@ -583,9 +586,9 @@ static S2Residual certify_rest(S2RattleStage *stage, double rounded) {
   return s2_stage_certificate(stage);
 }
 
-// Computes impulses that balance the forces at the present gaps. They deform springs by a few times
-// the rounding of positions, so that the next step finds the island at rest. If there are no such
-// impulses, x is unchanged.
+// Computes impulses that balance the forces at the current gaps. They deform springs by a few times
+// the rounding error of positions, and the next step then finds the island at rest. If there are no
+// such impulses, x is unchanged.
 static void balance_rest(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   double *guess = s2_arena_copy(rattle->step->arena, stage->x, rattle->rows);
@@ -596,7 +599,7 @@ static void balance_rest(S2RattleStage *stage) {
   }
 }
 
-// Whether the impulses of the previous step balance the forces, except for the rounding of
+// Whether the impulses of the previous step balance the forces, except for rounding errors of
 // positions that springs amplify.
 static bool rests_but_for_rounding(S2RattleStage *stage, S2Residual *residual) {
   *residual = certify_rest(stage, SPRING_ROUNDED);
@@ -605,7 +608,7 @@ static bool rests_but_for_rounding(S2RattleStage *stage, S2Residual *residual) {
   }
   s2_stage_stand_still(stage);
   *residual = certify_rest(stage, GAP_ROUNDED);
-  bool rests = residual->scaled <= rest_rounding(stage); // a NaN does not count as rest
+  bool rests = residual->scaled <= rest_rounding(stage); // false for NaN
   if (rests && residual->scaled > ROUNDING) {
     balance_rest(stage);
   }

@@ -1,5 +1,5 @@
-// Whether a piece of the flow by two stages is too long for its turns, or for the energy that
-// turning contacts add.
+// Checks whether a piece of the two-stage flow is too long, because bodies turn too far or because
+// turning rows add too much energy.
 #include "dynamics/rattle/rattle.h"
 
 #include "dynamics/project/passage.h"
@@ -8,14 +8,14 @@
 #include <math.h>
 
 static const double TURN = S2_RATTLE_TURN;
-// The fraction of a wheel's turn that counts if bodies may meet. If a wheel spins by more than 1
-// rad in a piece and its friction throws it at another body, the piece ends in overlaps.
+// The fraction of a wheel's rotation that counts if bodies may meet. If a wheel spins by more than
+// 1 rad in a piece and friction throws it at another body, the piece ends with overlaps.
 static const double ROUND = 0.25;
 
-// rad: the part of the angle `turn` of a node on which its rows depend. Rows push a wheel at its
-// hub and a disc at its centre, so their angles have no effect in a piece. The whole turn counts if
-// a row pushes at a radius of gyration from the centre, or farther out. If bodies may meet, the
-// whole turn also counts for bodies that are not round or not held by a joint.
+// rad: the part of a node's rotation `turn` that affects its rows. Rows act on a wheel at its hub
+// and on a disc at its centre, so their angles have no effect in a piece. The whole rotation counts
+// if a row acts at the radius of gyration or farther from the centre. If bodies may meet, the whole
+// rotation also counts for bodies that are not round or not held by a joint.
 double s2_rattle_seen_turn(const S2Rattle *rattle, int node, double turn) {
   int32_t of = rattle->island->node[node];
   bool meets = rattle->kept == NULL && !s2_body_round(rattle->step->world, of);
@@ -48,8 +48,8 @@ double s2_rattle_seen_turn(const S2Rattle *rattle, int node, double turn) {
   return fmin(turn, fmax(part, least * turn));
 }
 
-// Whether row r holds a point of a hinge or weld. Its two rows hold the point along any axes, so
-// the axes may turn.
+// Whether row r holds the point of a hinge or weld. Two rows hold the point along any pair of axes,
+// so these axes may turn.
 static bool holds_point(const S2Rattle *rattle, int r) {
   const S2RattleTerm *term = &rattle->term[r];
   if (s2_rattle_of_contact(term) || term->law != S2_RATTLE_EQUATION) {
@@ -59,7 +59,7 @@ static bool holds_point(const S2Rattle *rattle, int r) {
   return type == S2_HINGE || type == S2_WELD;
 }
 
-// Checks bodies, and the directions along which rows push, because rods between bodies turn, too.
+// Checks the rotation of bodies and of the row directions, because rods between bodies also turn.
 bool s2_rattle_turns_too_far(const S2Rattle *rattle) {
   bool far = false;
   for (int r = 0; r < rattle->rows; r++) {
@@ -77,9 +77,10 @@ bool s2_rattle_turns_too_far(const S2Rattle *rattle) {
   return far;
 }
 
-// Whether the forces that stage 1 has found turn too fast for the piece, in which they are
+// Whether the forces found in stage 1 turn too fast for the piece, in which their directions are
 // explicit. The number of pieces was chosen from the forces of the last step, which may have been
-// zero. Second derivatives of a script's constraints would cost too much here.
+// zero. Constraints of scripts are not checked, because their second derivatives would cost too
+// much here.
 bool s2_rattle_loads_turn(const S2Rattle *rattle) {
   const S2World *world = rattle->step->world;
   for (int i = 0; i < rattle->island->joints; i++) {
@@ -104,8 +105,8 @@ bool s2_rattle_loads_turn(const S2Rattle *rattle) {
 
 // ---- Energy -------------------------------------------------------------------------------------
 
-// The speed along row r, with these sides, if bodies have the velocities v (3 per node) and ground
-// has `ground` (3 per slot).
+// The speed along row r with the given sides. Bodies have the velocities v (3 per node), and ground
+// bodies have the velocities `ground` (3 per slot).
 static double speed_along(const S2Rattle *rattle, int r, const S2RowSides *side, const double *v,
                           const double *ground) {
   const int32_t *node_of = rattle->step->node_of;
@@ -125,7 +126,7 @@ static double speed_along(const S2Rattle *rattle, int r, const S2RowSides *side,
 }
 
 // J: the work of rigid contacts along their normals in both stages, relative to the moving ground.
-// If rows do not turn, this is the work on arriving contacts alone, which is never positive.
+// If rows do not turn, only contacts that close do work, and that work is never positive.
 static double work_of_contacts(const S2Rattle *rattle) {
   const S2Step *step = rattle->step;
   const double *mean = step->free_v, *end = s2_rattle_ground_end(rattle);
@@ -147,8 +148,9 @@ static double work_of_contacts(const S2Rattle *rattle) {
 }
 
 // J: the work of joint rows at the velocity u of the piece, minus their impulses times the change
-// of their values. This difference would be 0 if rows did not turn. Values of rigid rows do not
-// change. `rigid`: the part of rigid rows. Rows of springs that use the trapezoid do not count.
+// of their values. This difference would be 0 if rows did not turn. The values of rigid rows do not
+// change. `rigid`: receives the part of the rigid rows. Spring rows that use the trapezoidal rule
+// do not count.
 static double work_of_joints(const S2Rattle *rattle, double *rigid) {
   const double *ground = rattle->step->free_v;
   double work[2] = {0, 0};
@@ -167,8 +169,8 @@ static double work_of_joints(const S2Rattle *rattle, double *rigid) {
   return *rigid + work[1] / 2;
 }
 
-// J: the kinetic energy with the velocities v (3 per node), relative to the ground, or to the
-// centre of mass of an island without ground.
+// J: the kinetic energy at the velocities v (3 per node). It is relative to the ground or, for an
+// island without ground, to the centre of mass.
 static double moving_energy(const S2Rattle *rattle, const double *v) {
   double frame[3] = {0, rattle->island->frame.x, rattle->island->frame.y}, moving = 0;
   if (!rattle->island->grounded) {
@@ -189,7 +191,7 @@ static double moving_energy(const S2Rattle *rattle, const double *v) {
   return moving;
 }
 
-// J: the kinetic energy of the speeds that forces cause in the piece.
+// J: the kinetic energy of the velocity changes that forces cause in the piece.
 static double energy_given(const S2Rattle *rattle) {
   double moving = 0;
   for (int i = 0; i < 3 * rattle->nodes; i++) {
@@ -215,7 +217,6 @@ bool s2_rattle_rows_bring(const S2Rattle *rattle) {
     return work_of_contacts(rattle) > S2_RATTLE_SWAY * before;
   }
   double allowed = S2_RATTLE_SWAY * (before + moving_energy(rattle, rattle->v1));
-  // Stiff soft rows with implicit Euler take energy, which is permitted: only their gain is
-  // limited.
+  // Stiff compliant rows with implicit Euler may remove energy. Only their energy gain is limited.
   return work_of_joints(rattle, &rigid) > allowed || fabs(rigid) > allowed;
 }

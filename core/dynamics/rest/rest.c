@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-// Whether islands depend only on the state, the forces and the contents of the world, not on
-// callbacks, so that their solves may be skipped.
+// Whether solves of islands may be skipped. This requires that islands depend only on the state,
+// the forces and the contents of the world, and not on callbacks.
 static bool rest_allowed(const S2Step *step) {
   const S2World *world = step->world;
   const S2WorldDef *def = &world->kept.def;
@@ -15,7 +15,7 @@ static bool rest_allowed(const S2Step *step) {
          def->solver == S2_SOLVER_AUTO && def->stabilization == S2_PROJECTION;
 }
 
-// Compares the objects byte by byte: 0 and -0 differ, and padding counts, as in images of worlds.
+// Compares two objects byte by byte. As in images of worlds, 0 and -0 differ, and padding counts.
 static bool same_bits(const void *a, const void *b, size_t bytes) {
   return memcmp(a, b, bytes) == 0;
 }
@@ -30,7 +30,7 @@ void s2_rest_begin(S2Step *step) {
   const S2World *world = step->world;
   const S2Rest *rest = &world->rest;
   step->still = NULL;
-  // If bodies were created or moved, or a setting changed, everything is examined again.
+  // Examine everything again if bodies were created or moved, or if a setting changed.
   if (rest->islands.count == 0 || rest->changes != world->changes || rest->h != step->dt ||
       world->kept.fresh || !rest_allowed(step)) {
     return;
@@ -38,7 +38,7 @@ void s2_rest_begin(S2Step *step) {
   step->still = S2_TAKE_ZEROED(step->arena, bool, world->bodies.count);
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
-    // A law may give another force at the end of the step.
+    // A force law may return a different force at the end of the step.
     bool same = slot < rest->body.count && rest->body.at[slot];
     same = same && (step->laws == 0 || !s2_step_lawful(step, slot));
     if (same) {
@@ -99,7 +99,8 @@ bool s2_rest_islands(S2Step *step) {
       }
     }
   }
-  // Search for the touches of these bodies: the next step needs to know which touches join bodies.
+  // Search the touches of these bodies again, because the next step needs to know which touches
+  // join bodies.
   int overlapping = 0;
   for (int i = 0; i < step->touch_count; i++) {
     S2Touch *touch = &step->touches[i];
@@ -128,7 +129,7 @@ bool s2_rest_keeps(S2Step *step, const S2Island *island) {
       step->q1[c] = step->q0[c];
     }
   }
-  // Skipped solves are counted, with their last residual.
+  // Count the skipped solves, with their last residual.
   const S2RestIsland *known = &step->found_at_rest[island - step->islands];
   S2WorldStats *stats = &step->world->stats;
   stats->solves += known->solves;
@@ -212,7 +213,7 @@ void s2_rest_commit(const S2Step *step) {
   if (!any) {
     return;
   }
-  // Make all allocations that may fail before anything is written.
+  // Do all allocations first, because they may fail. Then write.
   int slots = world->bodies.count;
   s2_array_reserve(rest->body, slots);
   s2_array_reserve(rest->given, S2_REST_GIVEN * slots);

@@ -1,33 +1,33 @@
-// Islands at rest: if a step has left an island exactly unchanged, the next step leaves it
-// unchanged, too.
+// Islands at rest. If a step leaves an island exactly unchanged, the next step also leaves it
+// unchanged.
 //
-// A step is a function of the state, the forces and the contents of the world. If none of these has
-// changed for an island since the last step, and that step has left every bit of the island
-// unchanged, the next step can be skipped. Contacts, impulses and the residual keep the values of
-// the last step. Such an island is called kept. It does not sleep: as soon as a force on one of its
-// bodies changes, or another body comes near enough to join it, it is stepped as usual. Keeping
-// islands does not change any bit of a result. Derivatives need every solve, so steps with
-// derivatives do not keep islands.
+// A step is a function of the state, the forces and the contents of the world. An island can be
+// skipped if none of these has changed since the last step and that step left the island exactly
+// unchanged. Contacts, impulses and the residual keep the values of the last step. Such an island
+// is called kept. It does not sleep. As soon as a force on one of its bodies changes, or another
+// body comes near enough to join it, it is stepped as usual. Skipping kept islands does not change
+// any bit of a result. Derivatives need every solve, so steps with derivatives do not keep islands.
 #ifndef S2_REST_H
 #define S2_REST_H
 
 #include "dynamics/step/context.h"
 
-// Marks the bodies that the last step has left unchanged: their forces and free motion are known.
+// Marks the bodies that the last step left unchanged. Their forces and free motion are known.
 void s2_rest_begin(S2Step *step);
-// The flags S2_TOUCH_... of a touch with index `number` in the previous search (or in the world,
-// for the first search of the step). If a body of the touch has moved, only S2_TOUCH_JOINS remains.
+// The flags S2_TOUCH_... of a touch. `number`: its index in the previous search or, for the first
+// search of the step, in the world. If a body of the touch has moved, only S2_TOUCH_JOINS remains.
 static inline unsigned char s2_rest_known(const S2Step *step, const S2Touch *touch, int number) {
   bool again = step->passes > 0, none = step->still == NULL;
   unsigned char is = again ? step->kept[number] : none ? 0 : step->world->rest.touch.at[number];
   bool stay = !none && step->still[touch->body_a] && step->still[touch->body_b];
   return stay ? is : is & S2_TOUCH_JOINS;
 }
-// Chooses the islands to keep; the touches of all others are searched as usual. False: aborted.
+// Chooses the islands to keep. The touches of all other islands are searched as usual. False:
+// aborted.
 bool s2_rest_islands(S2Step *step);
-// Whether an island is kept. If so, its bodies stay, and its solves are counted.
+// Whether an island is kept. If so, keeps its bodies in place and counts its solves.
 bool s2_rest_keeps(S2Step *step, const S2Island *island);
-// Remembers the islands that the step has left unchanged; called before the world changes.
+// Records the islands that the step left unchanged. Must be called before the world changes.
 void s2_rest_commit(const S2Step *step);
 
 #endif

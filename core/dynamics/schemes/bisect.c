@@ -1,8 +1,8 @@
-// Bisecting stepping (lcp-physics appendix A.1): contacts act when closer than the margin, without
-// prediction. A (sub-)step that ends in an overlap is undone and tried with half its length. The
-// published rule needs a tolerance, because at any step length a turning edge overlaps a vertex
-// that moves along it. The rule also needs an end: at the smallest length the overlap is accepted
-// with a warning, and position projection removes it.
+// Bisecting stepping (lcp-physics, appendix A.1). Contacts act if they are closer than the margin,
+// without prediction. A step or substep that ends in an overlap is undone and repeated with half
+// its length. The published rule needs a tolerance, because a turning edge overlaps a vertex that
+// moves along it at any step length. The rule also needs an end. At the smallest length, the
+// overlap is accepted with a warning, and position projection removes it.
 #include "dynamics/audit/audit.h"
 #include "dynamics/joints/rows.h"
 #include "dynamics/project/passage.h"
@@ -18,7 +18,7 @@
 
 #include <string.h>
 
-// m/s: rebound speed of a near point by restitution; 0 if it does not rebound.
+// m/s: the rebound speed of a near contact point due to restitution, or 0 if it does not rebound.
 static double bisect_return(const S2Step *step, const S2Touch *touch, int k) {
   S2Vec2 n = touch->points[k].at.normal;
   double u = s2_touch_velocity(touch, k, n, step->v0);
@@ -31,8 +31,8 @@ static bool bisect_near(const S2Step *step, const S2Touch *touch, int k) {
   return touch->points[k].at.gap <= step->world->kept.def.contact_margin && !s2_touch_soft(touch);
 }
 
-// The target of a contact: the speed by restitution or the speed that removes an overlap, whichever
-// is larger.
+// The target speed of a contact. It is the rebound speed or the speed that removes an overlap,
+// whichever is larger.
 static S2Choice bisect_target(const S2Step *step, const S2Touch *touch, int k, bool use) {
   double back = bisect_return(step, touch, k);
   double lift = -s2_step_gap_bias(step, fmin(touch->points[k].at.gap, 0));
@@ -45,15 +45,15 @@ static S2Choice bisect_target(const S2Step *step, const S2Touch *touch, int k, b
   };
 }
 
-// Chooses the rows. Soft contacts are predictive, because a compression without a force would
-// create energy. Restitution targets use the velocities before the solve. If any target applies,
-// separating contacts are left out, because they would gain energy; later impacts handle them.
-// Returns whether a target applies.
+// Chooses the contact rows. Soft contacts are predictive, because a compression without a force
+// would create energy. Restitution targets use the velocities before the solve. If any contact has
+// a restitution target, separating contacts get no rows, because they would gain energy. Later
+// impacts handle them. Returns whether a restitution target applies.
 static bool bisect_choose(const S2Step *step, const S2Island *island, S2Choice *choices,
                           bool *touching) {
   double tiny = s2_island_rest_speed(step, island);
   bool bounces = false;
-  // The rows depend on whether any contact bounces, so this is checked first.
+  // Check first whether any contact bounces, because the rows depend on it.
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
     for (int k = 0; k < touch->count; k++) {
@@ -77,7 +77,7 @@ static bool bisect_choose(const S2Step *step, const S2Island *island, S2Choice *
 bool s2_bisect_solve(S2Step *step) {
   S2World *world = step->world;
   size_t bytes = sizeof(double) * 3 * (size_t)world->bodies.count;
-  // Motion and impact are one solve: its rows contain the restitution targets.
+  // One solve finds both motion and impact. Its rows contain the restitution targets.
   S2Choice *choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count);
   bool *touching = S2_TAKE_ZEROED(step->arena, bool, 2 * step->touch_count);
   s2_note_plain(step, S2_ACT_RESET_V2, step->v2);
@@ -87,13 +87,13 @@ bool s2_bisect_solve(S2Step *step) {
     s2_note_hit(step, island, world->kept.def.contact_margin);
     bool bounces = bisect_choose(step, island, choices, touching);
     bool reflect = bounces && world->kept.def.restitution_model == S2_REFLECTIONS;
-    if (reflect) { // the joint impulses of the impact are added below
+    if (reflect) { // the solves below add the joint impulses of the impact
       s2_step_scale_joints(step, island, 0);
       if (!s2_step_before_impact(step, island, false)) {
         return false;
       }
     }
-    // With reflections the impact comes first, and forces act after it.
+    // With reflections, forces act after the impact.
     if (!(reflect ? s2_step_reflect(step, island, choices, touching)
                   : s2_step_impact(step, island, choices, S2_SOLVE_MOTION)) ||
         !s2_step_later_impacts(step, island, choices, touching)) {
@@ -138,20 +138,21 @@ void s2_bisect_set_out(const S2Step *step, S2Bisect *bisect) {
   bisect->noted = s2_notes_mark(step);
 }
 
-// Keeps only the touches of the last attempt in the arena, because a step may have thousands of
-// attempts.
+// Frees the memory of the last attempt, except for its touches, because a step may have thousands
+// of attempts.
 void s2_bisect_forget(S2Step *step, const S2Bisect *bisect) {
   const S2Touch *from = step->touches;
   s2_arena_rewind(step->arena, bisect->clean);
   step->touches = S2_TAKE(step->arena, S2Touch, step->touch_count);
-  if (step->touch_count > 0) { // rewinding frees nothing, but source and target may overlap
+  if (step->touch_count > 0) { // rewinding keeps the data intact, but source and target may overlap
     memmove(step->touches, from, sizeof(S2Touch) * (size_t)step->touch_count);
   }
   s2_notes_rewind(step, bisect->noted);
 }
 
-// Rebounds lift bodies throughout the substep. If several points of a body bounce one after the
-// other, the lift may exceed what the remaining speed can pay for. Shorter substeps lift less.
+// Whether rebounds lift bodies too far. Rebounds lift bodies throughout the substep. If several
+// points of a body bounce in sequence, the potential energy of the lift may exceed the remaining
+// kinetic energy. Shorter substeps lift less.
 static bool lifts_too_much(const S2Step *step) {
   bool any = false;
   for (int i = 0; i < step->island_count && !any; i++) {
@@ -161,8 +162,8 @@ static bool lifts_too_much(const S2Step *step) {
   return any;
 }
 
-// Whether, in the motion found, shapes would turn past each other or pass through each other,
-// wholly or partly.
+// Whether shapes would turn past each other or pass through each other, wholly or partly, in the
+// motion of the last solve.
 static bool bisect_passes_through(const S2Step *step) {
   bool any = s2_step_turning(step, step->v1) > 1;
   for (int i = 0; i < step->touch_count && !any; i++) {
@@ -177,8 +178,8 @@ static bool bisect_passes_through(const S2Step *step) {
 bool s2_bisect_halves(const S2Step *step, S2Bisect *bisect) {
   S2World *world = step->world;
   double overlap = s2_step_penetration(step), most = bisect->before + bisect->tolerance;
-  // If a problem has no solution (because moving bodies squeeze another body), it has none at half
-  // the length, either.
+  // If a problem has no solution because moving bodies squeeze another body, half the length does
+  // not help.
   bool may = bisect->h > bisect->smallest && step->unsolved <= bisect->unsolved;
   if (may && (!(overlap <= most) || lifts_too_much(step) || bisect_passes_through(step))) {
     bisect->h /= 2;
@@ -206,15 +207,15 @@ void s2_bisect_go_on(S2Step *step, S2Bisect *bisect) {
   }
   step->acted += bisect->h;
   step->t += bisect->h;
-  // the sum of fractions may leave a rounding error, which is not a substep
+  // Ignore a remainder that is only a rounding error.
   bisect->left -= bisect->h;
   bisect->left = bisect->left > S2_BISECT_ROUNDING * step->dt ? bisect->left : 0;
-  bisect->next = 2 * bisect->h; // try twice the successful length, or the whole remainder
+  bisect->next = 2 * bisect->h; // next, try twice the successful length or the whole remainder
   step->cut_short = bisect->left > 0 && world->kept.def.stepping_partial;
 }
 
-// Sums the reactions over the whole step, as in the other schemes, because they decide whether a
-// joint breaks.
+// Sums the joint reactions over the whole step, as the other schemes do. The sums determine whether
+// a joint breaks.
 void s2_bisect_end(S2Step *step, const S2Bisect *bisect) {
   int joints = step->world->joints.count;
   for (int i = 0; i < 3 * joints; i++) {

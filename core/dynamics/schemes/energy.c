@@ -1,13 +1,13 @@
-// Energy in event stepping: removes the energy that a piece must not add. Energy is measured
-// relative to the touched bodies, so it does not depend on the frame of reference, and the work of
+// Energy in event stepping: removes energy errors that a piece adds. Energy is measured relative to
+// the touched bodies. It therefore does not depend on the frame of reference, and the work of
 // moving obstacles does not count.
 //
-// A flow pushes along the rows of its start. Meanwhile bodies turn, and the rows with them. So at
-// q1, a body that pivots about a corner separates from it or moves into it with v1. Therefore v2
-// satisfies the rows at q1 (like Newmark's q with v of implicit Euler). With v1, the next flow
-// would begin with a separating corner, and a pressing contact would open. Both choices of
-// velocity, and projections, leave energy errors of order h^3 per step. These errors are removed
-// from the velocities of each connected part.
+// A flow pushes along the contact rows of its start, but the bodies and the rows turn during the
+// flow. With v1, a body that pivots about a corner therefore separates from it or moves into it at
+// q1. For this reason v2 satisfies the rows at q1, like q of Newmark's method with v of implicit
+// Euler. With v1, the next flow would begin with a separating corner, and a pressing contact would
+// open. With either velocity, and with projection, energy errors of order h^3 per step remain.
+// These errors are removed from the velocities of each connected part.
 #include "dynamics/project/spin.h"
 #include "dynamics/schemes/event.h"
 #include "dynamics/step/acted.h"
@@ -25,17 +25,17 @@ static bool event_rests(const S2EventRun *event) {
   return any;
 }
 
-// Whether the resting point k of a touch is closed at q1 and approaches with v1. Its impulse in the
-// flow does not decide this, because without a force the impulse is 0 up to rounding.
+// Whether the resting point k of a touch is closed at q1 and approaches with v1. The impulse of the
+// flow cannot be used here, because it is 0 up to rounding if no force acts.
 static bool turns_in(const S2EventRun *event, const S2Touch *touch, int k) {
   const S2ManifoldPoint *at = &touch->points[k].at;
   return at->gap <= event->slop &&
          s2_touch_velocity(touch, k, at->normal, event->step->v1) < -event->tiny;
 }
 
-// Whether, for points that pressed or now approach, the relative velocities at v1 differ between
-// the rows of the flow and the rows at q1. Also true if forces have changed (`changed`) and points
-// rest. False if one of the pressing points no longer exists.
+// Compares the relative velocities at v1 along the rows of the flow and the rows at q1, for points
+// that pressed or approach. Returns whether they differ. Also true if forces have changed
+// (`changed`) and points rest. False if a pressing point does not exist at q1.
 static bool has_turned(const S2EventRun *event, const S2Touch *solved, bool changed) {
   const S2Step *step = event->step;
   bool turned = changed && event_rests(event), there = true;
@@ -43,7 +43,7 @@ static bool has_turned(const S2EventRun *event, const S2Touch *solved, bool chan
     const S2Touch *now = &step->touches[event->island->touch[i]];
     for (int k = 0; k < solved[i].count; k++) {
       const S2TouchPoint *point = &solved[i].points[k];
-      // Find the same point at q1.
+      // Find the corresponding point at q1.
       int j = 0;
       while (j < now->count && now->points[j].at.id != point->at.id) {
         j += 1;
@@ -85,16 +85,17 @@ bool s2_event_turn(const S2EventRun *event, const S2Touch *solved, bool changed,
 
 // ---- Connected parts --------------------------------------------------------------------------
 
-typedef struct Parts { // the connected parts of an island
-  int32_t *root;       // per node: the first node of its part
-  // per root node: J, energy of speeds that are too small for solves to remove; it has no
-  // derivative
+typedef struct Parts { // connected parts of an island
+  int32_t *root;       // per node: the first node of its part.
+  // Per root node: J, the energy of speeds that are too small for solves to remove. It has no
+  // derivative.
   double *rounding;
-  double *gain, *most; // per root node: J, the gain, and the sum of the magnitudes of its terms
-  // The island's touches that moved the positions, and those that changed the velocities.
+  double *gain, *most; // per root node, J: energy gain; sum of the magnitudes of its terms.
+  // The touches of the island that moved the positions, and the touches that changed the
+  // velocities.
   const S2Touch *carried, *acted;
   bool flowed, turned; // as S2Repaid
-  bool whole;          // the whole island is one part
+  bool whole;          // whether the whole island is one part
 } Parts;
 
 static int32_t root_of(const Parts *parts, int32_t node) {
@@ -110,7 +111,7 @@ static void energy_join(const Parts *parts, int32_t a, int32_t b) {
   parts->root[a < b ? b : a] = a < b ? a : b;
 }
 
-// A node of the touch; S2_GROUND: neither side has a node.
+// A node of the touch, or S2_GROUND if neither side has a node.
 static int32_t node_of(const S2Step *step, const S2Touch *touch) {
   int32_t a = step->node_of[touch->body_a];
   return a != S2_GROUND ? a : step->node_of[touch->body_b];
@@ -161,8 +162,8 @@ static void energy_add(const Parts *parts, int32_t node, double gain) {
 
 // ---- Reduction of the velocities --------------------------------------------------------------
 
-// Makes an island of a part: its nodes, its touches with impulses, and in `ground` (one entry for
-// each touch) its ground bodies.
+// Creates an island from a part: its nodes and its touches with impulses. `ground`: receives the
+// ground bodies of the part.
 static S2Island part_of(const S2EventRun *event, const Parts *parts, int32_t root, int32_t *ground,
                         int *grounds) {
   const S2Step *step = event->step;
@@ -192,7 +193,7 @@ static S2Island part_of(const S2EventRun *event, const Parts *parts, int32_t roo
       }
     }
     if (energy_presses(touch)) {
-      part.touch[part.touches++] = i; // an index in the island, like `acted`
+      part.touch[part.touches++] = i; // an index in the island, as in `acted`
     }
   }
   return part;
@@ -203,7 +204,7 @@ void s2_event_ride(const S2Step *step, const int32_t *ground, int grounds, int32
   const double *q = step->q1 + 3 * slot;
   ride[0] = ride[1] = ride[2] = 0;
   for (int g = 0; g < grounds; g++) {
-    if (ground[g] == S2_NONE) { // the world, which is at rest
+    if (ground[g] == S2_NONE) { // the world is at rest
       continue;
     }
     const double *v = step->free_v + 3 * ground[g], *at = step->q1 + 3 * ground[g];
@@ -213,16 +214,16 @@ void s2_event_ride(const S2Step *step, const int32_t *ground, int grounds, int32
   }
 }
 
-// If the part has ground, all velocities are reduced equally, relative to a motion with the ground,
-// because a pivoting body needs both its rotation and the motion of its centre. If there is no
-// ground, momentum is conserved: inner motion is reduced first, then the rotation of the whole
-// part.
+// A part whose velocities are reduced. If the part touches ground, all velocities relative to the
+// ground are reduced by the same factor. A pivoting body needs both its rotation and the motion of
+// its centre. If there is no ground, momentum is conserved. Internal motion is reduced first, then
+// the rotation of the whole part.
 typedef struct Part {
   S2Island island;
   int32_t *ground;
   int grounds;
-  double *v, *ride; // 3 per node: velocities relative to a motion with the ground; that motion
-  double kinetic;   // J: energy that is available
+  double *v, *ride; // 3 per node: velocities relative to the ground; velocities of the ground
+  double kinetic;   // J: available kinetic energy
 } Part;
 
 static Part get_part(const S2EventRun *event, const Parts *parts, int32_t root) {
@@ -252,7 +253,7 @@ static void repay_part(const S2EventRun *event, const Parts *parts, int32_t root
   if (!(gain > 0 || edge)) {
     return;
   }
-  // Use the kinetic energy relative to the part's ground. Gains within rounding are not repaid.
+  // Use the kinetic energy relative to the part's ground. Ignore gains within rounding errors.
   Part part = get_part(event, parts, root);
   double most = fmax(0, part.kinetic - gain), less = 1;
   S2Repaid repaid = {.energy = noted > S2_SPIN_ROUNDING * part.kinetic ? noted : 0, // 0: rounding
@@ -268,7 +269,7 @@ static void repay_part(const S2EventRun *event, const Parts *parts, int32_t root
   if (!(gain > 0)) {
     return;
   }
-  // If there is no ground, momentum and spin stay; otherwise the whole part becomes slower.
+  // Without ground, conserve linear and angular momentum. Otherwise slow down the whole part.
   if (part.grounds == 0) {
     s2_island_cap(step, &part.island, most, part.v);
   } else {
@@ -286,7 +287,7 @@ static void repay_part(const S2EventRun *event, const Parts *parts, int32_t root
 }
 
 // Joins all parts if one of them has too little energy. Projection may lift bodies that have no
-// known contact at the end; in that case the whole island repays.
+// known contact at the end. In that case, the whole island loses the energy.
 static void join_all_if_short(const S2EventRun *event, Parts *parts) {
   bool enough = true;
   for (int i = 0; i < event->island->nodes && enough; i++) {
@@ -302,7 +303,7 @@ static void join_all_if_short(const S2EventRun *event, Parts *parts) {
   parts->whole = !enough;
 }
 
-// The present touches of the island.
+// Copies the current touches of the island.
 static const S2Touch *touches_of(const S2EventRun *event) {
   S2Touch *touches = S2_TAKE(event->step->arena, S2Touch, event->island->touches);
   for (int i = 0; i < event->island->touches; i++) {
@@ -335,7 +336,7 @@ static Parts new_parts(const S2EventRun *event, const S2Touch *now, const S2Touc
   return parts;
 }
 
-// Adds the work of contacts, at the mean of the velocities before and after.
+// Adds the work of contacts at the mean of the velocities before and after.
 static void add_work(const S2EventRun *event, const Parts *parts) {
   const S2Step *step = event->step;
   for (int i = 0; i < event->island->touches && parts->flowed; i++) {
@@ -376,7 +377,7 @@ void s2_event_repay(const S2EventRun *event, const S2Touch *solved, const double
                     bool turned) {
   const S2Step *step = event->step;
   const S2Island *island = event->island;
-  if (island->joints > 0) { // SHAKE accounts for the energy
+  if (island->joints > 0) { // SHAKE accounts for the energy of islands with joints
     return;
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);

@@ -1,21 +1,21 @@
-// Event stepping: each island's step is split where its bodies meet (docs/stepping.md). A piece of
-// the step has four parts:
+// Event stepping: the step of each island is split where its bodies meet (docs/stepping.md). A
+// piece of the step has four parts:
 //
-// 1. Points that touch and approach take part in an impact, which takes no time. All resting points
-//    of the island take part, because an impact travels through them.
-// 2. Points that touch and do not separate are resting points: they are rows of the flow.
-// 3. The bodies flow to the end of the step: if there are rows, by the two stages (rattle/);
-//    otherwise by the trapezoid, q+ = q + s (v + v+)/2, which is exact under constant forces.
-//    Islands that the two stages do not support flow by the trapezoid or, if they have joints, by
-//    implicit Euler, and errors are projected.
+// 1. Points that touch and approach take part in an impact of zero duration. All resting points of
+//    the island take part, because an impact travels through them.
+// 2. Points that touch and do not separate are resting points. They are rows of the flow.
+// 3. The bodies move to the end of the step. If there are rows, they move by the two-stage flow
+//    (rattle/). Otherwise they move by the trapezoidal rule, q+ = q + s (v + v+)/2, which is exact
+//    under constant forces. Islands that the two-stage flow does not support use the trapezoidal
+//    rule or, if they have joints, implicit Euler. Their position errors are projected.
 // 4. If other points meet during the flow, it ends at the first of these times, and the next piece
 //    begins.
 //
-// After S2_EVENT_SPLITS pieces the remainder is one flow by the two stages with predictive rows
-// (finish_rattled), or a speculative step. An island with only joints takes its whole step by the
-// two stages. With S2_AUTO, a large island takes a speculative step. Islands are found from the
-// distances that bodies may move in the whole step, so bodies that meet within the step are in one
-// island.
+// After S2_EVENT_SPLITS pieces, the remainder is one two-stage flow with predictive rows
+// (finish_rattled) or a speculative step. An island with only joints takes its whole step by the
+// two-stage flow. With S2_AUTO, a large island takes a speculative step. Islands are found from the
+// distances that bodies may move in the whole step. Bodies that meet within the step are therefore
+// in one island.
 #include "dynamics/schemes/event.h"
 #include "dynamics/audit/audit.h"
 #include "dynamics/joints/rows.h"
@@ -37,13 +37,14 @@
 
 enum { JOINT_SUM = S2_JOINT_ROWS + 3 };
 
-// After this number of solves that miss their tolerance, an island takes the simplest step. If
+// An island takes the simplest kind of step after this many solves that miss their tolerance. If
 // bodies are squeezed, hardly any problem in a search for meeting times has a solution.
 enum { MISSES = 4 };
 
 // ---- Impulses ---------------------------------------------------------------------------------
 
-// Logs the impulses of the last solve for `touches` of the island; the warm start stays.
+// Logs the impulses of the last solve for `touches` of the island, and keeps them for warm
+// starting.
 static void keep_contacts(const S2EventRun *event, const S2Touch *touches) {
   for (int i = 0; i < event->island->touches; i++) {
     int32_t index = event->island->touch[i];
@@ -52,8 +53,8 @@ static void keep_contacts(const S2EventRun *event, const S2Touch *touches) {
   }
 }
 
-// Adds the joint impulses of the last solve. `audited`: audits have already recorded its parts.
-// (Impulses of pieces may cancel in the sum.)
+// Adds the joint impulses of the last solve to the sums. `audited`: audits have recorded the
+// separate impulses, which may cancel in the sum.
 static void keep_joints(const S2EventRun *event, bool audited) {
   const S2Step *step = event->step;
   const double nothing[3] = {0};
@@ -73,7 +74,7 @@ static void keep_joints(const S2EventRun *event, bool audited) {
   }
 }
 
-// Copies the reactions, 3 per joint of the island.
+// Copies the joint reactions, 3 per joint of the island.
 static void take_reactions(const S2EventRun *event, double *to) {
   for (int i = 0; i < event->island->joints; i++) {
     const double *from = event->step->joint_reaction + 3 * event->island->joint[i];
@@ -81,7 +82,8 @@ static void take_reactions(const S2EventRun *event, double *to) {
   }
 }
 
-// Impulses of joints before a stop (`gave`) and in the stop may cancel, so audits record both.
+// Passes joint impulses to audits. Impulses before a stop (`gave`) and during it may cancel, so
+// audits record both.
 static void audit_stop(const S2EventRun *event, const double *gave) {
   const S2Step *step = event->step;
   const S2Island *island = event->island;
@@ -92,25 +94,27 @@ static void audit_stop(const S2EventRun *event, const double *gave) {
   }
 }
 
-// Stops coordinates that reached limits, after the positions are corrected. False: aborted.
+// Stops joint coordinates that have reached their limits. Called after positions are corrected.
+// False: aborted.
 static bool stop_arrived(const S2EventRun *event) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
   double *gave = S2_TAKE(step->arena, double, 3 * island->joints);
   take_reactions(event, gave);
-  s2_step_scale_contacts(step, island, 0);       // they are already recorded
-  if (!s2_island_stop_at_limits(step, island)) { // this logs the impulses
+  s2_step_scale_contacts(step, island, 0);       // contacts are already recorded
+  if (!s2_island_stop_at_limits(step, island)) { // logs the impulses
     return false;
   }
   audit_stop(event, gave);
   return true;
 }
 
-// With implicit Euler a motion is straight along v1, which satisfies the rows of the start. If a
-// pressing contact has turned since, its bodies approach with v1 at the end. They are stopped
-// there. Otherwise they would collide at the start of the next piece and bounce, although they
-// never separated. Touching pairs that do not approach take part, as in an impact. Other pairs that
-// approach collide with their own speed. *stops: whether any pair was stopped. False: aborted.
+// Stops pressing contacts that approach at the end of a piece. With implicit Euler, bodies move
+// straight along v1, which satisfies the rows of the start. If a pressing contact has turned since
+// then, its bodies approach with v1 at the end. Without the stop, they would collide at the start
+// of the next piece and bounce, although they never separated. Touching pairs that do not approach
+// take part, as in an impact. Other approaching pairs collide in the next piece. *stops: whether
+// any pair was stopped. False: aborted.
 static bool stop_turned(const S2EventRun *event, bool *stops) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
@@ -136,7 +140,7 @@ static bool stop_turned(const S2EventRun *event, bool *stops) {
   }
   double *gave = S2_TAKE(step->arena, double, 3 * island->joints);
   take_reactions(event, gave);
-  s2_step_scale_contacts(step, island, 0); // they are already recorded
+  s2_step_scale_contacts(step, island, 0); // contacts are already recorded
   step->world->stats.second_solves += 1;
   if (!s2_step_solve(step, island, event->choices, S2_SOLVE_LIMITS, step->v2, NULL)) {
     return false;
@@ -158,7 +162,7 @@ static void follow_near(const S2Step *step, S2Touch *touch, double margin) {
 }
 
 // Distributes the impulses of the whole step to the touches at its end, as guesses for the next
-// step. The impulse of a vanished feature goes to the nearest feature.
+// step. If a feature no longer exists, its impulse is assigned to the nearest feature.
 static void hand_out_impulses(const S2EventRun *event) {
   S2Step *step = event->step;
   double margin = step->world->kept.def.contact_margin;
@@ -183,7 +187,7 @@ static void hand_out_impulses(const S2EventRun *event) {
       at = acted->next;
     }
   }
-  // Joints: take the sums over the pieces.
+  // For joints, use the sums over the pieces.
   for (int i = 0; i < event->island->joints; i++) {
     int32_t slot = event->island->joint[i];
     const double *sum = event->joint_sum + JOINT_SUM * i;
@@ -199,11 +203,11 @@ static void event_collide(const S2EventRun *event, const double *q) {
   for (int i = 0; i < event->island->touches; i++) {
     S2Touch *touch = &step->touches[event->island->touch[i]];
     s2_touch_collide(step->world, touch, q, INFINITY);
-    touch->count = touch->enabled ? touch->count : 0; // hidden touches are decided later
+    touch->count = touch->enabled ? touch->count : 0; // hidden touches are handled later
   }
 }
 
-// Calls pre-solve for points that have appeared since the step began.
+// Calls pre-solve for contact points that have appeared since the step began.
 static bool ask_for_new(const S2EventRun *event) {
   bool going = true;
   for (int i = 0; i < event->island->touches && going; i++) {
@@ -214,7 +218,7 @@ static bool ask_for_new(const S2EventRun *event) {
   return going;
 }
 
-// Updates the touches at the end of a flow; resting pairs keep their points.
+// Updates the touches at the end of a flow. Resting pairs keep their contact points.
 static void event_collide_at_end(const S2EventRun *event) {
   const S2Step *step = event->step;
   for (int i = 0; i < event->island->touches; i++) {
@@ -244,8 +248,8 @@ static void look_how_far(const S2EventRun *event) {
 
 // ---- Turning bodies ----------------------------------------------------------------------------
 
-// The number of pieces that the remainder needs because bodies turn against pressing contacts with
-// the velocities v.
+// The number of pieces that the remainder of the step needs, because bodies with the velocities v
+// turn while contacts press.
 static double turns_of(const S2EventRun *event, const double *v, double h) {
   const S2Step *step = event->step;
   double most = 1;
@@ -258,8 +262,8 @@ static double turns_of(const S2EventRun *event, const double *v, double h) {
   return most;
 }
 
-// Whether the island takes the simplest step. Solvers other than `auto` also miss problems that
-// have a solution, so their misses do not count.
+// Whether the island takes the simplest kind of step. Solvers other than `auto` may fail on
+// problems that have a solution, so their failures do not count.
 static bool gives_up(const S2EventRun *event) {
   bool tells = event->step->world->kept.def.solver == S2_SOLVER_AUTO;
   return tells && event->step->unsolved - event->missed >= MISSES;
@@ -269,30 +273,31 @@ static int most_splits(const S2EventRun *event) {
   return event->island->joints > 0 ? S2_EVENT_JOINTED_SPLITS : S2_EVENT_SPLITS;
 }
 
-// Whether a piece of length h is the shortest permitted one.
+// Whether a piece of length h is as short as permitted.
 static bool is_least(const S2EventRun *event, double h) {
   return h * S2_TURN_PIECES <= event->left || event->turns >= S2_TURN_PIECES;
 }
 
-// Whether, at their final velocities, bodies turn by at most twice the limit of a piece in a flow
+// Whether bodies with their final velocities turn by at most twice the limit of a piece in a flow
 // of length h.
 static bool turns_fit(const S2EventRun *event, double h) {
   return is_least(event, h) || turns_of(event, event->step->v1, h) <= 2;
 }
 
-// A piece has ended because of a turn, so the next pieces may be split like a separate step.
+// Called if a piece has ended because bodies turn too far. The next pieces may then be split like a
+// separate step.
 static void next_part(S2EventRun *event, int splits) {
   event->most = splits + 1 + most_splits(event);
   event->turns += 1;
 }
 
-// Limits the length of the piece by the turns of bodies with the velocities v.
+// Limits the length of the piece by the rotation of bodies with the velocities v.
 static void set_horizon(S2EventRun *event, const double *v) {
   double pieces = fmin(turns_of(event, v, event->left), S2_TURN_PIECES - event->turns);
   event->horizon = pieces > 1 ? event->left / pieces : event->left;
 }
 
-// m/s^2: acceleration of the gap at point k by turning alone, because the normal and the points
+// m/s^2: the acceleration of the gap at point k due to rotation alone. The normal and the points
 // turn with the bodies.
 static double turning_acceleration(const S2EventRun *event, const S2Touch *touch, int k,
                                    const double *v) {
@@ -306,7 +311,8 @@ static double turning_acceleration(const S2EventRun *event, const S2Touch *touch
   return by_a * by_a * of_a + by_b * by_b * of_b + 2 * fmax(by_a, by_b) * slide;
 }
 
-// m/s: the change of the approach speed by turning in half a piece, if turning makes pieces short.
+// m/s: the change of the approach speed due to rotation in half a piece, if rotation limits the
+// length of pieces.
 static double slow_by_turning(const S2EventRun *event, const S2Touch *touch, int k) {
   return event->horizon < event->left
              ? turning_acceleration(event, touch, k, event->step->v0) * event->horizon / 2
@@ -315,8 +321,8 @@ static double slow_by_turning(const S2EventRun *event, const S2Touch *touch, int
 
 // ---- Impacts -----------------------------------------------------------------------------------
 
-// m/s: change of the approach speed by forces in half a step. Restitution applies only to faster
-// contacts; otherwise impacts would follow each other without end.
+// m/s: the change of the approach speed due to forces in half a step. Restitution applies only to
+// faster contacts, which prevents an endless sequence of impacts.
 static double event_slow(const S2EventRun *event, const S2Touch *touch, int k) {
   S2Vec2 n = touch->points[k].at.normal;
   double then = s2_touch_velocity(touch, k, n, event->v_start);
@@ -324,10 +330,10 @@ static double event_slow(const S2EventRun *event, const S2Touch *touch, int k) {
   return fmax(fabs(free_then - then) / 2 + slow_by_turning(event, touch, k), event->tiny);
 }
 
-// m/s: the change of the approach speed by forces in half a step if the other body were held.
-// Forces do not change the relative speed of bodies that fall together. But once a third body stops
-// one of them, the other approaches again. So such a point takes part even if its separation speed
-// is above `slow`.
+// m/s: the change of the approach speed due to forces in half a step if the other body were held.
+// Forces do not change the relative speed of bodies that fall together. Once a third body stops one
+// of them, however, the other approaches again. Such a point therefore takes part even if its
+// separation speed is above `slow`.
 static double slow_if_held(const S2EventRun *event, const S2Touch *touch, int k) {
   const S2TouchPoint *point = &touch->points[k];
   S2Vec2 n = point->at.normal;
@@ -362,11 +368,12 @@ static bool event_strike(const S2EventRun *event) {
   S2Step *step = event->step;
   s2_event_forget_impulses(event);
   s2_event_set_ground(event, true);
-  // Targets use velocities that the joints permit.
+  // Restitution targets use velocities that satisfy the joints.
   if (!s2_step_before_impact(step, event->island, false)) {
     return false;
   }
-  // J v+ >= -e J v for touching points; e = 0 for points so slow that forces alone return them.
+  // Touching points satisfy J v+ >= -e J v. If forces alone would return a point, it is slow and e
+  // = 0.
   for (int i = 0; i < event->island->touches; i++) {
     int32_t index = event->island->touch[i];
     const S2Touch *touch = &step->touches[index];
@@ -383,13 +390,13 @@ static bool event_strike(const S2EventRun *event) {
       event->touching[2 * index + k] = touches;
     }
   }
-  // This impact and the following ones take no time.
+  // All impacts have zero duration.
   step->world->stats.second_solves += 1;
   if (!s2_step_impact(step, event->island, event->choices, S2_SOLVE_IMPACT) ||
       !s2_step_later_impacts(step, event->island, event->choices, event->touching)) {
     return false;
   }
-  // The piece starts with the velocities after the impacts, so log their impulses.
+  // The piece starts with the velocities after the impacts. Log the impulses of the impacts here.
   keep_contacts(event, NULL);
   keep_joints(event, false);
   s2_event_set_ground(event, false);
@@ -400,15 +407,15 @@ static bool event_strike(const S2EventRun *event) {
 
 // ---- Flow -------------------------------------------------------------------------------------
 
-// Whether point k of a touch is closed at the start of the piece, and separates no faster than
-// forces change it.
+// Whether point k of a touch is closed at the start of the piece, and separates so slowly that
+// forces may close it again.
 static bool sets_out_closed(const S2EventRun *event, const S2Touch *touch, int k) {
   const S2ManifoldPoint *at = &touch->points[k].at;
   return !s2_touch_soft(touch) && at->gap <= event->slop &&
          s2_touch_velocity(touch, k, at->normal, event->step->v0) <= slow_if_held(event, touch, k);
 }
 
-// Chooses the resting points. True if there are any, or other predictive rows.
+// Chooses the resting points. Returns whether there are resting points or other rows.
 static bool choose_resting(const S2EventRun *event) {
   const S2Step *step = event->step;
   bool some = event->island->joints > 0;
@@ -429,7 +436,7 @@ static bool choose_resting(const S2EventRun *event) {
   return some;
 }
 
-// Chooses the rows of points still listed as resting. True if there are rows.
+// Chooses the rows of points that are still listed as resting. Returns whether there are rows.
 static bool choose_again(const S2EventRun *event) {
   bool some = event->island->joints > 0;
   for (int i = 0; i < event->island->touches; i++) {
@@ -471,18 +478,18 @@ static void put_back(const S2EventRun *event, const double *q) {
   }
 }
 
-// Whether the flow of a piece must be repeated.
+// whether and how the flow of a piece must be repeated
 typedef enum Again {
   AGAIN_NOT,
-  AGAIN_WITHOUT, // without the row of a point that separated during the flow
-  // with half the length, because the point separates with its row and is driven back without it
+  AGAIN_WITHOUT, // without the row of a point that separated during the flow.
+  // With half the length, because the point separates with its row and is driven back without it.
   AGAIN_SHORTER,
 } Again;
 
-// Finds points that separate during the flow: they pressed at its start, and projection closed them
-// at its end, but with the rows of the end, which have turned, they carry no impulse. `open`: the
-// touches at the end before they were closed; these points carry no impulse from now on. Returns
-// whether there are any.
+// Finds points that separate during the flow. They pressed at its start, and projection closed them
+// at its end. However, they carry no impulse with the rows of the end, which have turned. `open`:
+// the touches at the end before they were closed. Sets the impulses of these points to 0 there.
+// Returns whether there are such points.
 static bool lets_go_of(const S2EventRun *event, S2Touch *open) {
   const S2Step *step = event->step;
   bool any = false;
@@ -503,8 +510,8 @@ static bool lets_go_of(const S2EventRun *event, S2Touch *open) {
   return any;
 }
 
-// Removes the rows of points that rested at the start and carry no impulse at the end (`open`), so
-// that they separate at once.
+// Removes the rows of points that rested at the start and carry no impulse at the end (`open`).
+// These points then separate immediately.
 static void rest_without(const S2EventRun *event, const S2Touch *solved, const S2Touch *open) {
   for (int i = 0; i < event->island->touches; i++) {
     S2Resting *resting = &event->resting[i], rests = {0};
@@ -533,9 +540,9 @@ static void forget_closed(const S2EventRun *event) {
 }
 
 // Finds points that rested, had no impulse in their row and overlapped at the end of the flow. They
-// press if the projection has just separated the two bodies: the turn of one body, times the slide
-// along the other, has driven the bodies together, which the rows of the start do not contain.
-// `open`: the touches at the end of the flow. Returns whether there are any.
+// press if the projection has just separated the two bodies. In that case, one body turned while it
+// slid along the other, which drove the bodies together. The rows of the start do not include this
+// effect. `open`: the touches at the end of the flow. Returns whether there are such points.
 static bool close_driven(const S2EventRun *event, const S2Touch *open) {
   bool any = false;
   for (int i = 0; i < event->island->touches; i++) {
@@ -557,13 +564,13 @@ static bool close_driven(const S2EventRun *event, const S2Touch *open) {
   return any;
 }
 
-// Projects positions. If rows have turned since, or forces differ from the forces in the solve,
-// computes velocities again. The points that press then determine which points are closed.
+// Projects the positions. Computes the velocities again if rows have turned or forces differ from
+// the forces of the solve. The pressing points of this solve are the closed points.
 static bool arrive_at_end(S2EventRun *event, const S2Touch *solved, const double *flowed,
                           bool *turned, Again *again) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
-  if (solved == NULL) { // a speculative remainder
+  if (solved == NULL) { // the remainder was speculative
     event_project(event, false);
     return true;
   }
@@ -574,7 +581,7 @@ static bool arrive_at_end(S2EventRun *event, const S2Touch *solved, const double
     forget_closed(event);
     bool changed = false;
     event_project(event, !event->limited);
-    // so that these points close to the last digits, from both sides
+    // Project again, because these points must close to within rounding from both sides.
     if (close_driven(event, open)) {
       event_project(event, !event->limited);
     }
@@ -589,12 +596,12 @@ static bool arrive_at_end(S2EventRun *event, const S2Touch *solved, const double
         !lets_go_of(event, open)) {
       break;
     }
-    if (event->released < S2_EVENT_RELEASES) { // then the flow is repeated without these points
+    if (event->released < S2_EVENT_RELEASES) { // the caller repeats the flow without these points
       rest_without(event, solved, open);
       *again = AGAIN_WITHOUT;
       return true;
     }
-    if (!is_least(event, step->h)) { // the point separates later
+    if (!is_least(event, step->h)) { // the point separates later in the flow
       *again = AGAIN_SHORTER;
       return true;
     }
@@ -608,7 +615,7 @@ static bool arrive_at_end(S2EventRun *event, const S2Touch *solved, const double
   return true;
 }
 
-// The end of a piece that the two stages made: no projection is needed.
+// Ends a piece of the two-stage flow, which needs no projection.
 static void end_rattled(S2EventRun *event, double h) {
   S2Step *step = event->step;
   s2_rattle_keep_flow(step, event->island, h, h, &event->flow);
@@ -619,8 +626,8 @@ static void end_rattled(S2EventRun *event, double h) {
   event->left -= h;
 }
 
-// Projects the errors of the flow, records the impulses of contacts and stops joints that reached
-// limits. The next piece begins there. The touches belong to q1; `solved` as in s2_event_repay.
+// Ends a piece: projects the errors of the flow, records the impulses of contacts and stops joints
+// at their limits. The touches belong to q1. `solved`: as in s2_event_repay.
 static bool end_piece(S2EventRun *event, double h, const S2Touch *solved, Again *again) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
@@ -639,9 +646,9 @@ static bool end_piece(S2EventRun *event, double h, const S2Touch *solved, Again 
   if (again != NULL && *again != AGAIN_NOT) {
     return true;
   }
-  // Remove the energy that flow and projection have added.
+  // Remove the energy that the flow and the projection have added.
   s2_event_repay(event, solved, flowed, turned);
-  // Joints that reached a limit stop, after the positions are corrected.
+  // After the positions are corrected, stop joints that have reached a limit.
   bool arrives = event->limited && s2_step_limit_arrives(step, island);
   bool stops = arrives;
   if (!(arrives ? stop_arrived(event)
@@ -658,8 +665,8 @@ static bool end_piece(S2EventRun *event, double h, const S2Touch *solved, Again 
   return true;
 }
 
-// s: time after which a fast and thin body would pass through another one; infinite: none does.
-// *of: the touch.
+// s: the time after which a fast and thin body would pass through another body, or infinite. *of:
+// the touch of the two bodies.
 static double event_passage(const S2EventRun *event, const S2Touch **of) {
   double first = INFINITY;
   for (int i = 0; i < event->island->touches; i++) {
@@ -671,8 +678,8 @@ static double event_passage(const S2EventRun *event, const S2Touch **of) {
   return first;
 }
 
-// If there are no more pieces, bodies stop where they would pass through something that is not
-// kinematic.
+// If the step cannot be split further, stops bodies where they would pass through a body that is
+// not kinematic.
 static void stop_short(const S2EventRun *event) {
   S2Step *step = event->step;
   const S2Touch *of = NULL;
@@ -683,7 +690,7 @@ static void stop_short(const S2EventRun *event) {
   (void)s2_island_stop_short(step, event->island, fmin(1, first / step->h));
 }
 
-// From now on, the island's step continues in predictive pieces.
+// Makes the rest of the island's step continue in predictive pieces.
 static void look_ahead_in_pieces(S2EventRun *event) {
   event->halved = true;
   event->ahead = false;
@@ -692,8 +699,8 @@ static void look_ahead_in_pieces(S2EventRun *event) {
   }
 }
 
-// Takes a predictive piece. If shapes without a row overlap at its end or within it, repeats it
-// with rows for them. `solved` as in s2_island_look_ahead. False: aborted.
+// Takes a predictive piece. If shapes without a row overlap at its end or within it, repeats the
+// piece with rows for them. `solved`: as in s2_island_look_ahead. False: aborted.
 static bool look_ahead_with_unforeseen(S2EventRun *event, bool *solved) {
   S2Step *step = event->step;
   bool found = true;
@@ -710,19 +717,19 @@ static bool look_ahead_with_unforeseen(S2EventRun *event, bool *solved) {
   return true;
 }
 
-// Takes a predictive step over the remainder, or over half of the remainder if a solve of a pile
-// does not converge soon. (A half step poses a different problem.) If a body would pass through
-// another, the step ends there. *h: its length.
+// Takes a predictive step over the remainder, or over half of it if the solve of a pile does not
+// converge soon. (A half step poses a different problem.) The step ends early if a body would pass
+// through another. *h: receives the length of the step.
 static bool look_ahead_or_halve(S2EventRun *event, double *h) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
   int noted = s2_notes_mark(step);
-  // An earlier search has tried the whole step.
+  // Whether an earlier search has already tried the whole step.
   bool known = event->halved && event->done == 0;
   *h = known ? event->left / 2 : event->left;
   set_horizon(event, step->v0);
   *h = fmin(*h, event->horizon);
-  // An attempt may move rows, but each attempt begins with the present rows.
+  // An attempt may change rows, but each attempt starts from the current rows.
   S2Touch *before = S2_TAKE(step->arena, S2Touch, island->touches);
   take_touches(event, before);
   for (;;) {
@@ -755,7 +762,7 @@ static bool look_ahead_or_halve(S2EventRun *event, double *h) {
   }
 }
 
-// Makes the remainder of the step, or a part of it, as a speculative step.
+// Takes the remainder of the step, or a part of it, as a speculative step.
 static bool finish_speculatively(S2EventRun *event, int splits) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
@@ -782,7 +789,7 @@ static bool finish_speculatively(S2EventRun *event, int splits) {
       look_ahead_in_pieces(event);
     }
   }
-  if (event->ahead) { // q0 is the start of the whole step
+  if (event->ahead) { // q0 is the state at the start of the step
     for (int i = 0; i < island->touches; i++) {
       s2_touch_settle(step, &step->touches[island->touch[i]]);
     }
@@ -799,8 +806,8 @@ static bool finish_speculatively(S2EventRun *event, int splits) {
 // ---- The step of an island --------------------------------------------------------------------
 
 // Whether the island needs implicit Euler. Joints are rows at velocity level with SHAKE, which
-// conserves energy with implicit Euler; with the trapezoid, a pendulum gains energy of order h.
-// Soft contacts predict with implicit Euler.
+// conserves energy with implicit Euler. With the trapezoidal rule, a pendulum would gain energy of
+// order h. Soft contacts predict with implicit Euler.
 static bool needs_euler(const S2Step *step, const S2Island *island) {
   bool needs = island->joints > 0;
   for (int i = 0; i < island->touches; i++) {
@@ -809,18 +816,19 @@ static bool needs_euler(const S2Step *step, const S2Island *island) {
   return needs;
 }
 
-// Islands with few pairs are split at meetings, whatever their number of bodies. So a joint keeps
-// its flow when other bodies come near. In piles, the search for meetings would take many solves,
-// and each of them would be hard.
+// Islands with few pairs are split at meetings even if they have many bodies. The flow of a joint
+// therefore does not change when other bodies come near. In piles, the search for meetings would
+// take many hard solves.
 bool s2_island_looks_ahead(const S2Step *step, const S2Island *island) {
   bool splits = island->touches <= S2_AUTO_PAIRS && s2_island_rattles_on(step, island);
   bool many =
       step->world->kept.def.stepping == S2_AUTO && island->nodes > S2_AUTO_BODIES && !splits;
-  // A joint with `stabilization` needs a predictive step, whose only solve corrects errors once.
+  // A joint with `stabilization` needs a predictive step, because a predictive step has only one
+  // solve and corrects errors once.
   bool asks = false;
   for (int i = 0; i < island->joints && !asks; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
-    asks = joint->stabilization > 0; // false for NAN, the world's setting
+    asks = joint->stabilization > 0; // false for NAN, which means the world's setting
   }
   return island->touches == 0 || many || asks;
 }
@@ -836,8 +844,8 @@ static bool has_limits(const S2Step *step, const S2Island *island) {
 }
 
 // Whether a touching point separates and returns within the flow, although forces alone would
-// return it only after the step. In that case other touching points drive the point back, so it is
-// made a resting point.
+// return it only after the step. In that case, other touching points drive it back, so it becomes a
+// resting point.
 static bool comes_back(const S2EventRun *event, const S2Touch *before, int first, S2FlowEnd ends) {
   S2Resting *resting = &event->resting[first];
   if (!ends.meets || !(ends.at < event->horizon) || resting->count == 2) {
@@ -860,8 +868,8 @@ static bool comes_back(const S2EventRun *event, const S2Touch *before, int first
   return back;
 }
 
-// Whether the flow drives a point that lost its row into the touched body. Such a point separates
-// later, not at once.
+// Whether the flow drives a point whose row was removed into the touched body. Such a point
+// separates later, not immediately.
 static bool driven_without(const S2EventRun *event, const S2Touch *before) {
   bool any = false;
   for (int i = 0; i < event->island->touches && event->released > 0; i++) {
@@ -875,9 +883,9 @@ static bool driven_without(const S2EventRun *event, const S2Touch *before) {
   return any;
 }
 
-// With implicit Euler a motion is straight along v1. If a touching point separates but a spring or
-// a joint reverses it within the flow, the straight motion would overlap from the beginning. Such a
-// point is made a resting point.
+// Finds touching points that separate but are reversed by a spring or a joint within the flow. With
+// implicit Euler, motion is straight along v1, so bodies would overlap from the start. Such a point
+// becomes a resting point. Returns whether there are such points.
 static bool turns_round(const S2EventRun *event, const S2Touch *before) {
   bool any = false;
   for (int i = 0; i < event->island->touches; i++) {
@@ -898,7 +906,7 @@ static bool turns_round(const S2EventRun *event, const S2Touch *before) {
 }
 
 // Whether shapes that do not rest overlap at the end of a flow without a known meeting. In that
-// case predictive rows must stop them; otherwise projection would lift bodies.
+// case, predictive rows must stop them, because projection would lift bodies.
 static bool runs_into(const S2EventRun *event) {
   const S2Step *step = event->step;
   bool any = false;
@@ -906,25 +914,26 @@ static bool runs_into(const S2EventRun *event) {
   for (int i = 0; i < event->island->touches && looks; i++) {
     const S2Touch *touch = &step->touches[event->island->touch[i]];
     const S2TouchPoint *point = s2_flow_nearest(touch, &event->resting[i]);
-    bool rests = event->resting[i].count > 0 && !event->rattled; // nothing is projected then
+    // Skip resting pairs, because projection handles them, except in the two-stage flow.
+    bool rests = event->resting[i].count > 0 && !event->rattled;
     any |= !rests && !s2_touch_soft(touch) && point != NULL &&
            point->at.gap < -S2_EVENT_MISSED * event->slop;
   }
   return any;
 }
 
-// A motion from the touches `before`, and its first meeting.
+// A flow from the start of a piece, and its first meeting.
 typedef struct Way {
-  S2Touch *solved; // the island's touches in the flow
-  int first;       // the touch that meets
-  double h;        // s: its length, up to the meeting or the end of the step
-  bool meets;      // whether it ends at the meeting
-  bool cut;        // whether it ends because the rest is not known to be free
+  S2Touch *solved; // the touches of the island in the flow
+  int first;       // index of the touch that meets
+  double h;        // s: length of the flow, up to the meeting or the end of the step
+  bool meets;      // whether the flow ends at the meeting
+  bool cut;        // whether the flow ends because later motion is not known to be free
   bool lost;       // whether no free motion was found
-  bool driven;     // whether it drives a point that lost its row into the touched body
+  bool driven;     // whether the flow drives a point whose row was removed into the touched body
 } Way;
 
-// Makes the flow of length way->h, and finds its first meeting. False: aborted.
+// Computes the flow of length way->h, and finds its first meeting. False: aborted.
 static bool flow_way(S2EventRun *event, bool rows, Way *way, S2FlowEnd *ends, int *first) {
   if (!s2_event_flow(event, way->h, rows)) {
     return false;
@@ -945,14 +954,14 @@ static bool way_closes(const S2EventRun *event, int i) {
   return point != NULL && fabs(point->at.gap) <= event->slop;
 }
 
-// Whether bodies turn no further than rows permit, and pressing points stay near their surface.
+// Whether bodies turn no farther than rows permit, and pressing points stay near their surfaces.
 static bool way_fits(const S2EventRun *event, const Way *way) {
   return is_least(event, way->h) ||
          (turns_fit(event, way->h) && s2_event_rows_hold(event, way->solved));
 }
 
-// Ends the flow at its first meeting. The length of a flow changes its motion, so another pair may
-// then meet first.
+// Ends the flow at its first meeting. The motion depends on the length of the flow, so another pair
+// may meet first in the shorter flow.
 static bool shorten_way(S2EventRun *event, bool rows, int noted, Way *way, S2FlowEnd ends) {
   int first = way->first;
   for (int more = 0; ends.at < way->h * (1 - S2_EVENT_ROUNDING); more++) {
@@ -961,7 +970,7 @@ static bool shorten_way(S2EventRun *event, bool rows, int noted, Way *way, S2Flo
       return true;
     }
     way->first = first;
-    // Shorten it to the meeting, or to the last time that is known to be free.
+    // Shorten the flow to the meeting, or to the last time that is known to be free.
     double tau = fmax(ends.at, S2_EVENT_ROUNDING * event->left);
     bool meets = ends.meets;
     if (ends.meets) {
@@ -979,7 +988,7 @@ static bool shorten_way(S2EventRun *event, bool rows, int noted, Way *way, S2Flo
     way->h = tau;
     way->meets = meets && tau < event->horizon;
     way->cut = !meets && tau < event->horizon;
-    // On the shorter motion, other pairs may meet first.
+    // In the shorter flow, other pairs may meet first.
     take_touches(event, way->solved);
     event_collide_at_end(event);
     int met = way->meets || way_closes(event, way->first) ? way->first : S2_NONE;
@@ -988,8 +997,8 @@ static bool shorten_way(S2EventRun *event, bool rows, int noted, Way *way, S2Flo
   return true;
 }
 
-// Makes the flow of length way->h, with rows for points that separate and are driven back within
-// it; these are made resting points. False: aborted.
+// Computes the flow of length way->h. Points that separate and are driven back within the flow
+// become resting points and get rows. False: aborted.
 static bool flow_with_returns(S2EventRun *event, bool *rows, int noted, Way *way, S2FlowEnd *ends) {
   for (int more = 0;; more++) {
     if (!flow_way(event, *rows, way, ends, &way->first)) {
@@ -1008,11 +1017,11 @@ static bool flow_with_returns(S2EventRun *event, bool *rows, int noted, Way *way
   }
 }
 
-// Finds the motion of a piece, with rows if there are any; its notes begin at `noted`. False:
-// aborted.
+// Finds the motion of a piece. `rows`: whether there are rows. The notes of the piece begin at
+// `noted`. False: aborted.
 static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
   *way = (Way){.solved = way->solved, .h = event->horizon};
-  // The first flow ignores meetings. Its path shows when bodies meet.
+  // The first flow ignores meetings. The time of the first meeting follows from its path.
   S2FlowEnd ends;
   for (bool fits = false; !fits;) {
     if (!flow_with_returns(event, &rows, noted, way, &ends)) {
@@ -1031,8 +1040,9 @@ static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
     if (event->rattled) {
       event->flow.failed = false;
     }
-    if (!fits) { // bodies turn too far, or points leave their rows
-      event->horizon = way->h = arrives ? event->flow.met : way->h / 2; // at a limit
+    if (!fits) { // bodies turn too far, or points leave their rows.
+      // End the flow at a limit, or halve it.
+      event->horizon = way->h = arrives ? event->flow.met : way->h / 2;
       event->arrived += arrives;
       s2_event_put_touches(event, way->solved);
       s2_notes_rewind(event->step, noted);
@@ -1051,8 +1061,8 @@ static void set_straight(S2EventRun *event, bool straight) {
   event->step->share = straight ? 1 : 0.5;
 }
 
-// Makes the flow of a piece and its end, with the chosen rows. *again: the flow must be repeated.
-// False: aborted.
+// Computes the flow of a piece with the chosen rows, and ends the piece. *again: whether and how
+// the flow must be repeated. False: aborted.
 static bool flow_piece(S2EventRun *event, int splits, bool rows, Way *way, Again *again) {
   S2Step *step = event->step;
   int noted = s2_notes_mark(step);
@@ -1063,8 +1073,8 @@ static bool flow_piece(S2EventRun *event, int splits, bool rows, Way *way, Again
     *again = AGAIN_SHORTER;
     return true;
   }
-  // A rising body that stops within the flow would rise higher than its kinetic energy permits,
-  // because friction acts at the mean of the velocities.
+  // Use implicit Euler if a rising body stops within the flow. With the trapezoidal rule, friction
+  // acts at the mean of the velocities. The body would rise higher than its kinetic energy permits.
   if (!event->straight && s2_event_falls_short(event, way->solved)) {
     set_straight(event, true);
     s2_event_put_touches(event, way->solved);
@@ -1073,13 +1083,13 @@ static bool flow_piece(S2EventRun *event, int splits, bool rows, Way *way, Again
       return false;
     }
   }
-  // If the search has missed a meeting, predictive rows handle it.
+  // If the search has missed a meeting, use predictive rows.
   if (way->lost || (!way->meets && !way->cut && runs_into(event))) {
     s2_event_put_touches(event, way->solved);
     s2_notes_rewind(step, noted);
     return finish_speculatively(event, splits);
   }
-  // 4. The piece ends at the meeting, or with the step.
+  // 4. The piece ends at the meeting or at the end of the step.
   event->splits += way->meets || way->cut;
   s2_event_note_arrival(event, way->meets ? way->first : S2_NONE);
   if (way->cut) { // the time of the cut depends on the inputs
@@ -1101,21 +1111,21 @@ static void choose_all(const S2EventRun *event) {
   }
 }
 
-// Makes the remainder of the step by the two stages, with rows for all near points, or the part of
-// it in which no body turns too far. *done is false if it is not solved, or if a body passes
-// through something. False: aborted.
+// Takes the remainder of the step by the two-stage flow, with rows for all near points. If bodies
+// turn too far, takes only a part of it. *done is false if there is no solution or if a body passes
+// through another. False: aborted.
 static bool finish_rattled(S2EventRun *event, int splits, bool *done) {
   S2Step *step = event->step;
   Way way = {.solved = S2_TAKE(step->arena, S2Touch, event->island->touches)};
   int noted = s2_notes_mark(step);
   const S2Touch *of = NULL;
-  take_touches(event, way.solved); // even if the remainder is too short for a piece
+  take_touches(event, way.solved); // needed even if the remainder is too short for a piece
   (void)choose_resting(event);
   choose_all(event);
   event->rattled = event->flow.ahead = true;
   set_straight(event, true);
   bool going = true, fits = false;
-  // Halve the flow until it fits, or end it where a limit closes.
+  // Halve the flow until it fits, or end it when a limit closes.
   for (way.h = event->left; going && !fits && !is_least(event, way.h);) {
     going = s2_event_flow(event, way.h, true);
     take_touches(event, way.solved);
@@ -1127,7 +1137,7 @@ static bool finish_rattled(S2EventRun *event, int splits, bool *done) {
       s2_notes_rewind(step, noted);
     }
   }
-  // The rows of this flow do not include other shapes, so check that no body passes through them.
+  // This flow has no rows for other shapes, so check that no body passes through them.
   if (fits) {
     s2_event_copy_nodes(event, step->v1, step->v2);
     event_collide_at_end(event);
@@ -1151,7 +1161,7 @@ static bool finish_rattled(S2EventRun *event, int splits, bool *done) {
 static bool next_piece(S2EventRun *event, int splits) {
   S2Step *step = event->step;
   event->released = 0;
-  // At first the piece takes the whole remainder; ground is placed at its pose of that time.
+  // Initially, the piece covers the whole remainder. Place ground bodies accordingly.
   set_straight(event, event->plain);
   event->rattled = false;
   s2_event_set_piece(event, event->left);
@@ -1171,7 +1181,7 @@ static bool next_piece(S2EventRun *event, int splits) {
     }
     s2_event_set_piece(event, event->left);
   }
-  // the state differs from the state at the start of the step
+  // Evaluate force laws if the state differs from the start of the step.
   if (event->lawful && (strikes || splits > 0)) {
     S2LawFrame frame = law_frame(event);
     if (!s2_laws_set_out(step, event->island, &frame)) {
@@ -1189,7 +1199,7 @@ static bool next_piece(S2EventRun *event, int splits) {
   if (ahead || splits >= event->most) {
     return finish_speculatively(event, splits);
   }
-  // 2. Pairs that touch and do not separate are resting. 3. The bodies flow until others meet.
+  // 2. Pairs that touch and do not separate are resting. 3. The bodies move until other pairs meet.
   bool rows = choose_resting(event);
   event->rattled = event->rattles && rows;
   if (event->rattles) {
@@ -1198,11 +1208,12 @@ static bool next_piece(S2EventRun *event, int splits) {
     event->flow.closes_at = 0;
   }
   set_horizon(event, step->v0);
-  event->horizon = rows ? event->horizon : event->left; // free flight is exact, however it turns
+  // Free flight is exact, even if bodies turn far.
+  event->horizon = rows ? event->horizon : event->left;
   Way way = {.solved = S2_TAKE(step->arena, S2Touch, event->island->touches)};
   int noted = s2_notes_mark(step);
   S2EventRun start = *event;
-  double pressed = event->horizon; // s: length of the flow with all rows
+  double pressed = event->horizon; // s: length of the flow that had all rows
   for (;;) {
     Again again = AGAIN_NOT;
     if (!flow_piece(event, splits, rows, &way, &again)) {
@@ -1211,7 +1222,8 @@ static bool next_piece(S2EventRun *event, int splits) {
     if (again == AGAIN_NOT) {
       return true;
     }
-    // If a point separates within the flow, repeat it without its row, or repeat a shorter flow.
+    // If a point separates within the flow, repeat the flow without its row, or repeat a shorter
+    // flow.
     bool shorter = again == AGAIN_SHORTER;
     pressed = event->released == 0 ? way.h : pressed;
     start.released = shorter ? 0 : event->released + 1;
@@ -1224,7 +1236,7 @@ static bool next_piece(S2EventRun *event, int splits) {
   }
 }
 
-// Whether the island is a pile whose solves may be given up in favour of shorter steps.
+// Whether the island is a pile whose solves may be abandoned in favour of shorter steps.
 static bool may_halve(const S2Step *step, const S2Island *island) {
   const S2WorldDef *def = &step->world->kept.def;
   return island->touches > S2_ATTEMPT_TOUCHES && island->joints == 0 && !isfinite(step->budget) &&
@@ -1256,7 +1268,7 @@ static bool run_island(S2EventRun *event) {
   event->missed = step->unsolved;
   event->most = most_splits(event);
   bool going = true;
-  // Take piece after piece; the first one begins with the touches of the search.
+  // Take the pieces one by one. The first piece starts with the touches of the search.
   for (int splits = 0; going && event->left > 0; splits++) {
     S2ArenaMark mark = s2_arena_mark(step->arena);
     if (splits > 0) {
@@ -1270,7 +1282,7 @@ static bool run_island(S2EventRun *event) {
     s2_arena_rewind(step->arena, mark);
   }
   step->hurries |= gives_up(event);
-  // if there are no pieces, the impulses of the only solve are already in place
+  // Distribute impulses, unless the step has a single solve whose impulses are already in place.
   if (!event->ahead || event->limited) {
     hand_out_impulses(event);
   }
@@ -1289,7 +1301,7 @@ void s2_event_back_to_start(S2Step *step, const S2EventSearch *start) {
   step->t = step->world->kept.time;
 }
 
-// Whether none of the island's ground moves.
+// Whether all ground bodies of the island are at rest.
 static bool ground_stands(const S2Step *step, const S2Island *island) {
   const S2Body *bodies = step->world->bodies.at;
   bool stands = true;
@@ -1301,8 +1313,8 @@ static bool ground_stands(const S2Step *step, const S2Island *island) {
   return stands;
 }
 
-// Takes the whole step by the two stages if they support the island; *done: whether they have
-// solved it.
+// Takes the whole step by the two-stage flow, if that flow supports the island. *done: whether the
+// step is solved.
 static bool rattle_whole(S2EventRun *event, bool *done) {
   event->done = 0;
   *done = false;
@@ -1319,8 +1331,8 @@ static bool rattle_whole(S2EventRun *event, bool *done) {
   return going;
 }
 
-// Steps one island. Islands share arrays, in which each island has its own places. They also share
-// the ground, which stays at the start of the step for islands with predictive steps.
+// Steps one island. Islands share arrays, but each island uses separate elements. They also share
+// the ground bodies, which stay at the start of the step for islands with predictive steps.
 static bool event_work(S2Step *step, S2Island *island, void *user) {
   S2EventRun *run = user;
   if (s2_rest_keeps(step, island)) {
@@ -1331,14 +1343,14 @@ static bool event_work(S2Step *step, S2Island *island, void *user) {
   event.island = island;
   event.splits = 0;
   if (island->touches > 0) {
-    island->motion = NULL; // only islands without contacts keep the rows of their first solve
+    island->motion = NULL; // only islands without contacts can reuse the rows of their first solve
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);
   step->h = step->dt;
   bool done, going = rattle_whole(&event, &done);
   going = going && (done || run_island(&event));
   s2_arena_rewind(step->arena, mark);
-  if (event.splits > 0) { // never with threads
+  if (event.splits > 0) { // false in a thread
     run->splits += event.splits;
   }
   return going;
@@ -1351,7 +1363,7 @@ bool s2_event_run(S2Step *step, S2EventSearch *search) {
   search->seen_count = step->touch_count;
   int slots = world->bodies.count;
   memset(search->astray, 0, sizeof(double) * (size_t)slots);
-  // Bodies in no island drift by the trapezoid, q1 = q0 + h (v0 + v1)/2.
+  // Bodies outside islands move by the trapezoidal rule, q1 = q0 + h (v0 + v1)/2.
   step->share = 0.5;
   s2_note_plain(step, S2_ACT_DRIFT, NULL);
   memcpy(step->v1, step->free_v, sizeof(double) * 3 * (size_t)slots);
@@ -1372,12 +1384,13 @@ bool s2_event_run(S2Step *step, S2EventSearch *search) {
   step->turned = false; // q0 changes
   s2_log_begin(step);
   memset(step->corrected, 0, sizeof(double) * 3 * (size_t)slots);
-  // Threads take the islands with predictive steps, which need the ground at the start of the step.
+  // Threads process the islands with predictive steps, which need the ground at the start of the
+  // step.
   bool *ahead = S2_TAKE(step->arena, bool, step->island_count);
   step->share = 1;
   for (int i = 0; i < step->island_count; i++) {
     event.island = &step->islands[i];
-    // Islands with force laws stay on this thread, because only one thread calls the program.
+    // Islands with force laws stay on this thread, because only one thread may call the program.
     ahead[i] = s2_island_looks_ahead(step, event.island) && !s2_island_lawful(step, event.island);
     if (ahead[i] && world->kept.def.threads > 1) {
       s2_event_place_ground(&event);
@@ -1386,9 +1399,10 @@ bool s2_event_run(S2Step *step, S2EventSearch *search) {
   }
   step->share = 0.5;
   bool going = s2_islands_run(step, event_work, &event, ahead);
-  // Islands have moved the ground to the times of their pieces, so restore it for the whole step.
+  // Islands have moved the ground bodies to the times of their pieces. Restore these bodies for the
+  // whole step.
   search->splits = event.splits;
-  for (int32_t slot = 0; slot < slots; slot++) { // final pose of the ground
+  for (int32_t slot = 0; slot < slots; slot++) { // reset ground to the start of the step
     if (step->node_of[slot] == S2_GROUND) {
       memcpy(step->q0 + 3 * slot, search->q + 3 * slot, 3 * sizeof(double));
       memcpy(step->v0 + 3 * slot, search->v + 3 * slot, 3 * sizeof(double));
@@ -1408,7 +1422,7 @@ bool s2_event_run(S2Step *step, S2EventSearch *search) {
 
 bool s2_event_outran(const S2Step *step, const S2EventSearch *search) {
   const double *astray = search->astray;
-  // two bodies share the margin of a pair, so each has half
+  // Each body has half of the margin of a pair.
   double room = step->world->kept.def.contact_margin / 2;
   bool found = false;
   for (int32_t slot = 0; slot < step->world->bodies.count; slot++) {
@@ -1421,7 +1435,7 @@ bool s2_event_outran(const S2Step *step, const S2EventSearch *search) {
   return found;
 }
 
-// Free flight is not straight, so the search for touches needs its deviation.
+// Free flight is not straight, so the search for touches needs its deviation from a straight path.
 static void expect_bends(const S2Step *step, const S2EventSearch *start) {
   for (int32_t slot = 0; slot < step->world->bodies.count; slot++) {
     const double *v = start->v + 3 * slot, *free_v = start->free_v + 3 * slot;

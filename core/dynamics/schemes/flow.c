@@ -1,29 +1,30 @@
-// The first time when two shapes meet.
+// Finds the time of impact of two shapes.
 //
-// Conservative advancement: the shapes are apart along the normal of their nearest points. Every
-// vertex of both cores has a bound on its displacement along that axis: its motion to second order,
-// minus phi^2/2 times the lever arm for a turn by phi. The shapes cannot meet before the gap
-// vanishes according to the first of these bounds, so the search continues from that time. The axis
-// is fixed, or turns with one of the bodies. (The distance between a vertex and a turning edge is
-// measured along the edge's own normal; along a fixed axis, the far end of the edge would seem to
-// arrive first.) Each axis gives a valid bound, so the longest time counts. The search converges
-// like Newton's method, from before the root. If nothing turns, one advance is exact.
+// The method is conservative advancement along the normal of the nearest points. Every vertex of
+// both core polygons has a bound on its displacement along that axis. The bound is its motion to
+// second order, minus phi^2/2 times the lever arm for a rotation by phi. The shapes cannot meet
+// before the first of these bounds closes the gap, so the search continues from that time. The axis
+// is fixed or turns with one of the bodies. Turning axes are needed for a vertex that meets a
+// turning edge: along a fixed axis, the far end of the edge would seem to arrive first. Each axis
+// gives a valid lower bound of the time, so the largest bound is used. The search converges like
+// Newton's method and never passes the root. If no body rotates, one advance is exact.
 //
-// Every part of the motion has such a bound. If the number of advances does not suffice, the result
-// is the last time that is known to be free. That case is never reported as "no meeting".
+// The whole motion is covered by such bounds. If the number of advances does not suffice, the
+// result is the latest time that is known to be free of contact. That case is never reported as "no
+// meeting".
 #include "dynamics/schemes/flow.h"
 #include "dynamics/project/passage.h"
 #include "dynamics/step/touch.h"
 
 #include <string.h>
 
-// Largest number of advances of one search. Meetings at an angle take fewer than ten. A pair that
-// grazes a round body advances by the square root of its gap.
+// Maximum number of advances of one search. Most impacts at an angle take fewer than ten. Each
+// advance of a pair that grazes a round body is only the square root of its gap.
 #define ADVANCES 200
-// Samples of a pair's overlap on its path around a corner. Such an overlap grows until it ends at
-// the corner, so the true depth is at most (8/7)^2 times the depth of the last sample.
+// Number of samples of the overlap of a pair on its path around a corner. Such an overlap grows
+// until it ends at the corner, so the true depth is at most (8/7)^2 times the last sampled depth.
 #define DEEP_LOOKS 8
-// Largest number of bisections and secants until the bracket of a root is as small as its rounding.
+// Maximum number of bisections and secant steps to reduce the bracket of a root to rounding errors.
 #define NARROWINGS 80
 
 void s2_flow_place(const S2Flow *flow, int32_t slot, double s) {
@@ -42,7 +43,7 @@ static void collide_at(const S2Flow *flow, S2Touch *touch, double s) {
   s2_touch_collide(flow->step->world, touch, flow->step->q1, INFINITY);
 }
 
-// The closest points of a pair, without regard to neighbours in chains.
+// The closest points of a pair, ignoring neighbouring segments of chains.
 static S2Closest closest_at(const S2Flow *flow, const S2Touch *touch, double s) {
   place_pair(flow, touch, s);
   return s2_touch_closest(flow->step->world, touch, flow->step->q1);
@@ -62,8 +63,8 @@ const S2TouchPoint *s2_flow_nearest(const S2Touch *touch, const S2Resting *resti
 
 // ---- Bounds -----------------------------------------------------------------------------------
 
-// The smallest t > 0 with g + u t + a t^2 = 0, g >= 0; if squares underflow, the result is too
-// small rather than too large.
+// The smallest t > 0 with g + u t + a t^2 = 0, where g >= 0. If squares underflow, the result is
+// too small rather than too large.
 static double first_root(double g, double u, double a) {
   double inside = u * u - 4 * a * g;
   if (inside < 0 || (u >= 0 && a >= 0)) {
@@ -73,11 +74,11 @@ static double first_root(double g, double u, double a) {
   return u < 0 ? 2 * g / (sqrt(inside) - u) : fmax((u + sqrt(inside)) / (-2 * a), sqrt(g / -a));
 }
 
-// One shape of the pair at a time, with its motion until the end of the flow.
+// One shape of the pair at a given time, with its motion until the end of the flow.
 typedef struct Rim {
   int count;
-  const S2Vec2 *vertex; // vertices of its core, relative to the body's centre
-  double radius;        // m: radius about the core
+  const S2Vec2 *vertex; // vertices of the core polygon, relative to the body's centre
+  double radius;        // m: radius of the rounding around the core polygon
   S2Rot turned;
   double v[3], bend[3];
 } Rim;
@@ -96,7 +97,7 @@ static Rim rim_at(const S2Flow *flow, int32_t shape, int32_t body, double s) {
   return rim;
 }
 
-// The turn of an axis or an arm after the time t: phi = t w + t^2 bend.
+// The rotation of an axis or lever arm after the time t: phi = t w + t^2 bend.
 typedef struct Turn {
   double w, bend;
 } Turn;
@@ -105,16 +106,16 @@ static Turn turn_against(Turn turn, Turn axis) {
   return (Turn){turn.w - axis.w, turn.bend - axis.bend};
 }
 
-// rad/s: upper bound of |phi|/t within [0, rest].
+// rad/s: an upper bound of |phi|/t within [0, rest].
 static double turn_fastest(Turn turn, double rest) {
   return fmax(fabs(turn.w), fabs(turn.w + rest * turn.bend));
 }
 
-typedef struct Bound { // lower bound of a displacement along the axis: at + u t + a t^2
+typedef struct Bound { // a lower bound of a displacement along the axis: at + u t + a t^2
   double at, u, a;
 } Bound;
 
-// The bound of a vertex about its body's centre; `turn`: the turn relative to the axis.
+// The bound for a vertex relative to its body's centre. `turn`: the rotation relative to the axis.
 static Bound vertex_bound(const Rim *rim, int i, S2Vec2 normal, Turn turn, double rest,
                           double side) {
   S2Vec2 arm = s2_rotate(rim->turned, rim->vertex[i]);
@@ -126,7 +127,8 @@ static Bound vertex_bound(const Rim *rim, int i, S2Vec2 normal, Turn turn, doubl
   };
 }
 
-// The bound of a's centre relative to b's centre (`apart`), along a turning axis.
+// The bound for the centre of body a relative to the centre of body b (`apart`), along a turning
+// axis.
 static Bound centre_bound(const Rim *a, const Rim *b, S2Vec2 apart, S2Vec2 normal, Turn axis,
                           double rest) {
   S2Vec2 v = s2_vec2(a->v[1] - b->v[1], a->v[2] - b->v[2]);
@@ -141,11 +143,11 @@ static Bound centre_bound(const Rim *a, const Rim *b, S2Vec2 apart, S2Vec2 norma
   };
 }
 
-// A pair at the time s of the flow; step->q1 holds the poses of its bodies.
+// A pair of shapes at the time s of the flow. The poses of its bodies are in step->q1.
 typedef struct Pair {
   Rim a, b;
-  S2Vec2 apart; // m: from b's centre to a's
-  double rest;  // s, until the flow ends
+  S2Vec2 apart; // m: from the centre of b to the centre of a
+  double rest;  // s: time until the flow ends
 } Pair;
 
 static Pair pair_at(const S2Flow *flow, const S2Touch *touch, double s) {
@@ -166,14 +168,14 @@ static double nearest_along(const Rim *rim, S2Vec2 normal, double side) {
   return near;
 }
 
-// m: the distance of the pair along an axis.
+// m: the distance between the two shapes along an axis.
 static double apart_along(const Pair *pair, S2Vec2 normal) {
   return s2_dot(normal, pair->apart) + nearest_along(&pair->a, normal, 1) +
          nearest_along(&pair->b, normal, -1) - pair->a.radius - pair->b.radius;
 }
 
-// A time during which the pair stays apart along an axis with this turn, if the distance along it
-// is `gap`.
+// A time during which the two shapes stay apart along an axis with the given rotation. `gap`: the
+// distance along the axis.
 static double time_along(const Pair *pair, S2Vec2 n, double gap, Turn axis) {
   const Rim *a = &pair->a, *b = &pair->b;
   double rest = pair->rest, first = INFINITY;
@@ -197,7 +199,7 @@ static bool rim_turns(const Rim *rim) {
   return rim->v[0] != 0 || rim->bend[0] != 0;
 }
 
-// A time during which the pair stays apart, from the best axis. `gap`: the distance along the
+// A time during which the two shapes stay apart, using the best axis. `gap`: the distance along the
 // normal.
 static double free_time(const Pair *pair, S2Vec2 normal, double gap) {
   double time = time_along(pair, normal, gap, (Turn){0, 0});
@@ -224,8 +226,8 @@ double s2_flow_gap(const S2Flow *flow, const S2Touch *touch, const S2Resting *re
   return gap_of(&there, resting);
 }
 
-// Finds a root between two times; the gap is above 0 at the first and below 0 at the second. The
-// result is never later than the root.
+// Finds a root of the gap between two times. The gap is positive at the first time and negative at
+// the second. The result is never later than the root.
 static double flow_narrow(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
                           double lo, double hi, double gap_lo, double gap_hi) {
   int side = 0;
@@ -244,10 +246,10 @@ static double flow_narrow(const S2Flow *flow, const S2Touch *touch, const S2Rest
       return s;
     }
   }
-  return isfinite(gap_lo) ? lo : hi; // if there is no point at `lo`, the point appears at `hi`
+  return isfinite(gap_lo) ? lo : hi; // without a point at `lo`, the point appears at `hi`
 }
 
-// m: largest relative motion of the pair, with turns, over the whole flow.
+// m: an upper bound of the relative motion of the pair over the whole flow, including rotations.
 static double flow_length(const S2Flow *flow, const S2Touch *touch) {
   const S2Body *bodies = flow->step->world->bodies.at;
   int32_t a = touch->body_a, b = touch->body_b;
@@ -259,8 +261,8 @@ static double flow_length(const S2Flow *flow, const S2Touch *touch) {
   return gone + turned;
 }
 
-// Whether the two ends of the flow prove that there is no meeting between them: both have the same
-// points, which all rest, or the motion is too short for the gaps.
+// Whether the start and the end of the flow prove that the pair does not meet in between. This
+// holds if both have the same points, which all rest, or if the motion is too short for the gaps.
 static bool ends_tell(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
                       const S2Touch *end, double gap, double gap_end) {
   bool same = end != NULL && touch->count > 0 && end->count == touch->count;
@@ -274,7 +276,8 @@ static bool ends_tell(const S2Flow *flow, const S2Touch *touch, const S2Resting 
   return same || far;
 }
 
-// If the pair overlaps at the end, or at an earlier sample: the time at which the overlap began.
+// The time at which an overlap begins, if the pair overlaps at the end of the flow or at an earlier
+// sample; else infinite.
 static double meet_by_end(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
                           const S2Touch *end, double from, double gap) {
   double gap_end =
@@ -301,12 +304,12 @@ static S2FlowEnd flow_meets_at(double s) {
   return (S2FlowEnd){s, isfinite(s)};
 }
 
-// The time at which the overlap of a pair would be so deep that the pair could come out on the
-// wrong side. The pair has rows, or already overlaps. Rows are planes at the start of the flow and
-// ignore turning. An overlap that is deep from the beginning is ignored.
+// The time at which the overlap of a pair becomes so deep that the shapes could leave each other on
+// the wrong side. This is for pairs that have rows or overlap at the start. Rows are planes at the
+// start of the flow and ignore rotation. An overlap that is deep at the start is ignored.
 static S2FlowEnd flow_deepens(const S2Flow *flow, const S2Touch *touch) {
   const S2World *world = flow->step->world;
-  // A pair that moves so little cannot overlap so deeply.
+  // A short relative motion cannot cause such a deep overlap.
   double length = flow_length(flow, touch);
   if (length <= S2_PASSAGE_SLOW * s2_touch_smaller(world, touch)) {
     return NOTHING;
@@ -341,8 +344,8 @@ double s2_flow_deepest(const S2Flow *flow, const S2Touch *touch, double least) {
   return deepest;
 }
 
-// The search for a pair whose points give no information between the time `from` and the end of the
-// flow.
+// The search for a pair whose contact points give no information between the time `from` and the
+// end of the flow.
 static S2FlowEnd by_end_or_deep(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
                                 const S2Touch *end, double from, double gap) {
   S2FlowEnd deep = flow_deepens(flow, touch);
@@ -350,7 +353,7 @@ static S2FlowEnd by_end_or_deep(const S2Flow *flow, const S2Touch *touch, const 
   return s <= deep.at ? flow_meets_at(s) : deep;
 }
 
-// Whether the shapes approach each other at the point, at the time of the pair.
+// Whether the shapes approach each other at a contact point, at the time of `pair`.
 static bool flow_approaches(const Pair *pair, const S2TouchPoint *point) {
   const Rim *a = &pair->a, *b = &pair->b;
   S2Vec2 n = point->at.normal;
@@ -361,7 +364,7 @@ static bool flow_approaches(const Pair *pair, const S2TouchPoint *point) {
 
 // ---- Beside resting points --------------------------------------------------------------------
 
-// A vertex of one shape and an edge of the other.
+// A vertex of one shape and an edge of the other shape.
 typedef struct Facing {
   bool edge_is_a;
   int edge, vertex;
@@ -371,8 +374,8 @@ static int facing_end(const S2Shape *shape, int edge) {
   return edge + 1 < shape->count ? edge + 1 : 0;
 }
 
-// At the time of `pair`: the distance (m) of the vertex above the edge, and a lower bound of its
-// speed. *before: whether the vertex is in front of the edge, not beyond an end.
+// The distance (m) of the vertex above the edge at the time of `pair`, and a lower bound of its
+// displacement. *before: whether the vertex is in front of the edge and not beyond its ends.
 static Bound facing_bound(const S2Flow *flow, const S2Touch *touch, const Pair *pair,
                           const Facing *of, bool *before) {
   const S2World *world = flow->step->world;
@@ -385,7 +388,7 @@ static Bound facing_bound(const S2Flow *flow, const S2Touch *touch, const Pair *
   S2Vec2 t = s2_rotate(holder->turned, s2_scale(1 / length, s2_sub(end, start)));
   S2Vec2 n = s2_neg(s2_left(t));
   S2Vec2 apart = of->edge_is_a ? s2_neg(pair->apart) : pair->apart;
-  // `way`: from the start of the edge to the vertex.
+  // `way` is the vector from the start of the edge to the vertex.
   S2Vec2 arm = s2_rotate(other->turned, other->vertex[of->vertex]);
   S2Vec2 way = s2_sub(s2_add(apart, arm), s2_rotate(holder->turned, start));
   double along = s2_dot(t, way);
@@ -400,7 +403,7 @@ static Bound facing_bound(const S2Flow *flow, const S2Touch *touch, const Pair *
                  .a = centre.a + of_vertex.a};
 }
 
-// The time at which a vertex that does not touch at the time `from` meets an edge.
+// The time at which a vertex meets an edge that it does not touch at the time `from`.
 static S2FlowEnd facing_meets(const S2Flow *flow, const S2Touch *touch, const Facing *of,
                               double from) {
   double met = S2_EVENT_MET * flow->slop, s = from, left = from + flow->leaving * flow->until;
@@ -409,7 +412,7 @@ static S2FlowEnd facing_meets(const S2Flow *flow, const S2Touch *touch, const Fa
     Pair pair = pair_at(flow, touch, s);
     bool before;
     Bound bound = facing_bound(flow, touch, &pair, of, &before);
-    if (i == 0 && bound.at < -flow->slop) { // the vertex is on the other side of the line
+    if (i == 0 && bound.at < -flow->slop) { // the vertex is on the other side of the edge's line
       return NOTHING;
     }
     if (i == 0 && bound.at <= flow->slop) { // the vertex separates first
@@ -429,9 +432,9 @@ static S2FlowEnd facing_meets(const S2Flow *flow, const S2Touch *touch, const Fa
   return NOTHING;
 }
 
-// The next meeting, after `from`, of a pair that touches at a vertex of one shape in front of an
-// edge of the other, and turns about the vertex. Then a neighbour of that vertex meets the edge, or
-// an end of the edge meets an edge of the vertex.
+// The next meeting, after `from`, of a pair that touches at a vertex and an edge and turns about
+// the vertex. Either a neighbour of that vertex meets the edge, or an end of the edge meets an edge
+// adjacent to the vertex.
 static S2FlowEnd pivot_meets(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
                              const S2ManifoldPoint *pivot, double from) {
   bool edge_is_a = pivot->feature == S2_EDGE_A;
@@ -455,7 +458,7 @@ static S2FlowEnd pivot_meets(const S2Flow *flow, const S2Touch *touch, const S2R
     S2FlowEnd one = facing_meets(flow, touch, &all[i], from);
     first = one.at < first.at ? one : first;
   }
-  // Beyond its ends, the line of an edge may pass through other pieces of the body, so the manifold
+  // Beyond the ends of an edge, its line may pass through other shapes of the body, so the manifold
   // must confirm the meeting.
   double gap = isfinite(first.at) ? s2_flow_gap(flow, touch, resting, first.at) : INFINITY;
   return fabs(gap) <= flow->slop ? first : NOTHING;
@@ -472,9 +475,8 @@ static S2FlowEnd meets_beside(const S2Flow *flow, const S2Touch *touch, const S2
   return first;
 }
 
-// The next meeting of a pair with one resting point if the vertex of its contact at the time `from`
-// belongs to a neighbour of one of the shapes, and that neighbour has the row. Corners between
-// segments of a chain are such vertices.
+// The next meeting of a pair that touches at a vertex that it shares with a neighbouring shape, if
+// that neighbour has the row. Corners between segments of a chain are such vertices.
 static S2FlowEnd hidden_pivot_meets(const S2Flow *flow, const S2Touch *touch,
                                     const S2Resting *resting, double from) {
   place_pair(flow, touch, from);
@@ -488,7 +490,7 @@ static S2FlowEnd hidden_pivot_meets(const S2Flow *flow, const S2Touch *touch,
   return first;
 }
 
-// The search for a pair that has neither resting points nor overlaps, from the time s on.
+// The search, from the time s on, for a pair without resting points and overlaps.
 static S2FlowEnd flow_advance(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
                               const S2Touch *end, double s) {
   double met = S2_EVENT_MET * flow->slop;
@@ -503,8 +505,8 @@ static S2FlowEnd flow_advance(const S2Flow *flow, const S2Touch *touch, const S2
     const S2TouchPoint *point = s2_flow_nearest(&there, resting);
     double gap = point == NULL ? INFINITY : point->at.gap;
     S2Vec2 normal = point == NULL ? s2_vec2(0, 0) : point->at.normal;
-    // At a corner of a chain, the nearest points may belong to the neighbouring segment, and so
-    // does the meeting.
+    // At a corner of a chain, the nearest points and the meeting may belong to the neighbouring
+    // segment.
     if (point == NULL || apart_along(&pair, normal) < gap - flow->slop) {
       S2Closest closest = closest_at(flow, touch, s);
       if (!(closest.distance > met)) {
@@ -519,12 +521,12 @@ static S2FlowEnd flow_advance(const S2Flow *flow, const S2Touch *touch, const S2
     if (closed && flow_approaches(&pair, point)) {
       return flow_meets_at(s);
     }
-    // A closed pair that opens may continue while it stays within the slop.
+    // A closed pair that separates may continue while its gap stays within the slop.
     double more = free_time(&pair, normal, closed ? gap + flow->slop : gap);
     if (s + more >= flow->until) {
       return NOTHING;
     }
-    if (s + more == s) { // the distance is below rounding
+    if (s + more == s) { // the remaining distance is below the rounding error
       return flow_meets_at(s);
     }
     s += more;
@@ -536,13 +538,13 @@ S2FlowEnd s2_flow_meet(const S2Flow *flow, const S2Touch *touch, const S2Resting
                        const S2Touch *end) {
   const S2TouchPoint *point = s2_flow_nearest(touch, resting);
   double gap = point == NULL ? INFINITY : point->at.gap;
-  if (resting->count > 0) { // some vertices rest, so no bound holds for all vertices
+  if (resting->count > 0) { // some vertices rest, so the bound for all vertices cannot be used
     S2FlowEnd beside = meets_beside(flow, touch, resting);
     S2FlowEnd by_end = gap > flow->slop ? by_end_or_deep(flow, touch, resting, end, 0, gap)
                                         : flow_deepens(flow, touch);
     return beside.at <= by_end.at ? beside : by_end;
   }
-  if (gap < -flow->slop) { // the pair begins in an overlap
+  if (gap < -flow->slop) { // the pair overlaps at the start
     return flow_deepens(flow, touch);
   }
   // A pair that touches at the start separates first.

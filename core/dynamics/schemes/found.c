@@ -1,17 +1,17 @@
-// Stores the results of a search's predictive passes as guesses for the next search of the same
-// step. The next search begins again with rows at the initial surfaces, and mostly finds the same
-// points. So each of its passes begins with the result of the same pass, which usually is the
-// solution. The impact that follows also has stored guesses.
+// Stores the results of the predictive passes of a search as initial guesses for the next search of
+// the same step. The next search restarts with rows at the initial surfaces and mostly finds the
+// same points. Each of its passes therefore starts from the result of the corresponding pass, which
+// usually is the solution. Guesses are also stored for the impact that follows.
 #include "dynamics/impact/impact.h"
 #include "dynamics/schemes/schemes.h"
 
-// Largest number of touches of an island that needs no stored guesses, because any guess leads to
-// the solution at once.
+// Islands with at most this many touches need no stored guesses, because any guess leads to the
+// solution quickly.
 enum { FOUND_TOUCHES = 20 };
 
-// the guess for one touch in one list; empty if the touch was not in a large island
+// The guess for one touch in one list. Empty if the touch was not in a large island.
 struct S2Found {
-  int32_t shape_a, shape_b; // only set in the first list
+  int32_t shape_a, shape_b; // set only in the first list
   int count;
   uint32_t id[2];
   double normal[2], tangent[2]; // N s
@@ -78,7 +78,8 @@ static void found_put(const S2Found *found, S2Touch *touch) {
   }
 }
 
-// `less`: earlier impulses to subtract, S2_TOUCH_IMPULSES; or NULL.
+// Stores the impulses of a touch. `less`: earlier impulses to subtract (S2_TOUCH_IMPULSES), or
+// NULL.
 static void found_take(S2Found *found, const S2Touch *touch, const double *less) {
   found->count = touch->count;
   for (int k = 0; k < touch->count; k++) {

@@ -1,11 +1,11 @@
-// The times at which bodies meet in a piece of event stepping (event.c), and flows that end at such
-// a time.
+// Finds the times at which bodies meet in a piece of event stepping (event.c), and computes flows
+// that end at such a time.
 #include "dynamics/project/passage.h"
 #include "dynamics/schemes/event.h"
 
-// Samples within a piece of the flow by two stages, for pairs known only at both ends. (A corner
-// may slide over the end of a segment in between.) The number is a compromise: an overlap that
-// lasts for less than a fifth of the piece may be missed.
+// The number of samples within a piece of the two-stage flow, for pairs known only at both ends. A
+// corner, for example, may slide over the end of a segment in between. The number is a compromise,
+// because an overlap that lasts for less than a fifth of the piece may be missed.
 enum { LOOKS = 4 };
 
 // The last flow as a function of time, for the bodies of the island's touches.
@@ -17,7 +17,7 @@ static S2Flow as_function(const S2EventRun *event, double until) {
     bool ground = step->node_of[slot] == S2_GROUND;
     bool straight = ground || (event->straight && !event->rattled);
     for (int c = 3 * slot; c < 3 * slot + 3; c++) {
-      // A piece made by the two stages starts with v0, and moves at the mean speed u over h.
+      // A piece of the two-stage flow starts with v0 and moves at the mean velocity u over h.
       double over = event->rattled ? step->carry[c] - step->v0[c] : (step->v1[c] - step->v0[c]) / 2;
       event->v[c] = straight ? step->carry[c] : step->v0[c];
       event->bend[c] = straight ? 0 : over / step->h;
@@ -28,7 +28,7 @@ static S2Flow as_function(const S2EventRun *event, double until) {
   return (S2Flow){event->step, until, leaving, event->v, event->bend, event->slop, looks};
 }
 
-// Restores q1, which the search for meetings has changed.
+// Restores q1, which the search for meetings has overwritten.
 static void go_to_end(const S2EventRun *event) {
   const S2Step *step = event->step;
   for (int i = 0; i < event->island->nodes; i++) {
@@ -43,7 +43,7 @@ static void go_to_end(const S2EventRun *event) {
   s2_event_place_ground(event);
 }
 
-// Whether the nearest point that does not rest just touches.
+// Whether the nearest point that does not rest is just touching.
 static bool just_touches(const S2EventRun *event, const S2Touch *touch, const S2Resting *resting) {
   const S2TouchPoint *point = s2_flow_nearest(touch, resting);
   return point != NULL && fabs(point->at.gap) <= S2_EVENT_PRESSED * event->slop;
@@ -80,8 +80,8 @@ static bool has_feature(const S2Touch *touch, uint32_t id) {
   return any;
 }
 
-// m: the present distance of a point of a touch in the flow from its surface; if the feature has
-// vanished, the distance of the nearest feature.
+// m: the current distance of a contact point from its surface. If its feature no longer exists, the
+// distance of the nearest feature.
 static double gap_now(const S2Touch *touch, const S2TouchPoint *point) {
   double nearest = INFINITY;
   for (int k = 0; k < touch->count; k++) {
@@ -94,8 +94,8 @@ static double gap_now(const S2Touch *touch, const S2TouchPoint *point) {
   return touch->count > 0 ? nearest : 0;
 }
 
-// m: the largest distance of the resting points of touch i from their surface at the end of the
-// flow; *passed: whether one of them has gone around a corner.
+// m: the largest distance of the resting points of touch i from their surfaces at the end of the
+// flow. *passed: whether a point has moved around a corner.
 static double off_rows(const S2EventRun *event, const S2Touch *solved, int i, bool *passed) {
   const S2Touch *touch = &event->step->touches[event->island->touch[i]];
   double off = 0;
@@ -106,7 +106,7 @@ static double off_rows(const S2EventRun *event, const S2Touch *solved, int i, bo
       off = fmax(off, point->normal_impulse > 0 ? gap_now(touch, point) : 0);
     } else if (s2_resting_has(&event->resting[i], point->at.id)) {
       double gap = gap_now(touch, point);
-      // a point that has no impulse may separate
+      // a point without impulse may separate
       off = fmax(off, point->normal_impulse > 0 ? fabs(gap) : -gap);
       *passed |= !has_feature(touch, point->at.id);
     }
@@ -137,30 +137,29 @@ bool s2_event_rows_hold(const S2EventRun *event, const S2Touch *solved) {
   return hold;
 }
 
-// The result of a flow of some length, for the pair that is to meet at its end.
+// The result of a flow of a trial length, for the pair that should meet at the end of the flow.
 typedef struct Trial {
   double gap;      // m: gap at the end of the flow
-  bool early;      // the pair already meets before the end
-  S2FlowEnd whole; // its meeting time if the flow continues for the whole piece
-  bool appears;    // the point at its end touches there, and just before, the pair did not have
-                   // that point
+  bool early;      // whether the pair meets before the end
+  S2FlowEnd whole; // meeting time if the flow continues for the whole piece
+  bool appears;    // whether the point that touches at the end did not exist just before the end
 } Trial;
 
-// s: if the end of a flow and a meeting time differ by less, they count as equal.
+// s: a meeting time and the end of a flow count as equal if they differ by less than this.
 static double meeting_rounding(const S2EventRun *event) {
   return 4 * S2_EVENT_ROUNDING * event->left;
 }
 
-// The vertex between two segments of a chain belongs to one of them at a time. When an edge that
-// rests on the vertex turns, the vertex may change to the other segment at once, however long the
-// edge has touched it.
+// Whether the point did not exist just before the end of a flow. The vertex between two segments of
+// a chain belongs to one of them at a time. When an edge that rests on the vertex turns, the vertex
+// may suddenly change to the other segment, even after a long contact.
 static bool just_appears(const S2EventRun *event, const S2Flow *way, const S2Touch *before,
                          const S2Resting *resting, double tau, double gap) {
   double earlier = fmax(tau - 2 * meeting_rounding(event), 0);
   return fabs(gap) <= event->slop && s2_flow_gap(way, before, resting, earlier) > event->slop;
 }
 
-// Makes the flow of length `tau`. False: aborted.
+// Computes the flow of length `tau`. False: aborted.
 static bool flow_for(S2EventRun *event, const S2Meeting *meeting, double tau, Trial *trial) {
   const S2Touch *before = &meeting->before[meeting->first];
   const S2Resting *resting = &event->resting[meeting->first];
@@ -182,15 +181,15 @@ static bool flow_for(S2EventRun *event, const S2Meeting *meeting, double tau, Tr
   return true;
 }
 
-// A bracket of lengths: a flow of length `lo` ends before the meeting, a flow of length `hi` at or
-// after it.
+// A bracket of lengths. A flow of length `lo` ends before the meeting. A flow of length `hi` ends
+// at or after the meeting.
 typedef struct Bracket {
   double lo, hi, gap_lo, gap_hi;
-  double out, gap_out; // the bound that was replaced last; gap 0: none
+  double out, gap_out; // the bound that was replaced last; gap_out 0: no such bound
 } Bracket;
 
-// After a meeting, the pair may be open again at the end, on the other side. In that case its gap
-// does not count.
+// Replaces a bound of the bracket. After a meeting, the pair may be open at the end, on the other
+// side. In that case its gap does not count.
 static void meeting_tighten(Bracket *at, double s, const Trial *trial) {
   bool meets = trial->gap < 0 || trial->early;
   if (!meets && s > at->lo) {
@@ -204,9 +203,9 @@ static void meeting_tighten(Bracket *at, double s, const Trial *trial) {
   }
 }
 
-// The zero of the parabola through both bounds and the bound that was replaced last, because
-// motions that forces reverse are quadratic in time. If there is no third point, the zero of the
-// chord.
+// Returns the zero of the parabola through both bounds and the bound that was replaced last. A
+// parabola suits motions that forces reverse, because they are quadratic in time. Without a third
+// point, returns the zero of the chord.
 static double meeting_interpolate(const Bracket *at) {
   double width = at->hi - at->lo, chord = (at->gap_hi - at->gap_lo) / width;
   double bend = 0;
@@ -224,51 +223,51 @@ static bool trial_meets(const S2EventRun *event, const Trial *trial) {
   return fabs(trial->gap) <= S2_EVENT_MET * event->slop && !trial->early;
 }
 
-// The length of a flow that meets at its end, from two lengths and the meeting times of their
-// flows.
+// Estimates the length of a flow that meets at its end, from two lengths and the meeting times of
+// their flows.
 static double meeting_secant(double tau, double s, double last, double last_s) {
   double slope = tau != last ? (s - last_s) / (tau - last) : 0;
   return tau + (s - tau) / (1 - slope);
 }
 
-// The next length that the search tries. Every fourth length halves the bracket, which bounds the
-// number of passes. `secant`: a length from meeting times, for pairs that are open again at the end
-// of a flow that is too long; NAN: there is none.
+// The next length to try. Every fourth length halves the bracket, which bounds the number of
+// passes. `secant`: a length computed from meeting times, or NAN. It is used for pairs that are
+// open again at the end of a flow that is too long.
 static double meeting_next(const S2EventRun *event, const Bracket *at, double secant, int pass) {
   double next = at->lo + (at->hi - at->lo) / 2;
   if (pass % 4 == 3) {
     return next;
   }
-  // A gap that is out of reach is infinite, so it cannot be interpolated.
+  // Gaps that are out of reach are infinite and cannot be interpolated.
   if (isfinite(at->gap_lo) && at->gap_lo > S2_EVENT_MET * event->slop && at->gap_hi < 0) {
     return meeting_interpolate(at);
   }
   return secant > at->lo && secant < at->hi ? secant : next;
 }
 
-// Searches between a length that is free and a length whose flow meets before its end. This search
-// is for flows whose path depends on their length, so that a simple prediction fails (for example,
-// if a spring reverses a thrown body). If no length just touches, the longest length that is known
-// to be free is used.
+// Searches between a length without a meeting and a length whose flow meets before its end. This
+// search is for flows whose path depends on their length, because a simple prediction fails for
+// them. An example is a thrown body that a spring reverses. If no length is exact, uses the longest
+// length that is known to be free.
 static bool search_meeting(S2EventRun *event, const S2Meeting *meeting, Bracket at, double *tau,
                            bool *meets) {
   Trial trial;
-  double secant = NAN, last = NAN, last_s = NAN; // values of the last length with a meeting
+  double secant = NAN, last = NAN, last_s = NAN; // from the last length with a meeting
   *meets = true;
-  // Find a length with a meeting, if there is one: try the whole piece.
+  // Without an upper bound, try the whole piece.
   if (!isfinite(at.hi)) {
     *tau = event->horizon;
     if (!flow_for(event, meeting, *tau, &trial)) {
       return false;
     }
     meeting_tighten(&at, *tau, &trial);
-    if (!isfinite(at.hi)) { // there is no meeting after all
+    if (!isfinite(at.hi)) { // there is no meeting
       return true;
     }
     last = *tau;
     last_s = trial.whole.at;
   }
-  double least = S2_EVENT_LEAVING * event->left; // by then, initially touching pairs have separated
+  double least = S2_EVENT_LEAVING * event->left; // initially touching pairs have separated
   for (int pass = 0; pass < S2_EVENT_NARROWINGS && at.hi > least; pass++) {
     *tau = meeting_next(event, &at, secant, pass);
     if (!flow_for(event, meeting, *tau, &trial)) {
@@ -294,11 +293,11 @@ bool s2_event_flow_to_meeting(S2EventRun *event, const S2Meeting *meeting, doubl
   const S2Touch *before = &meeting->before[meeting->first];
   const S2Resting *resting = &event->resting[meeting->first];
   const S2TouchPoint *nearest = s2_flow_nearest(before, resting);
-  double last = 0, last_s = 0; // for a secant
+  double last = 0, last_s = 0; // for the secant
   Bracket at = {.hi = INFINITY, .gap_lo = nearest == NULL ? 0 : nearest->at.gap};
   *meets = true;
   for (int pass = 0; pass < S2_EVENT_REFINEMENTS; pass++) {
-    // Make the flow of this length, and use its own prediction of the meeting.
+    // Compute the flow of this length, and use the meeting time that it predicts.
     Trial trial;
     if (!flow_for(event, meeting, *tau, &trial)) {
       return false;
@@ -309,7 +308,7 @@ bool s2_event_flow_to_meeting(S2EventRun *event, const S2Meeting *meeting, doubl
     }
     meeting_tighten(&at, *tau, &trial);
     double s = trial.whole.at, near = meeting_rounding(event);
-    // A point may appear just after the end.
+    // The point may appear just after the end of the flow.
     if (trial.whole.meets && fabs(s - *tau) < near / 2 && trial.gap > event->slop) {
       *tau = s + near / 2;
       continue;
@@ -317,7 +316,8 @@ bool s2_event_flow_to_meeting(S2EventRun *event, const S2Meeting *meeting, doubl
     if (!trial.whole.meets || !(s > 0) || s == *tau) {
       break;
     }
-    // Secant on s(tau) - tau, where s is the time that the flow of length tau predicts.
+    // Apply the secant method to s(tau) - tau, where s is the meeting time predicted by the flow of
+    // length tau.
     double next = meeting_secant(*tau, s, pass > 0 ? last : *tau, last_s);
     last = *tau;
     last_s = s;
@@ -326,8 +326,9 @@ bool s2_event_flow_to_meeting(S2EventRun *event, const S2Meeting *meeting, doubl
   return search_meeting(event, meeting, at, tau, meets);
 }
 
-// Whether other points that did not rest arrive together with point k of the touch. In that case,
-// small changes of the data decide which point is first, and so which impact occurs.
+// Whether other points that did not rest arrive at the same time as point k of the touch. In that
+// case, small changes of the data determine which point is first, and therefore which impact
+// occurs.
 static bool others_arrive(const S2EventRun *event, int first, int k) {
   const S2Step *step = event->step;
   bool any = false;
@@ -356,8 +357,8 @@ void s2_event_note_arrival(const S2EventRun *event, int first) {
   s2_note_arrive(step, event->island, met, k, alone);
 }
 
-// The touch of the island that arrives at the start of the step without an impulse in the last
-// step; *k: its point. S2_NONE: there is none.
+// The touch of the island that arrives at the start of the step and had no impulse in the last
+// step, or S2_NONE. *k: its point.
 static int arrives_at_start(const S2EventRun *event, int *k) {
   const S2Step *step = event->step;
   int first = S2_NONE;
@@ -382,7 +383,7 @@ static int arrives_at_start(const S2EventRun *event, int *k) {
   return first;
 }
 
-// Whether contacts press elsewhere in the island, so that its bodies did not fly freely.
+// Whether other contacts of the island press, which means that its bodies did not move freely.
 static bool others_press(const S2EventRun *event) {
   bool any = false;
   for (int i = 0; i < event->island->touches; i++) {
@@ -401,7 +402,7 @@ void s2_event_note_met_at_start(const S2EventRun *event) {
   if (first == S2_NONE) {
     return;
   }
-  // Record a flight of zero length. The flow will set the overwritten arrays again.
+  // Record a free flight of zero length. The flow will set the overwritten arrays again.
   double h = step->h;
   s2_event_set_piece(event, 0);
   s2_event_copy_nodes(event, step->v0, step->v1);
@@ -410,11 +411,11 @@ void s2_event_note_met_at_start(const S2EventRun *event) {
   s2_note_set_out(step, island, false);
   s2_note_island(step, island, S2_ACT_FLY, NULL);
   bool alone = !others_arrive(event, first, k);
-  // the time of the arrival is not known; the note records this
+  // The note records that the time of arrival is unknown if other contacts press.
   k = others_press(event) ? S2_NONE : k;
   s2_note_arrive(step, island, island->touch[first], k, alone);
   s2_note_interval_end(step, island);
-  // The step continues with the whole remainder.
+  // Continue the step with the whole remainder.
   s2_event_set_piece(event, h);
   s2_note_interval(step, island, 1, event->rattles && event->done == 0);
 }

@@ -1,5 +1,5 @@
-// One piece of an island's step in event stepping: its start, and the flow of the bodies without
-// new meetings.
+// One piece of an island's step in event stepping: the start of the piece, and the flow of its
+// bodies without new meetings.
 #include "dynamics/project/passage.h"
 #include "dynamics/project/spin.h"
 #include "dynamics/schemes/event.h"
@@ -17,12 +17,12 @@ static void place_ground(const S2EventRun *event, int32_t slot) {
   const S2Step *step = event->step;
   if (slot != S2_NONE && step->node_of[slot] == S2_GROUND) {
     for (int c = 3 * slot; c < 3 * slot + 3; c++) {
-      double v = step->free_v[c]; // 0 unless the body moves
+      double v = step->free_v[c]; // 0 if the body does not move
       step->q0[c] = event->q_start[c] + event->done * v;
       step->v0[c] = step->v1[c] = step->v2[c] = v;
     }
     s2_step_carry(step, slot);
-    // pieces made by the two stages start with the given velocity
+    // pieces of the two-stage flow start with the prescribed velocity
     if (event->rattles && event->done == 0) {
       memcpy(step->v0 + 3 * slot, step->given_start + 3 * slot, 3 * sizeof(double));
     }
@@ -63,8 +63,8 @@ void s2_event_set_ground(const S2EventRun *event, bool striking) {
   }
 }
 
-// Places the ground of this island at the start and the end of the piece, because other islands
-// have moved it to their own times.
+// Places the ground bodies of this island at the start and the end of the piece. Other islands have
+// moved them to the times of other pieces.
 void s2_event_place_ground(const S2EventRun *event) {
   const S2Step *step = event->step;
   if (step->threaded) {
@@ -84,7 +84,7 @@ void s2_event_place_ground(const S2EventRun *event) {
   }
 }
 
-// Sets the length `h` of the piece that begins now.
+// Starts a piece of length `h`.
 void s2_event_set_piece(const S2EventRun *event, double h) {
   S2Step *step = event->step;
   step->h = h;
@@ -101,8 +101,8 @@ void s2_event_copy_nodes(const S2EventRun *event, const double *from, double *to
   }
 }
 
-// Whether smooth derivatives leave out a contact: they include contacts by their rows, but an
-// upcoming meeting has no row here, only a time.
+// Whether smooth derivatives omit a contact. They include contacts through their rows, but an
+// upcoming meeting has only a time here and no row.
 static bool leaves_out(const S2EventRun *event, bool rows) {
   bool some = false;
   for (int i = 0; i < event->island->touches; i++) {
@@ -114,7 +114,7 @@ static bool leaves_out(const S2EventRun *event, bool rows) {
   return some;
 }
 
-// Sets v1 and q1 after `h` by the two stages.
+// Computes v1 and q1 after the time `h` by the two-stage flow.
 static bool piece_rattle(S2EventRun *event, double h) {
   S2LawFrame frame = {event->q_start, event->v_start, event->free_start, event->done};
   bool least = h * S2_TURN_PIECES <= event->left;
@@ -125,17 +125,17 @@ static bool piece_rattle(S2EventRun *event, double h) {
   return going;
 }
 
-// Sets v1 and q1 after `h`.
+// Computes v1 and q1 after the time `h`.
 bool s2_event_flow(S2EventRun *event, double h, bool rows) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
   s2_event_set_piece(event, h);
   s2_note_set_out(step, island, leaves_out(event, rows));
   s2_event_place_ground(event);
-  if (event->rattled) { // the two stages need no projection and no balance
+  if (event->rattled) { // the two-stage flow needs neither projection nor balance
     return piece_rattle(event, h);
   }
-  // Solve with rows, or fly freely.
+  // Solve if there are rows. Otherwise the bodies move freely.
   if (rows) {
     if (!s2_step_solve(step, island, event->choices, S2_SOLVE_MOTION, step->v1, NULL)) {
       return false;

@@ -1,84 +1,86 @@
-// The schemes, which call the phases of a step in different orders, and their common functions.
-// step.c has the order of each scheme.
+// The stepping schemes and their common functions. The schemes call the phases of a step in
+// different orders, which step.c defines.
 #ifndef S2_SCHEMES_H
 #define S2_SCHEMES_H
 
 #include "dynamics/step/context.h"
 
-// Speculative (speculative.c). The following functions return false if aborted. s2_step_look_ahead
-// makes the predictive solves of all islands, into v1 and q1; s2_island_look_ahead makes the solves
-// of one island.
+// Speculative (speculative.c). These functions return false if aborted. s2_step_look_ahead performs
+// the predictive solves of all islands and writes v1 and q1. s2_island_look_ahead does this for one
+// island.
 bool s2_step_look_ahead(S2Step *step, S2Choice *choices);
-// If `solved` is given, the first solve is an attempt. If it does not converge soon, *solved is
-// false, and velocities and impulses are unchanged.
+// If `solved` is not NULL, the first solve is an attempt. If the attempt does not converge soon,
+// *solved is false, and velocities and impulses are unchanged.
 bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choices, bool *solved);
-// Solves the impact of arriving contacts, from v1 into v2. Before the call, v2 must be equal to v1.
+// Solves the impact of arriving contacts. Starts from v1 and writes v2. Before the call, v2 must be
+// equal to v1.
 bool s2_island_impact(S2Step *step, const S2Island *island, S2Choice *choices, bool *touching);
-// Copies S2Island.flowed_q1 or flowed_v2 to 3 per slot; false: there are none.
+// Copies S2Island.flowed_q1 or flowed_v2 to an array with 3 entries per slot. False: there are no
+// such data.
 bool s2_island_put_flowed(const S2Island *island, const double *flowed, double *to);
-// Whether a body has gone farther than the search for touches covered. Sets `slack`.
+// Whether a body has moved farther than the search for touches covered. Sets `slack`.
 bool s2_step_outran(S2Step *step);
-// The touches that a search has found, with their points and gaps, and (s2_step_same_points)
-// whether the present touches are the same. (The touches themselves change during the step.)
+// A copy of the touches found by a search, with their points and gaps, because the touches change
+// during the step. s2_step_same_points compares the current touches with it.
 typedef struct S2SeenTouch {
   int32_t shape_a, shape_b, count;
   uint32_t id[2];
   double gap[2];
 } S2SeenTouch;
-const S2SeenTouch *s2_step_see(const S2Step *step); // 1 per touch; lives as long as the step
+const S2SeenTouch *s2_step_see(const S2Step *step); // 1 per touch; valid until the step ends.
 bool s2_step_same_points(const S2Step *step, const S2SeenTouch *seen, int count);
 
-// Guesses that a search gets from the last search (found.c).
-// number of predictive passes with guesses; later passes are rare
+// Initial guesses that a search takes from the last search (found.c).
+// Number of predictive passes with guesses. Later passes are rare.
 #define S2_FOUND_PASSES 3
-#define S2_FOUND_IMPACT 3          // index of the following impact, in place of a pass
-#define S2_FOUND_LISTS  4          // lists of touches
-void s2_found_begin(S2Step *step); // begins a search with known islands
-void s2_found_guess(S2Step *step, const S2Island *island, int pass); // sets impulses of its points
+#define S2_FOUND_IMPACT 3          // index of the list for the impact that follows
+#define S2_FOUND_LISTS  4          // number of lists of touches
+void s2_found_begin(S2Step *step); // starts a search; islands are known
+void s2_found_guess(S2Step *step, const S2Island *island, int pass); // sets impulses of the points.
 void s2_found_keep(S2Step *step, const S2Island *island, int pass);
-// For an impact without rebound: the guess, in the form of S2Step.impact. `before`:
+// The guess for an impact without rebound, in the format of S2Step.impact. `before`:
 // s2_step_contact_impulses before the impact.
 double *s2_found_guess_impact(const S2Step *step, const S2Island *island);
 void s2_found_keep_impact(S2Step *step, const S2Island *island, const double *before);
-// The next step of a large island begins with the impulses of the motion alone, before the impact
-// (NULL: the island is small). The adjoint of this step needs all impulses. So the impulses of the
-// motion are only restored at the end of the step, at points that still exist.
+// The next step of a large island starts from the impulses of the motion, without the impulses of
+// the impact (NULL: the island is small). The adjoint of this step needs all impulses. The impulses
+// of the motion are therefore restored only at the end of the step, at points that still exist.
 S2Found *s2_found_pressed(const S2Step *step, const S2Island *island);
 void s2_found_forget_impact(S2Step *step, const S2Island *island, const S2Found *pressed);
 
-// Bisect (bisect.c): substeps, each tried with half its length while it ends in overlaps.
+// Bisect (bisect.c): substeps, each repeated with half its length until it ends without overlaps.
 typedef struct S2Bisect {
-  double tolerance, before; // m: tolerance of overlaps; deepest overlap at the start of the substep
-  double smallest, h, next; // s: smallest substep; the present one; the next one
-  double left;              // s of the step
-  int unsolved, noted;      // values at the start of the substep
-  S2ArenaMark clean;        // arena position before the memory of attempts
-  double *carried;          // 3 per joint slot: reactions of earlier substeps
+  double tolerance, before; // m: tolerance of overlaps; deepest overlap before the substep
+  double smallest, h, next; // s: lengths of the smallest, the current and the next substep
+  double left;              // s: remainder of the step
+  int unsolved, noted;      // their values at the start of the substep
+  S2ArenaMark clean;        // position of the arena before any attempt
+  double *carried;          // 3 per joint slot: sums of the reactions of earlier substeps
 } S2Bisect;
 S2Bisect s2_bisect_begin(S2Step *step);
-void s2_bisect_set_out(const S2Step *step, S2Bisect *bisect); // a substep begins
+void s2_bisect_set_out(const S2Step *step, S2Bisect *bisect); // starts a substep
 void s2_bisect_forget(S2Step *step, const S2Bisect *bisect);  // discards the previous attempt
-bool s2_bisect_solve(S2Step *step);                           // v1 = v2; false: aborted
-bool s2_bisect_halves(const S2Step *step, S2Bisect *bisect);  // whether to try half of the substep
-void s2_bisect_go_on(S2Step *step, S2Bisect *bisect);         // the substep is complete
+bool s2_bisect_solve(S2Step *step);                           // sets v1 = v2; false: aborted
+bool s2_bisect_halves(const S2Step *step, S2Bisect *bisect);  // whether to halve the substep
+void s2_bisect_go_on(S2Step *step, S2Bisect *bisect);         // ends the substep
 void s2_bisect_end(S2Step *step, const S2Bisect *bisect);
 
-// Event (event.c): each island is stepped separately through its meetings, with the results of one
+// Event (event.c): steps each island separately through its meetings, with the touches of one
 // search.
 typedef struct S2EventSearch {
   const double *q, *v, *free_v, *mass; // 3 per slot, at the start of the step
-  double *astray;                      // m, per slot: largest distance from the motion with free_v
-  const S2SeenTouch *seen;             // results of the last search
+  double *astray;          // m, per slot: the largest distance from the motion with free_v
+  const S2SeenTouch *seen; // results of the last search
   int seen_count, noted, splits;
 } S2EventSearch;
 S2EventSearch s2_event_begin(S2Step *step);
 void s2_event_back_to_start(S2Step *step, const S2EventSearch *search);
-// whether the last search found more than the search before it
+// Whether the last search found more touches than the search before it.
 bool s2_event_found_more(const S2Step *step, const S2EventSearch *search);
-bool s2_event_run(S2Step *step, S2EventSearch *search); // steps all islands; false: aborted
-// Whether bodies went where the search has not looked. Updates `slack`.
+bool s2_event_run(S2Step *step, S2EventSearch *search); // steps all islands; false: aborted.
+// Whether bodies have left the region that the search covered. Updates `slack`.
 bool s2_event_outran(const S2Step *step, const S2EventSearch *search);
-void s2_event_settle(const S2Step *step); // settles pairs in no island, at the end
+void s2_event_settle(const S2Step *step); // at the end: settles pairs outside islands.
 // Whether the whole step of the island is speculative.
 bool s2_island_looks_ahead(const S2Step *step, const S2Island *island);
 

@@ -1,26 +1,26 @@
 // Speculative stepping: fixed dt, predictive rows, two solves (algorithm B1 in
 // docs/stepping-options.md).
 //
-// 1. Every contact that can close within the step has a row J v + max(gap, 0)/h >= 0: the solve
+// 1. Every contact that can close within the step has a row J v + max(gap, 0)/h >= 0. The solve
 //    stops it exactly at the surface. The resulting velocities v1 move the positions.
-// 2. If a contact arrives with speed, an impact follows, from v1 and without duration, with
-//    restitution targets from the speeds before the step. The next step begins with its velocities
-//    v2. Forces do not act in the impact: its velocities do not move bodies in this step, so forces
-//    would add energy although nothing falls.
+// 2. If a contact arrives with speed, an impact of zero duration follows. It starts from v1, and
+//    its restitution targets use the speeds before the step. The next step begins with its
+//    velocities v2. Forces do not act in the impact. Its velocities do not move bodies in this
+//    step, so forces would add energy although nothing falls.
 // 3. An impact may drive bodies into contacts that were opening. Further impacts follow until no
 //    touching contact approaches. Contacts that approach more slowly than forces change the speed
-//    in one step, and sequences that do not end, are stopped inelastically.
+//    in one step are stopped inelastically. So are contacts of a sequence that does not end.
 //
 // The prediction can be wrong in five ways. All are detected after the solve and corrected:
-// - An impact moves a body farther than its free motion: the search is repeated.
+// - An impact moves a body farther than its free motion. The search is repeated.
 // - A row is the tangent plane at the nearest points, so a fast body may pass beside the real
 //   surface. If a row far from touching carried an impulse but the true gap at the end is open,
 //   the contact is linearised again at the end of the step, and the island is solved again.
-// - A fast and thin body may pass through the real surface: passage.c ends its motion there.
-// - Two shapes without any point in reach, or whose rows carried no impulse, overlap at the end
-//   (for example, a corner that crosses from one segment of a bent chain to the next): they get
-//   points there, and everything is solved again.
-// - Corners clip each other within the step and are apart at the end: they get points where the
+// - A fast and thin body may pass through the real surface. passage.c ends its motion there.
+// - Two shapes overlap at the end although they had no point in reach, or their rows carried no
+//   impulse. An example is a corner that crosses from one segment of a bent chain to the next. The
+//   shapes get points there, and everything is solved again.
+// - Corners clip each other within the step and are apart at the end. They get points where the
 //   overlap begins.
 #include "dynamics/audit/audit.h"
 #include "dynamics/joints/rows.h"
@@ -40,7 +40,7 @@
 
 #include <string.h>
 
-// Whether both bodies of a touch stay in place within the step, up to rounding.
+// Whether both bodies of a touch stay in place during the step, up to rounding.
 static bool touch_rests(const S2Step *step, const S2Island *island, const S2Touch *touch) {
   const int32_t slot[2] = {touch->body_a, touch->body_b};
   bool rests = true;
@@ -52,8 +52,8 @@ static bool touch_rests(const S2Step *step, const S2Island *island, const S2Touc
   return rests;
 }
 
-// Between bodies at rest, an open gap that is only rounding counts as zero. Redundant rows, as in a
-// brick wall, have no solution that closes all of their gaps, so solves and guesses would always
+// Between bodies at rest, a gap that is only a rounding error counts as zero. Redundant rows, as in
+// a brick wall, have no solution that closes all such gaps, so solves and guesses would always
 // differ.
 static S2Choice gap_choice(const S2Step *step, const S2Island *island, const S2Touch *touch,
                            double gap) {
@@ -62,8 +62,8 @@ static S2Choice gap_choice(const S2Step *step, const S2Island *island, const S2T
   return (S2Choice){true, none ? 0 : s2_step_gap_bias(step, gap), S2_TARGET_GAP};
 }
 
-// Whether the blended motion, which includes a part of the speed before the step, moves bodies into
-// each other although the velocities of the solve stop them at the surface.
+// Whether the blended motion moves bodies into each other although the velocities of the solve stop
+// them at the surface. The blended motion includes a part of the velocity before the step.
 static bool speculative_overshoots(const S2Step *step, const S2Island *island) {
   double beta = step->world->kept.def.beta, slop = S2_TOUCH_SLOP * island->length;
   for (int i = 0; i < island->touches && beta < 1; i++) {
@@ -92,12 +92,12 @@ static void integrate_island(S2Step *step, const S2Island *island) {
   }
 }
 
-// Linearises one touch again at the end of the step if its rows were wrong.
+// Linearises a touch again at the end of the step if its rows were wrong.
 static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t index, bool *replaced,
                               S2Choice *choices) {
   S2Touch *touch = &step->touches[index];
-  // Take the prediction of the rows: the smallest gap, whether a far row carried an impulse, and
-  // the lift of sliding contacts under the convex law.
+  // Collect the predictions of the rows: the smallest gap, whether a far row carried an impulse,
+  // and the lift of sliding contacts under the convex contact law.
   double fine = S2_MISS_TOLERANCE * island->length, nearest = INFINITY, predicted = INFINITY;
   double rise = 0;
   bool convex = step->world->kept.def.contact == S2_CONVEX;
@@ -115,15 +115,16 @@ static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t inde
   if (!far_impulse && !*replaced) {
     return false;
   }
-  // The true gap at the end of the motion.
+  // Compute the true gap at the end of the motion.
   S2Touch there = *touch;
   s2_touch_collide(step->world, &there, step->q1, INFINITY);
   double gap = INFINITY;
-  // Take the tangent plane there, and carry its gap back to the start along the motion.
+  // The new row is the tangent plane at the end, with its gap transferred to the start along the
+  // motion.
   for (int k = 0; k < there.count; k++) {
     gap = fmin(gap, there.points[k].at.gap);
   }
-  // One percent of the distance is accurate enough for any curvature.
+  // An error of one percent of the distance is acceptable for any curvature.
   double tolerance = 0.01 * nearest + fine;
   bool missed = far_impulse && gap > rise + tolerance && !touch->on_way &&
                 s2_step_passage(step, touch) > step->h;
@@ -143,7 +144,7 @@ static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t inde
   return true;
 }
 
-// Returns to the rows of the previous solve if a solution with the new rows is not found soon.
+// Restores the rows of the previous solve, if no solution with the new rows is found soon.
 static void keep_rows(S2Step *step, const S2Island *island, const S2Touch *before, int noted) {
   for (int i = 0; i < island->touches; i++) {
     step->touches[island->touch[i]] = before[i];
@@ -155,7 +156,7 @@ static void keep_rows(S2Step *step, const S2Island *island, const S2Touch *befor
 
 bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choices, bool *solved) {
   bool *replaced = S2_TAKE_ZEROED(step->arena, bool, island->touches);
-  S2Touch *before = NULL; // the touches of the last solve, if rows are made again
+  S2Touch *before = NULL; // the touches of the last solve, if rows are replaced
   int noted = 0;
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
@@ -163,11 +164,12 @@ bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choice
       choices[2 * island->touch[i] + k] = gap_choice(step, island, touch, touch->points[k].at.gap);
     }
   }
-  // Solve, move, and repeat while rows have missed the real surface.
+  // Solve, move, and repeat while rows miss the real surface.
   bool again = true;
   for (int pass = 0; again; pass++) {
     s2_found_guess(step, island, pass);
-    // In solved piles, new rows are an attempt, because there is a state to return to.
+    // In piles that are solved, solving with new rows is an attempt, because there is a state to
+    // restore.
     S2SolveStatus outcome = S2_SOLVED;
     step->trying = pass == 0        ? (solved == NULL ? 0 : S2_ATTEMPT_WHOLE)
                    : before != NULL ? S2_ATTEMPT_ROWS
@@ -205,10 +207,10 @@ bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choice
   return true;
 }
 
-// Chooses the rows of an impact for the velocities v before the step. `touching` (2 per touch, as
-// the choices) marks the rigid contacts that are closed at the end of the step; arriving contacts
-// get a target by their restitution. Returns whether a contact arrives with speed; `bounces`:
-// whether one rebounds.
+// Chooses the rows of an impact for the velocities v before the step. `touching` (2 per touch, like
+// the choices) receives the rigid contacts that are closed at the end of the step. Arriving
+// contacts get a restitution target. `bounces`: whether a contact rebounds. Returns whether a
+// contact arrives faster than forces alone would make it.
 static bool choose_impact(const S2Step *step, const S2Island *island, const double *v,
                           S2Choice *choices, bool *touching, bool *bounces) {
   double h = step->h, tiny = s2_island_rest_speed(step, island);
@@ -219,7 +221,7 @@ static bool choose_impact(const S2Step *step, const S2Island *island, const doub
     const S2Touch *touch = &step->touches[index];
     for (int k = 0; k < touch->count; k++) {
       const S2TouchPoint *point = &touch->points[k];
-      // Speed of approach before the step, and the acceleration of the free motion.
+      // Compute the approach speed before the step, and the acceleration of the free motion.
       double u = s2_touch_velocity(touch, k, point->at.normal, v);
       double given = s2_touch_velocity(touch, k, point->at.normal, step->v0);
       double a = (s2_touch_velocity(touch, k, point->at.normal, step->free_v) - given) / h;
@@ -229,7 +231,7 @@ static bool choose_impact(const S2Step *step, const S2Island *island, const doub
       touching[2 * index + k] = hard;
       *choice = (S2Choice){.use = hard ? u <= tiny : closed};
       if (hard && u < 0 && u <= tiny) {
-        // The arrival speed after the point has closed its gap at its free acceleration.
+        // Compute the arrival speed of a point that closes its gap at its free acceleration.
         double arrival = -sqrt(u * u + 2 * fmax(0, -a) * fmax(point->at.gap, 0));
         choice->bias = touch->restitution * arrival;
         choice->target = S2_TARGET_ARRIVAL;
@@ -243,7 +245,7 @@ static bool choose_impact(const S2Step *step, const S2Island *island, const doub
 
 bool s2_step_outran(S2Step *step) {
   const S2World *world = step->world;
-  // two bodies share the margin of a pair, so each has half
+  // Each body has half of the margin of a pair.
   double room = world->kept.def.contact_margin / 2;
   bool outran = false;
   for (int i = 0; i < step->island_count; i++) {
@@ -289,7 +291,7 @@ bool s2_step_same_points(const S2Step *step, const S2SeenTouch *seen, int count)
   return same;
 }
 
-// Copies the entries of an island's nodes from an array of 3 per slot.
+// Copies the entries of an island's nodes from an array with 3 entries per slot.
 static double *take_nodes(const S2Step *step, const S2Island *island, const double *from) {
   double *to = S2_TAKE(step->arena, double, 3 * island->nodes);
   for (int i = 0; i < island->nodes; i++) {
@@ -298,10 +300,11 @@ static double *take_nodes(const S2Step *step, const S2Island *island, const doub
   return to;
 }
 
-// Steps the island by the two stages if they support it; v1 is then the mean velocity of its step.
+// Steps the island by the two-stage flow, if that flow supports it. In that case, v1 is the mean
+// velocity of the step.
 static bool rattle_island(S2Step *step, S2Island *island) {
   bool done = false;
-  bool whole = step->h == step->dt; // pieces of a step with large turns are projected
+  bool whole = step->h == step->dt; // pieces of a step with large rotations use projection
   if (!whole || !s2_island_rattles(step, island) || step->stiff[island->joint[0]]) {
     return true;
   }
@@ -326,8 +329,8 @@ static bool look_ahead_work(S2Step *step, S2Island *island, void *choices) {
 }
 
 bool s2_step_look_ahead(S2Step *step, S2Choice *choices) {
-  // Discard the audit records of an earlier search, including records of the two stages, which take
-  // whole steps.
+  // Discard the audit records of an earlier search. In a whole step, this includes records of the
+  // two-stage flow.
   if (step->h == step->dt) {
     s2_audit_again(step, NULL);
   } else if (step->world->audit != NULL) {
@@ -339,12 +342,12 @@ bool s2_step_look_ahead(S2Step *step, S2Choice *choices) {
   return s2_islands_run(step, look_ahead_work, choices, NULL);
 }
 
-// Solves a landing without rebound. All closed contacts stop approaching, without duration,
-// starting from the velocities that moved the bodies there. This removes energy at every contact.
+// Solves impacts without rebound. Starting from v1, the velocities of the motion, all closed
+// contacts stop approaching. This removes energy at every contact.
 static bool speculative_land(S2Step *step, const S2Island *island, S2Choice *choices,
                              const bool *touching) {
-  // With beta below 1, a velocity error of joints changes its sign in each step, so an impact
-  // removes it.
+  // With beta below 1, a velocity error of joints changes its sign in each step. An impact removes
+  // this error.
   bool approaches = island->joints > 0 && step->world->kept.def.beta < 1;
   double tiny = s2_island_rest_speed(step, island);
   for (int i = 0; i < island->touches; i++) {
@@ -361,7 +364,7 @@ static bool speculative_land(S2Step *step, const S2Island *island, S2Choice *cho
   if (!approaches) {
     return true;
   }
-  // Start from the result of the same impact in the last search.
+  // Use the result of the same impact in the last search as the guess.
   S2ArenaMark mark = s2_arena_mark(step->arena);
   double *before = step->found == NULL ? NULL : s2_step_contact_impulses(step, island);
   step->impact = s2_found_guess_impact(step, island);
@@ -408,7 +411,8 @@ bool s2_island_impact(S2Step *step, const S2Island *island, S2Choice *choices, b
   if (!bounces) {
     return speculative_land(step, island, choices, touching);
   }
-  // The velocities before the step, as the joints permit them, give the arrival speeds.
+  // Compute the arrival speeds from the velocities before the step, corrected to satisfy the
+  // joints.
   bool reflect = step->world->kept.def.restitution_model == S2_REFLECTIONS;
   // Save the impulses of the motion while the velocities before the step are corrected.
   S2ArenaMark mark = s2_arena_mark(step->arena);
@@ -418,7 +422,7 @@ bool s2_island_impact(S2Step *step, const S2Island *island, S2Choice *choices, b
     return false;
   }
   choose_impact(step, island, step->v2, choices, touching, &bounces);
-  // Reflections start from these velocities, and forces act after them.
+  // Reflections start from the corrected velocities before the step, and forces act afterwards.
   if (reflect && bounces) {
     step->world->stats.second_solves += 1;
     s2_arena_rewind(step->arena, mark);

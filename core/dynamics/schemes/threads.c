@@ -4,37 +4,37 @@
 
 #include <string.h>
 
-// Islands with at most this number of touches are not shared: solving them takes about as long as
-// waking a thread.
+// Islands with at most this many touches are not given to threads, because solving them takes about
+// as long as waking a thread.
 enum { SHARED_TOUCHES = 20 };
 
-// data of a worker; all members except the first two are reset for each island
+// Data of a worker. All members except the first two are reset for each island.
 typedef struct Lane {
   S2Arena arena;
   S2ActedList log;
-  S2World world; // a copy, which reads the world's data and collects its own results
+  S2World world; // a copy that reads the world's data and collects separate results
 } Lane;
 
-typedef struct Gathered { // results of an island that a thread has done
+typedef struct Gathered { // results of an island processed by a thread
   bool done, failed, going, cut, hurries, rows_stay, missed;
   int unsolved;
   S2WorldResiduals residuals;
   S2WorldStats stats;
   const Lane *lane;
-  int log_first, log_count; // the island's entries in the log of the lane
+  int log_first, log_count; // entries of the island in the log of the lane
   const char *warning;      // NULL: none
 } Gathered;
 
-struct S2Threads { // threads of a world, kept over its steps
+struct S2Threads { // the threads of a world, reused in all its steps
   S2Workers *workers;
   int wanted; // threads
-  Lane *lane; // one for each worker
-  // the present phase:
+  Lane *lane; // one for each worker.
+  // Data of the current phase:
   S2Step *step;
   S2IslandWork *work;
   void *user;
-  const int32_t *list; // the islands to be done
-  Gathered *gathered;  // one for each island of the step
+  const int32_t *list; // indices of the islands to process
+  Gathered *gathered;  // one entry for each island of the step
 };
 
 static void threads_free(S2Threads *threads) {
@@ -80,7 +80,8 @@ static S2Status task_run(void *user) {
   int32_t index = threads->list[task->item];
   Gathered *gathered = &threads->gathered[index];
   Lane *lane = &threads->lane[task->worker];
-  // Copy the world without collected results and without callbacks, which threads must not call.
+  // Copy the world without its collected results. Also omit its callbacks, because threads must not
+  // call them.
   lane->world = *world;
   lane->world.callbacks = (S2Callbacks){0};
   lane->world.stats = (S2WorldStats){0};
@@ -119,7 +120,8 @@ static void threads_work(void *user, int worker, int item) {
   S2Threads *threads = user;
   bool done = s2_memory_guarded(task_run, &task).code == S2_OK;
   threads->gathered[threads->list[item]].failed = !done;
-  // Store the arrays, which may have moved. They are valid even if memory ran out.
+  // Store the pointers to the arrays, which may have moved. The arrays are valid even if memory ran
+  // out.
   Lane *lane = &threads->lane[worker];
   lane->log = lane->world.log;
   s2_array_free(lane->world.events);
@@ -127,7 +129,8 @@ static void threads_work(void *user, int worker, int item) {
 
 // ---- A phase ----------------------------------------------------------------------------------
 
-// Whether islands are functions of the step alone, and no code needs to see them in order.
+// Whether islands may run in threads: they depend only on the step, and no code needs them in
+// order.
 static bool threads_allowed(const S2Step *step) {
   const S2World *world = step->world;
   const S2WorldDef *def = &world->kept.def;
@@ -136,8 +139,8 @@ static bool threads_allowed(const S2Step *step) {
          world->callbacks.pre_solve == NULL && !world->listed;
 }
 
-// Lists the islands to share, largest first, so that all threads finish at nearly the same time.
-// Joints that may call the program are excluded.
+// Lists the islands for the threads, largest first, because all threads then finish at nearly the
+// same time. Islands with joints are excluded, because joints may call the program.
 static int list_shared(const S2Step *step, const bool *chosen, int32_t *list) {
   int count = 0;
   for (int i = 0; i < step->island_count; i++) {
@@ -155,7 +158,8 @@ static int list_shared(const S2Step *step, const bool *chosen, int32_t *list) {
   return count;
 }
 
-// Shares the islands; returns the results of each island. NULL: all islands must be done here.
+// Runs islands in threads. Returns the results of each island. NULL: the caller must process all
+// islands.
 static const Gathered *phase_share(S2Step *step, S2IslandWork *work, void *user,
                                    const bool *chosen) {
   if (!threads_allowed(step)) {
@@ -167,7 +171,7 @@ static const Gathered *phase_share(S2Step *step, S2IslandWork *work, void *user,
     return NULL;
   }
   S2Threads *threads = threads_of(step->world);
-  // Each log starts with the present entries, because touches refer to their entries by index.
+  // Copy the current entries to each log, because touches refer to their entries by index.
   const S2ActedList *log = &step->world->log;
   for (int i = 0; i < s2_workers_count(threads->workers); i++) {
     Lane *lane = &threads->lane[i];
@@ -187,8 +191,8 @@ static const Gathered *phase_share(S2Step *step, S2IslandWork *work, void *user,
   return threads->gathered;
 }
 
-// Appends the log of an island to the log of the step, and adjusts the indices by which its touches
-// refer to entries.
+// Appends the log of an island to the log of the step. Adjusts the indices by which touches refer
+// to entries.
 static void add_log(S2Step *step, const S2Island *island, const Gathered *gathered) {
   if (gathered->log_count == 0) {
     return;
@@ -217,7 +221,7 @@ static bool phase_add(S2Step *step, const S2Island *island, const Gathered *gath
   add_log(step, island, gathered);
   uint64_t unsolved = world->stats.unsolved + (gathered->missed && !world->missed);
   s2_stats_add(&world->stats, &gathered->stats);
-  world->stats.unsolved = unsolved; // this counts steps, not islands
+  world->stats.unsolved = unsolved; // counts steps, not islands
   world->stats.shared += 1;
   world->missed |= gathered->missed;
   s2_keep_worst(&step->residuals.solve, &gathered->residuals.solve);
@@ -233,7 +237,7 @@ static bool phase_add(S2Step *step, const S2Island *island, const Gathered *gath
 
 bool s2_islands_run(S2Step *step, S2IslandWork *work, void *user, const bool *chosen) {
   const Gathered *gathered = phase_share(step, work, user, chosen);
-  // A script may stop the run in the meantime. Threads do not check this, so check it here.
+  // A script may have stopped the run in the meantime. Threads do not check this, so check it here.
   if (gathered != NULL && !s2_step_goes_on(step)) {
     return false;
   }

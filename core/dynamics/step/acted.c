@@ -1,9 +1,9 @@
-// Records the impulses of a step and their places, for readers of the world. The touches of a step
-// are searched again in each part of the step, linearised again if they prove wrong, and updated at
-// its end. Each time the features of a touch may change, and its stored impulses are only guesses
-// for the next solve. So the impulses of the solves are logged before the touches change, with the
-// geometry of the solves. The sum of these impulses, with their lever arms, is the change of
-// momentum of each body.
+// Records the impulses of a step and where they acted, for readers of the world. The touches of a
+// step change several times: they are searched in each part of the step, linearised again if they
+// prove wrong, and updated at the end. Each time, the features of a touch may change, and its
+// stored impulses are only guesses for the next solve. The impulses of the solves are therefore
+// logged before the touches change, with the geometry of the solves. Their sum, with the lever
+// arms, is the change of momentum of each body.
 #include "dynamics/step/acted.h"
 #include "dynamics/audit/audit.h"
 #include "dynamics/step/touch.h"
@@ -20,7 +20,8 @@ void s2_acted_begin(const S2Step *step) {
   }
 }
 
-// Kept islands have the same impulses as in the last step. Both lists have the same order.
+// Logs the impulses of kept islands, which are the impulses of the last step. Both lists have the
+// same order.
 static void log_kept(const S2Step *step) {
   const S2ActedList *before = &step->world->acted;
   S2ActedList *log = &step->world->log;
@@ -58,7 +59,7 @@ void s2_log_begin(S2Step *step) {
 }
 
 // Adds two entries. The common normal is the direction of the sum of both normal impulses. The
-// remainder of each impulse becomes tangential, so that the impulse vector stays.
+// remainder of each impulse becomes tangential, which preserves the impulse vector.
 static void acted_join(S2Acted *sum, const S2Acted *more) {
   bool same = sum->normal.x == more->normal.x && sum->normal.y == more->normal.y;
   S2Vec2 all = s2_add(s2_acted_impulse(sum), s2_acted_impulse(more));
@@ -82,7 +83,7 @@ static void acted_join(S2Acted *sum, const S2Acted *more) {
   sum->sliding = more->sliding;
 }
 
-// m/s: speed at which a point closes its gap, at the acceleration of the free motion.
+// m/s: the speed at which a point closes its gap with the acceleration of the free motion.
 static double acted_arrival(const S2Step *step, const S2Touch *touch, int k) {
   const S2ManifoldPoint *at = &touch->points[k].at;
   double u = s2_touch_velocity(touch, k, at->normal, step->v0);
@@ -93,8 +94,9 @@ static double acted_arrival(const S2Step *step, const S2Touch *touch, int k) {
   return u < 0 || gained < 0 ? sqrt(u * u - 2 * gained * at->gap) : 0;
 }
 
-// If only viscosity acts, impulses are along the surfaces. If the surfaces turn between pieces, the
-// sum of the impulses is along none of them, so the normal is set perpendicular to the sum.
+// Sets the normal perpendicular to the impulse if only viscosity acts. In that case, impulses are
+// along the surfaces. If the surfaces turn between pieces, the sum of the impulses is along none of
+// them.
 static void acted_lie_along(S2Acted *sum) {
   S2Vec2 all = s2_acted_impulse(sum), across = s2_right(all);
   double length = s2_length(all);
@@ -108,7 +110,7 @@ static void acted_lie_along(S2Acted *sum) {
 
 static void acted_fill(S2Acted *acted, const S2Touch *touch, int k, double normal, double tangent) {
   const S2TouchPoint *point = &touch->points[k];
-  memset(acted, 0, sizeof *acted); // images contain its padding, so it is zeroed
+  memset(acted, 0, sizeof *acted); // zero the padding, which is part of images
   acted->shape_a = touch->shape_a;
   acted->shape_b = touch->shape_b;
   acted->body_a = touch->body_a;
@@ -135,7 +137,7 @@ void s2_log_touch(const S2Step *step, int32_t index, const S2Touch *as, const do
       continue;
     }
     s2_audit_contact(step, as, k, normal, tangent);
-    // Add the impulse to the log's entry of the same feature.
+    // Add the impulse to the log entry of the same feature.
     int32_t last = S2_NONE, known = step->logged[index];
     while (known != S2_NONE && log->at[known].feature != as->points[k].at.id) {
       last = known;
@@ -175,7 +177,7 @@ static void acted_swap(S2ActedList *a, S2ActedList *b) {
   *b = was;
 }
 
-// Whether the log already has the order of the list, which is so if each touch was logged once.
+// Whether the log already has the order of the list. This holds if each touch was logged once.
 static bool in_order(const S2Step *step) {
   int32_t next = 0;
   for (int i = 0; i < step->touch_count; i++) {
@@ -188,7 +190,7 @@ static bool in_order(const S2Step *step) {
   return true;
 }
 
-// Appends an entry to the list, or adds it to the entry of the same feature from `first` on.
+// Adds an entry to the entry of the same feature at or after `first`. If there is none, appends it.
 static void acted_put(S2ActedList *list, int first, const S2Acted *acted) {
   for (int i = first; i < list->count; i++) {
     if (list->at[i].feature == acted->feature) {
@@ -208,14 +210,14 @@ void s2_log_keep(S2Step *step) {
   if (world->log.count == 0) {
     return;
   }
-  // The first attempt of a step needs no merging.
+  // The impulses of the first attempt need no merging.
   if (world->acting.count == 0 && in_order(step)) {
     acted_swap(&world->acting, &world->log);
     world->log.count = 0;
     return;
   }
   S2ActedList *to = &world->merged;
-  // Both lists are sorted by shapes; impulses of the same feature add up.
+  // Merge both lists, which are sorted by shapes. Add impulses of the same feature.
   const S2ActedList *old = &world->acting;
   int o = 0;
   to->count = 0;
@@ -262,7 +264,7 @@ static void commit_corrections(const S2Step *step) {
   world->corrected.count = numbers;
 }
 
-// Finds the place at q1 of a feature that is no longer a point of its touch.
+// Computes the position at q1 of a feature that is not a point of its touch at the end.
 static void acted_place(const S2Step *step, S2Acted *acted) {
   const S2World *world = step->world;
   S2Shape a = s2_piece_shape(world, &world->pieces.at[acted->shape_a]);
@@ -279,7 +281,7 @@ static bool same_pair(const S2Acted *a, const S2Acted *b) {
   return a->shape_a == b->shape_a && a->shape_b == b->shape_b;
 }
 
-// The end of the entries of the pair whose entries begin at `first`.
+// The end of the entries of a pair whose entries begin at `first`.
 static int pair_end(const S2ActedList *list, int first) {
   int end = first;
   while (end < list->count && same_pair(&list->at[end], &list->at[first])) {
@@ -292,15 +294,15 @@ static bool pair_before(const S2Acted *a, const S2Acted *b) {
   return a->shape_a != b->shape_a ? a->shape_a < b->shape_a : a->shape_b < b->shape_b;
 }
 
-// The number of contact points whose mode (open, stuck or sliding) has changed. A point without an
-// impulse is open and in neither list. Both lists are sorted by shapes, and a pair has few points.
+// The number of contact points whose mode (open, sticking or sliding) has changed. Open points have
+// no impulse and are not listed. Both lists are sorted by shapes, and a pair has few points.
 static uint64_t mode_changes(const S2ActedList *before, const S2ActedList *now) {
   uint64_t changes = 0;
   for (int b = 0, n = 0; b < before->count || n < now->count;) {
     bool gone = n == now->count || (b < before->count && pair_before(&before->at[b], &now->at[n]));
     bool came = !gone && (b == before->count || pair_before(&now->at[n], &before->at[b]));
     int b_end = came ? b : pair_end(before, b), n_end = gone ? n : pair_end(now, n);
-    // All points count as changed, except those with the same feature and mode.
+    // All points count as changed, except points with the same feature and mode.
     changes += (uint64_t)(b_end - b + n_end - n);
     for (int i = b; i < b_end; i++) {
       for (int k = n; k < n_end; k++) {
@@ -322,15 +324,15 @@ void s2_acted_commit(S2Step *step) {
   world->stats.mode_changes += mode_changes(&world->acted, &world->acting);
   acted_swap(&world->acted, &world->acting);
   world->acting.count = 0;
-  // Find the present place of each point. Both lists have the same order, and a feature that still
-  // exists gives the place.
+  // Find the current position of each point. Both lists have the same order. If the feature still
+  // exists, the touch has its position.
   for (int i = 0, t = 0; i < world->acted.count; i++) {
     S2Acted *acted = &world->acted.at[i];
     while (t < step->touch_count && s2_acted_compare(acted, &step->touches[t]) > 0) {
       t += 1;
     }
     const S2Touch *touch = t < step->touch_count ? &step->touches[t] : NULL;
-    acted->next = S2_NONE; // `next` was an index into the log
+    acted->next = S2_NONE; // clear the index into the log
     acted->gone = true;
     for (int k = 0; touch != NULL && k < touch->count && acted->gone; k++) {
       if (touch->points[k].at.id == acted->feature && s2_acted_compare(acted, touch) == 0) {
@@ -340,7 +342,7 @@ void s2_acted_commit(S2Step *step) {
         acted->gone = false;
       }
     }
-    // If the feature is gone, collide the shapes again along its normal.
+    // If the feature does not exist, compute its position along the stored normal.
     if (acted->gone) {
       acted_place(step, acted);
     }

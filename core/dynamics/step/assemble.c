@@ -1,11 +1,12 @@
-// Phase 4: an island becomes a mixed complementarity problem (lcp-physics appendix, eq. 22 and 23).
+// Phase 4: converts an island to a mixed complementarity problem (lcp-physics appendix, eq. 22 and
+// 23).
 #include "dynamics/joints/rows.h"
 #include "dynamics/step/islands.h"
 
 #include <string.h>
 
-// Makes one row along `direction` at a contact point. The relative velocity of kinematic bodies is
-// known and goes into the bias.
+// Creates a row along `direction` at a contact point. The velocity of kinematic bodies is known and
+// is part of the bias.
 static S2Row contact_row(const S2Step *step, const S2Touch *touch, int k, S2Vec2 direction,
                          S2SolveKind kind) {
   const S2TouchPoint *point = &touch->points[k];
@@ -30,7 +31,8 @@ static S2Row contact_row(const S2Step *step, const S2Touch *touch, int k, S2Vec2
   return row;
 }
 
-// A step resolves the spring of a contact if (h w)^2 of a mass on that spring is at most this.
+// A step resolves the spring of a contact if (h w)^2 of a mass on that spring is at most this
+// value.
 static const double RESOLVED = 0.25;
 
 bool s2_step_blends_contacts(const S2Step *step, const S2Island *island) {
@@ -77,8 +79,8 @@ static S2Row normal_row(const S2Step *step, const S2Touch *touch, int k, const S
   return row;
 }
 
-// m/s: the speed that a compressed contact causes. Without this speed, bodies at rest without
-// gravity would have no scale for residuals.
+// m/s: the speed that a compressed contact causes. It gives residuals a scale if bodies are at rest
+// and there is no gravity.
 static double pushed_speed(const S2Row *row, const double *mass) {
   double w = 0;
   for (int c = 0; c < 3; c++) {
@@ -88,9 +90,9 @@ static double pushed_speed(const S2Row *row, const double *mass) {
   return row->compliance > 0 ? fmax(-row->bias, 0) * w / (w + row->compliance) : 0;
 }
 
-// Makes the rows of viscosity: a tangential dashpot at each point in contact at the start of the
-// step, in addition to Coulomb's friction. lambda = -h d u, with u at the end of the step. Returns
-// the number of rows.
+// Creates the rows of viscosity: a tangential damper at each point that is in contact at the start
+// of the step, in addition to Coulomb friction. lambda = -h d u, where u is the speed at the end of
+// the step. Returns the number of rows.
 static int drag_rows(const S2Step *step, const S2Touch *touches, const S2Island *island,
                      const S2Choice *choices, S2SolveKind kind, S2Row *rows, S2JointPart *parts,
                      double *lambda) {
@@ -99,14 +101,14 @@ static int drag_rows(const S2Step *step, const S2Touch *touches, const S2Island 
   for (int i = 0; i < island->touches && s2_solve_traits(kind).takes_time; i++) {
     int32_t index = island->touch[i];
     const S2Touch *touch = &touches[index];
-    double compliance = 1 / (step->h * touch->viscosity); // infinite if there is no dashpot
+    double compliance = 1 / (step->h * touch->viscosity); // infinite if there is no viscosity
     for (int k = 0; k < touch->count && isfinite(compliance); k++) {
       const S2ManifoldPoint *at = &touch->points[k].at;
       bool closed = at->gap <= touching || touch->points[k].normal_impulse > 0;
       if (!choices[2 * index + k].use || !closed) {
         continue;
       }
-      // u + lambda/(h d) = 0 along the surface, relative to its surface speed.
+      // The row is u + lambda/(h d) = 0 along the surface, relative to the surface speed.
       rows[n] = contact_row(step, touch, k, s2_left(at->normal), kind);
       rows[n].bias -= touch->surface_speed;
       rows[n].lo = -INFINITY;
@@ -119,9 +121,9 @@ static int drag_rows(const S2Step *step, const S2Touch *touches, const S2Island 
   return n;
 }
 
-// Sets the masses, the initial velocities and their places, and the right side: W free_v for a
-// motion, M v2 for an impact, M v2 + W free_v - M v0 after an impact (the effect of forces alone),
-// 0 for displacements.
+// Sets the masses, the initial velocities and their indices, and the right-hand side. It is W
+// free_v for a motion, M v2 for an impact, and 0 for displacements. After an impact it is M v2 + W
+// free_v - M v0, which adds the effect of forces alone.
 static void assemble_nodes(const S2Step *step, const S2Island *island, S2SolveKind kind,
                            const S2NodeArrays *to) {
   bool motion = s2_solve_traits(kind).from_v0, forces = motion || kind == S2_SOLVE_FORCES;
@@ -142,9 +144,10 @@ static void assemble_nodes(const S2Step *step, const S2Island *island, S2SolveKi
   }
 }
 
-// Appends the rows of contacts after n rows: a normal row J v + bias >= 0 and its friction row
-// |l_t| <= mu l_n. If projection closes contacts that carried an impulse, their rows are equations
-// and come first. Raises `speed`, the scale of residuals; returns the new number of rows.
+// Appends the rows of contacts after n rows. Each point has a normal row J v + bias >= 0 and a
+// friction row |l_t| <= mu l_n. If projection closes contacts that carried an impulse, their rows
+// are equations and come first. Raises `speed`, the scale of residuals. Returns the new number of
+// rows.
 static int contact_rows(const S2Step *step, const S2Touch *touches, const S2Island *island,
                         const S2Choice *choices, S2SolveKind kind, const double *mass, S2Row *rows,
                         double *lambda, int n, double *speed) {
@@ -153,7 +156,7 @@ static int contact_rows(const S2Step *step, const S2Touch *touches, const S2Isla
   bool guessed = kind == S2_SOLVE_IMPACT && step->impact != NULL;
   static const double nothing[S2_TOUCH_IMPULSES];
   int group = n > 0 ? rows[n - 1].group + 1 : 0;
-  bool holds = s2_solve_traits(kind).displacements && step->holds; // equations come first
+  bool holds = s2_solve_traits(kind).displacements && step->holds; // put equations first
   for (int at = holds ? 0 : island->touches; at < 2 * island->touches; at++) {
     int i = at % island->touches;
     const S2Touch *touch = &touches[island->touch[i]];
@@ -175,7 +178,7 @@ static int contact_rows(const S2Step *step, const S2Touch *touches, const S2Isla
         rows[n] = contact_row(step, touch, k, s2_left(point->at.normal), kind);
         rows[n].bias -= touch->surface_speed;
         rows[n].group = group;
-        // If the normal impulse comes from an earlier solve, the bounds are known.
+        // If the normal impulse is known from an earlier solve, so are the bounds of friction.
         if (!s2_solve_traits(kind).normals) {
           rows[n].hi = touch->friction * choice->bias;
           rows[n].lo = -rows[n].hi;
@@ -193,7 +196,7 @@ static int contact_rows(const S2Step *step, const S2Touch *touches, const S2Isla
 
 S2Assembly s2_assemble(const S2Step *step, const double *q, const S2Touch *touches,
                        const S2Island *island, const S2Choice *choices, S2SolveKind kind) {
-  // Space for the largest possible number of rows; nodes of gears follow the nodes of bodies.
+  // Allocate space for the maximum number of rows. Nodes of gears follow the nodes of bodies.
   int of_joints = S2_JOINT_ROWS * island->joints + s2_wide_room(step, island);
   for (int i = 0; i < island->joints; i++) {
     bool turns = s2_step_geometric(step, island->joint[i]) != S2_GEOMETRIC_OFF;
@@ -217,10 +220,10 @@ S2Assembly s2_assemble(const S2Step *step, const double *q, const S2Touch *touch
   S2NodeArrays arrays = {mass, rhs, v, place};
   assemble_nodes(step, island, kind, &arrays);
   s2_wide_split(step, island, aside, &arrays);
-  // Set the scale of residuals.
+  // Set the velocity scale of residuals.
   double speed =
       s2_solve_traits(kind).displacements ? island->length : s2_island_speed(step, island);
-  // Make the rows of viscosity, then the rows of joints, whose group numbers continue.
+  // Create the rows of viscosity, then the rows of joints. The group numbers continue.
   int given = 0;
   int drag = drag_rows(step, touches, island, choices, kind, rows, parts, lambda);
   int n = drag;

@@ -9,7 +9,8 @@ static bool has_rigid_row(const S2World *world, const S2Joint *joint) {
   S2SoftRow soft[S2_JOINT_EQUATIONS];
   int count = s2_joint_rows(&at, rows);
   s2_joint_soften(joint, rows, count, s2_joint_blend(&world->kept.def, 0), soft);
-  // A lock that yields returns to its goal by a speed. With beta = 0 this speed would not move it.
+  // A lock that has yielded returns to its goal at a certain speed. With beta = 0, this speed would
+  // not move it.
   bool rigid = s2_lock_yields(joint);
   rigid |= kind->coordinate != NULL && joint->limit_lo == joint->limit_hi;
   for (int i = 0; i < count; i++) {

@@ -1,4 +1,4 @@
-// Last phase: a finished step becomes the world's state; contacts begin and end.
+// The last phase copies the result of a finished step to the world. Contacts begin and end.
 #include "dynamics/step/commit.h"
 #include "dynamics/audit/audit.h"
 #include "dynamics/joints/rows.h"
@@ -31,7 +31,8 @@ static S2Status commit_check(const S2Step *step) {
       }
     }
   }
-  // Strict worlds reject cut steps and unsolved steps. A cut step has no warning yet, so make one.
+  // Strict worlds reject cut steps and unsolved steps. A cut step may have no warning text, so
+  // create a message.
   if (step->cut && world->kept.def.strict && world->warning[0] == '\0') {
     return s2_error(S2_UNSOLVED,
                     "step %llu (t = %.6g s) was cut by its budget, at a scaled residual of %.1e, "
@@ -45,7 +46,7 @@ static S2Status commit_check(const S2Step *step) {
   return s2_ok();
 }
 
-// m: size of the joint's bodies, by which its angles are multiplied
+// m: the size of the joint's bodies, which converts angular errors to lengths
 static double joint_length(const S2World *world, const S2Joint *joint) {
   double length = 0;
   length = joint->a == S2_NONE ? length : fmax(length, world->bodies.at[joint->a].reach);
@@ -91,7 +92,7 @@ static void break_joint(S2World *world, int32_t slot, double force) {
   event->force = force;
 }
 
-// Stores the data of constraints and ground friction from a step.
+// Stores the data that constraints and ground friction keep from a step.
 static void commit_keep_own(const S2Step *step, S2Joint *joint, double elapsed) {
   const S2World *world = step->world;
   if (joint->type == S2_CONSTRAINT && s2_joint_active(world, joint)) {
@@ -101,8 +102,8 @@ static void commit_keep_own(const S2Step *step, S2Joint *joint, double elapsed) 
   memcpy(joint->pushed, step->pushed + 2 * slot, sizeof joint->pushed);
 }
 
-// If a lock with a bound follows a velocity, it does not make up for the distance that it has
-// yielded.
+// Moves the goal of a lock that has yielded. If a lock with a bounded force follows a velocity, it
+// does not catch up the distance that it lost by yielding.
 static void commit_give_up(const S2Step *step, const S2Joint *joint, double elapsed,
                            double goal[3]) {
   const S2World *world = step->world;
@@ -120,7 +121,7 @@ static void commit_give_up(const S2Step *step, const S2Joint *joint, double elap
   }
 }
 
-// Stores impulses and reactions, advances moving goals, breaks overloaded joints.
+// Stores impulses and reactions, advances moving goals, and breaks overloaded joints.
 static void commit_joints(const S2Step *step, double elapsed) {
   S2World *world = step->world;
   double goal[3], rate[3];
@@ -148,12 +149,12 @@ static void commit_joints(const S2Step *step, double elapsed) {
   }
 }
 
-// Residuals of solves are the largest over the parts of the step; position errors are those at its
-// end.
+// Records residuals and statistics. Residuals of solves are the maximum over all parts of the step.
+// Position errors are the errors at the end of the step.
 static void commit_measure(S2Step *step) {
   S2World *world = step->world;
   S2WorldStats *stats = &world->stats;
-  // Set the residuals of the present step.
+  // Set the residuals of this step.
   step->residuals.penetration = s2_step_penetration(step);
   if (step->substep > 0) {
     s2_keep_worst(&step->residuals.solve, &world->residuals.solve);
@@ -165,7 +166,7 @@ static void commit_measure(S2Step *step) {
   stats->worst_scaled = fmax(stats->worst_scaled, step->residuals.solve.scaled);
   stats->worst_penetration = fmax(stats->worst_penetration, step->residuals.penetration);
   stats->worst_joint_error = fmax(stats->worst_joint_error, step->residuals.joint_error);
-  // Set the size of the present step.
+  // Set the problem size of this step.
   stats->bodies = world->order.count;
   stats->joints = world->joint_order.count;
   stats->islands = step->island_count;
@@ -187,10 +188,10 @@ static void commit_measure(S2Step *step) {
 S2Status s2_step_commit(S2Step *step) {
   S2World *world = step->world;
   double elapsed = step->cut_short ? step->t - world->kept.time : step->dt;
-  // Checks that may reject the step come before anything is written.
+  // Do all checks that may reject the step before anything is written.
   S2_TRY(commit_check(step));
   step->residuals.joint_error = joint_error(step, elapsed);
-  if (world->refused.code != S2_OK) { // a constraint has refused
+  if (world->refused.code != S2_OK) { // a constraint callback has failed
     return world->refused;
   }
   s2_note_end(step, S2_ACT_COMMIT);
@@ -200,28 +201,28 @@ S2Status s2_step_commit(S2Step *step) {
   if (world->audit != NULL) {
     s2_audit_substep(step);
   }
-  // The last allocations, except for the lists of impulses and events. From here on the world
-  // changes.
+  // These are the last allocations, except for the lists of impulses and events. The code below
+  // changes the world.
   s2_array_reserve(world->touches, step->touch_count);
   s2_array_reserve(world->events, world->events.count + world->joint_order.count);
   s2_rest_commit(step);
-  // Commit impulses, and the events of pairs of bodies that follow from them.
+  // Commit impulses and the resulting contact events.
   s2_acted_commit(step);
   s2_step_contact_events(step, commit_is_last(step));
-  // Commit positions and velocities. Applied forces have acted, so reset them.
+  // Commit positions and velocities. Reset applied forces.
   for (int i = 0; i < world->order.count; i++) {
     int32_t at = 3 * world->order.at[i];
     memcpy(world->q.at + at, step->q1 + at, 3 * sizeof(double));
     const S2Body *body = &world->bodies.at[at / 3];
     bool given = body->has_motion && body->type == S2_KINEMATIC && body->enabled;
-    if (s2_body_moves(body) || given) { // other bodies keep the velocity that the program gave them
+    if (s2_body_moves(body) || given) { // all others keep their set velocity
       memcpy(world->v.at + at, step->v2 + at, 3 * sizeof(double));
     }
     if (commit_is_last(step)) {
       memset(world->f.at + at, 0, 3 * sizeof(double));
     }
   }
-  // Commit touches with their impulses, as guesses for the next step.
+  // Commit touches. Their impulses are guesses for the next step.
   world->touches.count = step->touch_count;
   if (step->touch_count > 0) {
     memcpy(world->touches.at, step->touches, sizeof(S2Touch) * (size_t)step->touch_count);

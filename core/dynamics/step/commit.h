@@ -1,13 +1,14 @@
-// The last phase: the whole world changes together.
+// The last phase of a step, which changes the world.
 #ifndef S2_COMMIT_H
 #define S2_COMMIT_H
 
 #include "dynamics/step/context.h"
 
-S2Status s2_step_commit(S2Step *step); // fails, with the world unchanged, if the motion is not
-                                       // finite
-// Makes the events of bodies that come near or part, of bodies that begin or cease to touch, and
-// (in the `last` substep) of impulses between bodies. (world/contact_events.c)
+// Commits a step. If the motion is not finite, fails and leaves the world unchanged.
+S2Status s2_step_commit(S2Step *step);
+// Creates the events of bodies that come near or separate, and of bodies that begin or end a
+// contact. In the `last` substep, also creates the events of impulses between bodies.
+// (world/contact_events.c)
 void s2_step_contact_events(S2Step *step, bool last);
 
 #endif

@@ -1,4 +1,4 @@
-// The current step: its start, and small functions that its phases share.
+// The current step: its initialisation, and small functions that its phases share.
 #include "dynamics/step/context.h"
 
 #include <string.h>
@@ -10,8 +10,8 @@ double s2_clock(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-// Copies the velocities. Static and disabled bodies may have a velocity, which does not act until
-// they can move again.
+// Copies the velocities of bodies. Static and disabled bodies may have a velocity, which has no
+// effect until they can move again.
 static double *step_velocities(const S2World *world, S2Arena *arena) {
   double *v = s2_arena_copy(arena, world->v.at, 3 * world->bodies.count);
   for (int i = 0; i < world->order.count; i++) {
@@ -28,7 +28,7 @@ S2Step s2_step_begin(S2World *world, int substep, int substeps) {
   S2Arena *arena = &world->arena;
   int slots = world->bodies.count, joints = world->joints.count;
   s2_arena_reset(arena);
-  // Reset the statistics of a step, not of a substep.
+  // Reset the statistics of a step in its first substep only.
   if (substep == 0) {
     world->dumped = 0;
     world->missed = world->cut = false;
@@ -73,7 +73,7 @@ S2Step s2_step_begin(S2World *world, int substep, int substeps) {
     step.given_start = s2_arena_copy(arena, step.v0, 3 * slots);
     step.given_end = s2_arena_copy(arena, step.v0, 3 * slots);
   }
-  // The impulses of joints are the initial guess of their solve.
+  // Use the stored joint impulses as the initial guess of the solve.
   for (int i = 0; i < world->joint_order.count; i++) {
     int32_t slot = world->joint_order.at[i];
     const S2Joint *joint = &world->joints.at[slot];

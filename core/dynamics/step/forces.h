@@ -6,12 +6,12 @@
 
 // Writes gravity, applied forces and force laws into `force`. False: aborted.
 bool s2_step_forces(S2Step *step);
-// Sets mass and free_v of all bodies over h, from v0 and force; calls prescribed motions. False:
-// aborted.
+// Computes mass and free_v of all bodies over h, from v0 and force. Calls prescribed motions.
+// False: aborted.
 bool s2_step_free_motion(S2Step *step, double h);
 void s2_step_free_body(const S2Step *step,
-                       int32_t slot); // mass and free_v of one body over step->h
-// The prescribed motions of the step's joints over h (joints/motion.c). False: aborted.
+                       int32_t slot); // computes mass and free_v of one body over step->h.
+// Evaluates the prescribed motions of joints over h (joints/motion.c). False: aborted.
 bool s2_step_motions(S2Step *step, double h);
 
 #endif

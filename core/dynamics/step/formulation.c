@@ -1,10 +1,11 @@
-// The step problem for another unknown (the notes on Compliant: velocities in eq. 13, accelerations
-// in eq. 58, changes of velocity in eq. 60). With x = (v - v_k)/s and impulses l = s f,
+// The step problem in terms of other unknowns. The notes on Compliant use velocities in eq. 13,
+// accelerations in eq. 58 and changes of velocity in eq. 60. With x = (v - v_k)/s and impulses l =
+// s f,
 //
-//     W x - J' f = (c - W v_k)/s,    J x + C f + (b + J v_k)/s,    bounds over s,
+//     W x - J' f = (c - W v_k)/s,    J x + C f + (b + J v_k)/s,    bounds over s.
 //
-// s = 1 for changes of velocity and s = h for accelerations, with forces f. The solutions are
-// exactly the same; the rounding differs.
+// Use s = 1 for changes of velocity and s = h for accelerations, with forces f. The exact solutions
+// are the same. Only rounding errors differ.
 #include "dynamics/step/solve.h"
 
 #include <string.h>
@@ -13,8 +14,8 @@ static double scale_of(const S2Step *step) {
   return step->world->kept.def.formulation == S2_FORM_ACCELERATION ? step->h : 1;
 }
 
-// The velocity v_k of an unknown. For copies of a constraint's bodies v_k is 0; their rows contain
-// the rest.
+// The velocity v_k of an unknown. It is 0 for copies of a constraint's bodies, whose rows include
+// the velocity.
 static double before_of(const S2Assembly *assembly, const double *before, int i) {
   return assembly->place[i] == S2_NONE ? 0 : before[assembly->place[i]];
 }
@@ -27,13 +28,13 @@ S2Problem s2_step_pose(const S2Step *step, const S2Assembly *assembly, const dou
   double scale = scale_of(step);
   double *rhs = S2_TAKE(step->arena, double, 3 * posed.nodes);
   S2Row *rows = S2_TAKE(step->arena, S2Row, posed.rows);
-  // The right side becomes (c - W v_k)/s; the guess is converted in the same way.
+  // The right-hand side becomes (c - W v_k)/s. Convert the guess in the same way.
   for (int i = 0; i < 3 * posed.nodes; i++) {
     double v = before_of(assembly, before, i);
     rhs[i] = (posed.rhs[i] - posed.mass[i] * v) / scale;
     assembly->v[i] = (assembly->v[i] - v) / scale;
   }
-  // The bias becomes (b + J v_k)/s; bounds and guesses of impulses are converted in the same way.
+  // The bias becomes (b + J v_k)/s. Divide the bounds and guesses of impulses by s.
   for (int i = 0; i < posed.rows; i++) {
     S2Row *row = &rows[i];
     *row = posed.row[i];

@@ -1,5 +1,5 @@
-// Phase 3: islands. Bodies joined by contacts or joints form one problem; islands are independent.
-// Static and kinematic bodies do not join islands.
+// Phase 3: islands. Bodies connected by contacts or joints form one problem. Islands are
+// independent of each other. Static and kinematic bodies do not connect islands.
 #include "dynamics/step/islands.h"
 #include "dynamics/step/assemble.h"
 #include "dynamics/step/touch.h"
@@ -26,7 +26,7 @@ static void islands_join(int32_t *parent, int32_t a, int32_t b) {
 }
 
 typedef struct Edge { // a touch or joint that connects movable bodies
-  int32_t a, b;       // slots or S2_NONE
+  int32_t a, b;       // slots, or S2_NONE
 } Edge;
 
 static Edge touch_edge(const S2Step *step, int i) {
@@ -43,7 +43,7 @@ static Edge touch_edge(const S2Step *step, int i) {
 
 enum { JOINT_EDGES = 3 };
 
-// Lists the edges of a joint; gears and constraints have up to three edges. The first edge contains
+// Lists the edges of a joint. Gears and constraints have up to three edges. The first edge contains
 // a moving body if there is one.
 static void joint_edges(const S2World *world, int i, Edge edges[JOINT_EDGES]) {
   const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
@@ -61,14 +61,14 @@ static void joint_edges(const S2World *world, int i, Edge edges[JOINT_EDGES]) {
   }
 }
 
-// Finds the island of each slot; S2_NONE for bodies without contacts and joints. Islands are
+// Finds the island of each slot, or S2_NONE for bodies without contacts and joints. Islands are
 // numbered in the order of their smallest slots.
 static int32_t *islands_connect(S2Step *step, const Edge *edges, int edge_count) {
   int slots = step->world->bodies.count;
   int32_t *parent = S2_TAKE(step->arena, int32_t, slots);
   int32_t *island_of = S2_TAKE(step->arena, int32_t, slots);
-  bool *bound = S2_TAKE_ZEROED(step->arena, bool, slots); // whether it has a contact or joint
-  // Build a forest over the slots; each edge merges two trees.
+  bool *bound = S2_TAKE_ZEROED(step->arena, bool, slots); // whether it has an edge.
+  // Build a forest over the slots. Each edge merges two trees.
   for (int32_t i = 0; i < slots; i++) {
     parent[i] = i;
   }
@@ -84,10 +84,10 @@ static int32_t *islands_connect(S2Step *step, const Edge *edges, int edge_count)
       islands_join(parent, edge.a, edge.b);
     }
   }
-  // Roots are the smallest slots of their trees, and islands are numbered in this order.
+  // The root of a tree is its smallest slot. Number the islands in the order of their roots.
   step->island_count = 0;
   for (int32_t i = 0; i < slots; i++) {
-    int32_t first = islands_root(parent, i); // never larger than i
+    int32_t first = islands_root(parent, i); // at most i
     if (bound[i] && first == i) {
       island_of[i] = step->island_count++;
     } else {
@@ -97,7 +97,7 @@ static int32_t *islands_connect(S2Step *step, const Edge *edges, int edge_count)
   return island_of;
 }
 
-// The island of an edge; NULL if the edge acts on no movable body.
+// The island of an edge, or NULL if no body of the edge can move.
 static S2Island *edge_island(const S2Step *step, const int32_t *island_of, Edge edge) {
   int32_t slot = edge.a != S2_NONE ? edge.a : edge.b;
   return slot == S2_NONE ? NULL : &step->islands[island_of[slot]];
@@ -112,7 +112,7 @@ static void add_holder(const S2Step *step, int32_t slot, S2Vec2 *sum, int *count
   }
 }
 
-// Sets the mean velocity of the island's ground; 0 if there is no ground.
+// Sets the mean velocity of the ground bodies of the island, or 0 if there is no ground.
 static void set_frame(const S2Step *step, S2Island *island) {
   S2Vec2 sum = {0, 0};
   int count = 0;
@@ -132,8 +132,8 @@ static void set_frame(const S2Step *step, S2Island *island) {
   island->frame = count > 0 ? s2_scale(1.0 / count, sum) : sum;
 }
 
-// m/s: the speed of the fastest ground surface at the island, by turning or as a belt. (If the tip
-// of a turning bar hits a body at rest, the impact is fast.)
+// m/s: the speed of the fastest ground surface at the island, due to rotation or a belt. (The tip
+// of a rotating bar, for example, may hit a body at rest at high speed.)
 static double swing_of(const S2Step *step, const S2Island *island) {
   double fastest = 0;
   for (int i = 0; i < island->touches; i++) {
@@ -164,7 +164,7 @@ void s2_step_islands(S2Step *step) {
   for (int i = 0; i < joints; i++) {
     Edge of[JOINT_EDGES];
     joint_edges(world, i, of);
-    for (int k = 0; k < JOINT_EDGES; k++) { // the first edge of each joint, then the others
+    for (int k = 0; k < JOINT_EDGES; k++) { // all first edges, then all second edges, ...
       edges[touches + k * joints + i] = of[k];
     }
   }
@@ -185,7 +185,7 @@ void s2_step_islands(S2Step *step) {
       *(i < touches ? &island->touches : &island->joints) += 1;
     }
   }
-  // Allocate lists of the counted lengths; filling counts again.
+  // Allocate lists of the counted lengths. Filling the lists counts again.
   for (int i = 0; i < step->island_count; i++) {
     S2Island *island = &step->islands[i];
     island->node = S2_TAKE(step->arena, int32_t, island->nodes);
@@ -197,11 +197,11 @@ void s2_step_islands(S2Step *step) {
     island->nodes = island->touches = island->joints = 0;
     island->joint_error = NAN;
     if (!(island->length > 0)) {
-      island->length = 1; // bodies without shapes: any length will do
+      island->length = 1; // bodies without shapes: any length is acceptable
     }
   }
-  // List the bodies in ascending order; their position in the list is their node.
-  bool swings = false; // whether any ground turns or is a belt
+  // List the bodies in ascending order. The position of a body in the list is its node index.
+  bool swings = false; // whether any ground body rotates or is a belt
   for (int32_t i = 0; i < slots; i++) {
     step->node_of[i] = S2_GROUND;
     swings |= island_of[i] == S2_NONE && step->free_v[3 * i] != 0;
@@ -211,7 +211,7 @@ void s2_step_islands(S2Step *step) {
       island->node[island->nodes++] = i;
     }
   }
-  // List touches and joints, also in ascending order.
+  // List the touches and joints in ascending order.
   for (int i = 0; i < touches + joints; i++) {
     S2Island *island = edge_island(step, island_of, edges[i]);
     if (island != NULL && i < touches) {
@@ -229,8 +229,8 @@ void s2_step_islands(S2Step *step) {
 
 // ---- Speed of an island -----------------------------------------------------------------------
 
-// The larger of `speed` and the speed of v relative to the frame. The second is computed only if it
-// can be larger. For islands without touches, it is a root of squares, as in the kernels of
+// The larger of `speed` and the speed of v relative to the frame. The speed of v is computed only
+// if it can be larger. For islands without touches it is computed with sqrt, like in the kernels of
 // programs (program/kernel_solve.h).
 static double islands_faster(double speed, const S2Island *island, const double *v) {
   double vx = v[1] - island->frame.x, vy = v[2] - island->frame.y, length = island->length;
@@ -240,10 +240,11 @@ static double islands_faster(double speed, const S2Island *island, const double 
   return length * fabs(v[0]) > speed ? length * fabs(v[0]) : speed;
 }
 
-// Fraction of the step. The rounding error of soft rows is the rounding of a position, divided by
-// the length of the piece. In shorter pieces this error and the scale of speeds grow, but below
-// this length the scale no longer grows. Without the limit, the scale was 3e11 m/s in pieces of
-// 1e-18 s, and a solve that wrongly stopped a body of 5 m/s was accepted.
+// The shortest length of a piece for the velocity scale, as a fraction of the step. The rounding
+// error of compliant rows is the rounding error of a position divided by the length of the piece.
+// In short pieces, this error and the velocity scale grow. Below this length, the scale stays
+// constant. Without this limit, the scale was 3e11 m/s in pieces of 1e-18 s. A solve that wrongly
+// stopped a body with a speed of 5 m/s was then accepted.
 static const double SHORTEST_SCALED = 1e-8;
 
 double s2_island_speed(const S2Step *step, const S2Island *island) {

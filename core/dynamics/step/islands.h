@@ -1,14 +1,14 @@
-// Phase 3: islands, which are bodies that act on each other.
+// Phase 3: islands, which are sets of bodies that act on each other.
 #ifndef S2_ISLANDS_H
 #define S2_ISLANDS_H
 
 #include "dynamics/step/context.h"
 
-void s2_step_islands(S2Step *step); // finds the islands from the present touches and joints
-// m/s: the velocity scale V of an island, max(|g| h, |v|, 1e-6 L/h), including forces, with v
-// relative to its frame.
+void s2_step_islands(S2Step *step); // finds the islands from touches and joints.
+// m/s: the velocity scale V of an island, max(|g| h, |v|, 1e-6 L/h). Velocities v are before and
+// after the action of forces, relative to the frame of the island.
 double s2_island_speed(const S2Step *step, const S2Island *island);
-// m/s: speeds below this may be errors of the last solve.
+// m/s: smaller speeds may be errors of the last solve.
 double s2_island_rest_speed(const S2Step *step, const S2Island *island);
 
 #endif

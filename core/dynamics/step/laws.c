@@ -1,21 +1,21 @@
-// Force laws: the state that they read, and the velocity that agrees with them at the end of a
-// piece.
+// Force laws: the state that they read, and the velocity that is consistent with them at the end of
+// a piece.
 #include "dynamics/step/laws.h"
 #include "dynamics/step/forces.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
 
-// Errors of the equation v = u + c L(v), as a fraction of its terms, in the norm of the kinetic
-// energy. Errors below ROUNDING are rounding. For laws that are less smooth, AGREED suffices.
+// Tolerances for the equation v = u + c L(v), relative to its terms, in the kinetic energy norm.
+// Errors below ROUNDING are rounding errors. AGREED suffices for less smooth laws.
 static const double ROUNDING = 1e-14;
 static const double AGREED = 1e-8;
-// PASSES: the most evaluations until velocities and laws agree. STALLED: evaluations end after this
-// number without improvement.
+// PASSES: maximum number of evaluations until velocities and laws agree. STALLED: maximum number of
+// evaluations without improvement.
 enum { PASSES = 50, STALLED = 5 };
-// SLOW: if an evaluation leaves more than this fraction of the previous error, finite differences
-// determine the derivative of the law with respect to its body's velocity. DIFFERENCE: their step,
-// as a fraction of the velocity.
+// SLOW: finite differences compute the derivative of a law by the velocity of its body if more than
+// this fraction of the error remains after an evaluation. DIFFERENCE: their step, as a fraction of
+// the velocity.
 static const double SLOW = 0.03, DIFFERENCE = 1e-6;
 
 // ---- The visible state --------------------------------------------------------------------------
@@ -27,9 +27,9 @@ static bool body_goes(const S2World *world, int32_t slot) {
 
 typedef struct View {
   const S2Step *step;
-  const S2Island *island; // NULL: all bodies are at q, v
+  const S2Island *island; // NULL: all bodies have the state q, v
   const S2LawFrame *frame;
-  double since; // s, from the frame's start
+  double since; // s: time since the start of the frame
   double t;     // s
   double *q, *v;
 } View;
@@ -43,14 +43,14 @@ static S2LawOf view_of(const View *view, int32_t slot) {
   return S2_LAW_FLIES;
 }
 
-// Twice the quadratic coefficient of the path of a body outside the island.
+// The acceleration of a body outside the island.
 static double view_bend(const View *view, int at) {
   const S2LawFrame *frame = view->frame;
   return (frame->free_v[at] - frame->v[at]) / view->step->dt;
 }
 
-// The state after the fraction `part` of the piece: bodies of the island are on the way from q0 to
-// q, with v; other bodies are in free flight.
+// The state after the fraction `part` of the piece. Bodies of the island are between q0 and q and
+// have the velocity v. Other bodies are in free flight.
 static View view_at(const S2Step *step, const S2Island *island, const S2LawFrame *frame,
                     const double *q, const double *v, double part) {
   int n = 3 * step->world->bodies.count;
@@ -103,7 +103,7 @@ static void laws_keep_answer(const View *view, const S2ForceCall *call, S2LawAns
   memcpy(answer->origin, call->origin, sizeof call->origin);
 }
 
-// Asks the law of a body. `answer`: NULL, or receives the slopes.
+// Evaluates the law of a body. `answer`: receives the slopes, or NULL.
 static bool laws_ask(const View *view, int32_t slot, double force[3], S2LawAnswer *answer) {
   const S2Step *step = view->step;
   S2World *world = step->world;
@@ -114,8 +114,8 @@ static bool laws_ask(const View *view, int32_t slot, double force[3], S2LawAnswe
                        .wanted = answer != NULL,
                        .timed = view->island != NULL};
   world->slopes.count = 0;
-  // The program reads the world, which contains the state of the view. While masked, running out of
-  // memory cannot jump across the program's stack frames.
+  // Put the state of the view into the world, because the program reads the world. Mask memory
+  // errors, because they must not jump across stack frames of the program.
   double *q = world->q.at, *v = world->v.at;
   world->q.at = view->q;
   world->v.at = view->v;
@@ -134,11 +134,11 @@ static bool laws_ask(const View *view, int32_t slot, double force[3], S2LawAnswe
 
 bool s2_laws_look(S2Step *step, const S2Island *island, const S2LawFrame *frame, const double *q,
                   const double *v, double *law, S2LawAnswer *answers) {
-  S2LawFrame then = *frame; // as in view_at(): at the end of a piece of length h
+  S2LawFrame then = *frame; // view_at() expects the start of a piece of length h
   then.done -= step->h;
   View view = view_at(step, island, &then, q, v, 1);
   view.since = frame->done;
-  view.t = step->world->kept.time + frame->done; // in event stepping, step->t also moves
+  view.t = step->world->kept.time + frame->done; // event stepping changes step->t
   int count = 0;
   for (int i = 0; i < island->nodes; i++) {
     int32_t slot = island->node[i];
@@ -150,8 +150,8 @@ bool s2_laws_look(S2Step *step, const S2Island *island, const S2LawFrame *frame,
   return true;
 }
 
-// Lists the slots of the island's bodies with laws. `island` NULL: of bodies in no island or
-// (`all`) of all bodies.
+// Lists the slots of the bodies of an island that have laws. `island` NULL: bodies outside islands
+// or, with `all`, all bodies.
 static int laws_of(const S2Step *step, const S2Island *island, bool all, int32_t *slots) {
   View view = {.step = step, .island = island};
   int count = 0;
@@ -191,7 +191,7 @@ bool s2_laws_set_out(S2Step *step, const S2Island *island, const S2LawFrame *fra
       return false;
     }
   }
-  // The forces of the step are the held forces plus the forces of the laws.
+  // The force on a body is the constant force plus the force of its law.
   S2LawsAct act = {.answers = answers, .count = count, .since = view.since};
   s2_note_laws(step, island, S2_ACT_LAWS, &act);
   for (int i = 0; i < count; i++) {
@@ -217,7 +217,7 @@ bool s2_laws_begin(S2Step *step) {
   if (step->laws == 0) {
     return true;
   }
-  // List the bodies with a law, in the order of the world.
+  // List the bodies with laws, in the order of creation.
   step->lawful = S2_TAKE(step->arena, int32_t, step->laws);
   step->laws = 0;
   for (int i = 0; i < n; i++) {
@@ -243,16 +243,15 @@ void s2_laws_back_to_begin(S2Step *step) {
 
 // ---- The end of a piece -------------------------------------------------------------------------
 
-typedef struct Agreeing { // a body with a law
+typedef struct Agreeing { // iteration state of a body with a law
   int32_t slot;
   bool given_up, sloped, rough;
-  double u[3], c[3], mass[3]; // v = u + c (L - L0)
+  double u[3], c[3], mass[3]; // the equation v = u + c (L - L0)
   double law[3];              // last value of the law
-  double off[3];              // u + c (L - L0) - v
-  double most, before, best;  // relative error of the equation
-  int stalled;                // evaluations since the best one
-  double slope[9];            // derivative of the law with respect to its body's velocity, if
-                              // `sloped`
+  double off[3];              // error of the equation: u + c (L - L0) - v
+  double most, before, best;  // relative errors: current, previous, smallest
+  int stalled;                // number of evaluations since the smallest error
+  double slope[9];            // derivative of the law by the velocity of the body, if `sloped`
 } Agreeing;
 
 static void agreeing_look(const View *view, Agreeing *body) {
@@ -269,13 +268,13 @@ static void agreeing_look(const View *view, Agreeing *body) {
   body->most = size > 0 ? sqrt(off / size) : 0;
   body->stalled = body->most < body->best ? 0 : body->stalled + 1;
   body->best = fmin(body->best, body->most);
-  // If an equation stops improving, it is accurate enough or does not converge.
+  // If the error stops decreasing, it is either small enough or the iteration does not converge.
   bool stalled = body->stalled >= STALLED;
   body->given_up = stalled && body->most > AGREED;
   body->rough |= stalled && !body->given_up;
 }
 
-// Computes the slope by finite differences in the body's own velocity. False: aborted.
+// Computes the slope by finite differences in the velocity of the body. False: aborted.
 static bool agreeing_find_slope(const View *view, Agreeing *body) {
   double *v = view->v + 3 * body->slot;
   for (int j = 0; j < 3; j++) {
@@ -295,7 +294,7 @@ static bool agreeing_find_slope(const View *view, Agreeing *body) {
   return true;
 }
 
-// Solves the 3 x 3 system by elimination with the largest pivots.
+// Solves the 3 x 3 system by elimination with partial pivoting.
 void s2_laws_solve(const double c[3], const double d[9], bool transposed, double x[3]) {
   double a[3][4];
   for (int i = 0; i < 3; i++) {
@@ -305,7 +304,7 @@ void s2_laws_solve(const double c[3], const double d[9], bool transposed, double
     }
     a[i][3] = x[i];
   }
-  // Gauss-Jordan with row pivots.
+  // Use Gauss-Jordan elimination with row pivoting.
   for (int k = 0; k < 3; k++) {
     int pivot = k;
     for (int i = k + 1; i < 3; i++) {
@@ -333,7 +332,7 @@ void s2_laws_solve(const double c[3], const double d[9], bool transposed, double
 
 static void agreeing_move(const View *view, Agreeing *body) {
   double *v = view->v + 3 * body->slot;
-  if (body->given_up) { // the law is held over the piece
+  if (body->given_up) { // the law keeps its initial value over the piece
     memcpy(v, body->u, sizeof body->u);
     return;
   }
@@ -346,7 +345,7 @@ static void agreeing_move(const View *view, Agreeing *body) {
   }
 }
 
-// Evaluates the laws until all bodies agree. False: aborted.
+// Evaluates the laws until the velocities of all bodies agree with them. False: aborted.
 static bool laws_agree(const View *view, Agreeing *bodies, int count, S2LawAnswer *answers) {
   bool all = false;
   for (int pass = 0; pass < PASSES && !all; pass++) {
@@ -356,7 +355,7 @@ static bool laws_agree(const View *view, Agreeing *bodies, int count, S2LawAnswe
         return false;
       }
     }
-    // Bodies whose velocity and law agree are done.
+    // Update the errors, and check whether all velocities and laws agree.
     all = true;
     for (int i = 0; i < count; i++) {
       if (!bodies[i].given_up) {
@@ -366,7 +365,7 @@ static bool laws_agree(const View *view, Agreeing *bodies, int count, S2LawAnswe
     }
     for (int i = 0; i < count && !all; i++) {
       Agreeing *body = &bodies[i];
-      // If fixed-point iteration is slow, Newton's method with finite differences takes over.
+      // If fixed-point iteration is slow, use Newton's method with finite differences.
       bool slow = pass > 0 && !body->given_up && body->most > SLOW * body->before;
       if (slow && !body->sloped && !agreeing_find_slope(view, body)) {
         return false;
@@ -399,7 +398,7 @@ bool s2_laws_arrive(S2Step *step, const S2Island *island, const S2LawFrame *fram
   act.answers = noted ? S2_TAKE_ZEROED(step->arena, S2LawAnswer, count) : NULL;
   View view = view_at(step, island, frame, step->q1, step->v2, act.part);
   act.since = view.since;
-  // Find velocities that agree with the laws at the end.
+  // Find the velocities that agree with the laws at the end of the piece.
   Agreeing *bodies = S2_TAKE_ZEROED(step->arena, Agreeing, count);
   for (int i = 0; i < count; i++) {
     bodies[i].slot = slots[i];
@@ -419,7 +418,7 @@ bool s2_laws_arrive(S2Step *step, const S2Island *island, const S2LawFrame *fram
       act.answers[i].change[k] = bodies[i].law[k] - step->law[3 * slots[i] + k];
     }
   }
-  // Make them the velocities of the step.
+  // Store these velocities in the step.
   s2_note_laws(step, island, S2_ACT_LAWS_END, &act);
   for (int i = 0; i < count; i++) {
     for (int k = 0; k < 3 && !bodies[i].given_up; k++) {

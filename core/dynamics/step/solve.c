@@ -1,4 +1,4 @@
-// Phase 5: solves an island's problem and distributes the result.
+// Phase 5: solves the problem of an island and distributes the result.
 #include "dynamics/step/solve.h"
 #include "dynamics/audit/audit.h"
 #include "dynamics/joints/rows.h"
@@ -31,7 +31,7 @@ void s2_keep_worst(S2Residual *worst, const S2Residual *residual) {
   worst->scaled = fmax(worst->scaled, residual->scaled);
 }
 
-// For the next step: records whether an island was found at rest, or solved.
+// Records whether an island was found at rest or needed a solve. The next step uses this.
 static void solve_note_rest(const S2Step *step, const S2Island *island,
                             const S2Solution *solution) {
   if (step->found_at_rest != NULL) {
@@ -60,7 +60,7 @@ static void solve_account(S2Step *step, const S2Island *island, const S2Choice *
   if (solution->status != S2_SOLVED) {
     s2_audit_missed(step, island, solution->residual.dynamics);
   }
-  if (solution->status != S2_SOLVED && solution->cut) { // the budget has ended the solve
+  if (solution->status != S2_SOLVED && solution->cut) { // the budget ended the solve
     stats->last_status = solution->status;
     step->unsolved += 1;
   } else if (solution->status != S2_SOLVED) {
@@ -73,8 +73,8 @@ static void solve_account(S2Step *step, const S2Island *island, const S2Choice *
   }
 }
 
-// The share of the remaining budget that a solve may use, because later solves and other islands
-// also need a share.
+// The share of the remaining budget that a solve may use. Later solves and other islands need the
+// rest.
 static const double BUDGET_SHARE = 0.65;
 
 void s2_budget_share(const S2Step *step, const S2Island *island, S2SolverOptions *options) {
@@ -91,13 +91,13 @@ void s2_budget_spend(S2Step *step, const S2Solution *solution) {
   step->hurries |= solution->cut || given_up;
 }
 
-// Whether the solver returns a point of the central path, where all contacts push, instead of the
+// Whether the solver returns a point on the central path, where all contacts push, instead of the
 // solution.
 static bool solve_on_path(const S2WorldDef *def, S2SolveKind kind) {
   return def->solver == S2_SOLVER_NCP && def->ncp_kappa > 0 && !s2_solve_traits(kind).displacements;
 }
 
-// S2ProgramSolver.solve: the world's callback, which may end the step.
+// S2ProgramSolver.solve: calls the solver callback of the world, which may abort the step.
 static bool solve_ask_program(void *user, const S2Problem *problem, const S2SolverOptions *options,
                               double *lambda, // NOLINT(*-const-parameter): the callback writes it
                               int *iterations) {
@@ -106,7 +106,7 @@ static bool solve_ask_program(void *user, const S2Problem *problem, const S2Solv
                         .problem = problem,
                         .options = options,
                         .lambda = lambda};
-  // During the call the world may be read but not changed.
+  // During the call, the program may read the world but not change it.
   bool stepping = world->stepping;
   world->stepping = true;
   bool masked = s2_memory_mask(true);
@@ -121,7 +121,7 @@ static bool solve_ask_program(void *user, const S2Problem *problem, const S2Solv
 }
 
 // Whether the row presses. Either its impulse or its speed is 0, up to solver errors, so the larger
-// of the two decides.
+// of the two determines the result.
 static bool solve_presses(const S2Problem *problem, const S2Solution *solution, int index) {
   const S2Row *row = &problem->row[index];
   double lambda = solution->lambda[index], w = row->compliance, speed = row->bias;
@@ -150,8 +150,8 @@ static void solve_take_back(const S2Problem *problem, S2Solution *solution, int 
   }
 }
 
-// Removes impulses of rounding from contacts and limits that do not act. At a corner that stays
-// above the floor, or at a limit that is not reached, such an impulse would count as a touch. An
+// Removes impulses that are rounding errors from contacts and limits that do not act. Such an
+// impulse would count as contact at a corner above the floor or at a limit that is not reached. An
 // impact would then stop the motion.
 static void drop_rounding(const S2Problem *problem, S2Solution *solution) {
   for (int r = 0; r < problem->rows; r++) {
@@ -165,8 +165,8 @@ static void drop_rounding(const S2Problem *problem, S2Solution *solution) {
   }
 }
 
-// Whether the initial impulses of this motion are the solution of the last step. This is so only in
-// the first search, because later searches start from its results.
+// Whether the initial impulses of this motion are the solution of the last step. This is true only
+// in the first search, because later searches start from its results.
 static bool solve_is_fresh(const S2Step *step, const S2Island *island) {
   bool fresh = false;
   for (int i = 0; i < island->touches && step->passes == 1; i++) {
@@ -175,7 +175,7 @@ static bool solve_is_fresh(const S2Step *step, const S2Island *island) {
   return fresh;
 }
 
-// The most factorisations of a flow in a step that hurries because earlier solves missed the
+// Maximum number of factorisations of a flow if the step hurries because earlier solves missed the
 // tolerance.
 enum { HURRIED_FLOW = 200 };
 
@@ -184,7 +184,7 @@ static int solve_attempt(const S2Step *step) {
   return step->trying > 0 ? step->trying : hurries ? HURRIED_FLOW : 0;
 }
 
-// Solves with the world's contact law in its formulation, then converts the solution back.
+// Solves with the contact law and the formulation of the world, then converts the solution back.
 static void solve_posed(S2Step *step, const S2Island *island, const S2Assembly *assembly,
                         S2SolveKind kind, S2Bilateral *keep, S2Problem *posed,
                         S2Solution *solution) {
@@ -217,7 +217,7 @@ static void solve_posed(S2Step *step, const S2Island *island, const S2Assembly *
   s2_mcp_solve(posed, &options, step->arena, solution);
   s2_budget_spend(step, solution);
   s2_step_unpose(step, &law, before, options.tolerance, solution);
-  // Drop rounding from the solved rows.
+  // Remove impulses that are rounding errors.
   if (!solve_on_path(def, kind)) {
     drop_rounding(&law.problem, solution);
   }
@@ -226,11 +226,11 @@ static void solve_posed(S2Step *step, const S2Island *island, const S2Assembly *
   }
 }
 
-// Reads the impulses of contacts, in the order of their rows in s2_assemble.
+// Stores the impulses of contacts, in the order of their rows in s2_assemble.
 static void solve_read_contacts(const S2Step *step, const S2Island *island, const S2Choice *choices,
                                 S2SolveKind kind, const S2Assembly *assembly,
                                 const double *lambda) {
-  double kept = s2_solve_traits(kind).from_v0 ? 0 : 1; // 1 if earlier impulses stay
+  double kept = s2_solve_traits(kind).from_v0 ? 0 : 1; // 1 to keep earlier impulses
   int n = assembly->parts;
   for (int i = 0; i < island->touches; i++) {
     S2Touch *touch = &step->touches[island->touch[i]];
@@ -277,11 +277,12 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   const double *q = s2_step_poses(step, kind);
   S2ArenaMark mark = s2_arena_mark(step->arena);
   S2Assembly assembly = s2_assemble(step, q, step->touches, island, choices, kind);
-  if (world->refused.code != S2_OK) { // a constraint has refused
+  if (world->refused.code != S2_OK) { // a constraint callback has failed
     s2_arena_rewind(step->arena, mark);
     return false;
   }
-  // For an island without contacts, keep the first motion: projection uses its rows.
+  // For an island without contacts, store the first motion problem, because projection reuses its
+  // rows.
   S2Bilateral *keep = NULL;
   if (kind == S2_SOLVE_MOTION && island->motion != NULL && island->motion->parts == 0) {
     *island->motion = assembly;
@@ -290,14 +291,13 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   S2Problem posed;
   S2Solution solution;
   solve_posed(step, island, &assembly, kind, keep, &posed, &solution);
-  if (world->refused.code != S2_OK) { // the program's solver has refused
+  if (world->refused.code != S2_OK) { // the solver callback has failed
     return false;
   }
   if (keep != NULL) {
-    mark = s2_arena_mark(step->arena); // everything stays in the arena
+    mark = s2_arena_mark(step->arena); // keep all data in the arena
   }
-  // Ground friction opposes a momentum that depends on the solve, so assemble again until both
-  // agree.
+  // Ground friction opposes a momentum that depends on the solve. Assemble again until both agree.
   bool motion = s2_solve_traits(kind).from_v0;
   for (int pass = 0; pass < S2_GROUND_PASSES && motion && solution.status == S2_SOLVED &&
                      s2_step_ground_turned(step, island, &assembly, solution.v, solution.lambda);
@@ -309,8 +309,8 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
   }
   step->ground_last = false;
   s2_step_dump(step, &posed);
-  // If an attempt misses the tolerance, it reports the reason to its caller and changes nothing. If
-  // the budget has cut the attempt, it counts as solved.
+  // If an attempt misses the tolerance, report the reason to the caller and change nothing. If the
+  // budget has cut the attempt, it counts as solved.
   if (outcome != NULL) {
     *outcome = solution.cut ? S2_SOLVED : solution.status;
     if (*outcome != S2_SOLVED) {
@@ -325,15 +325,15 @@ bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices
       return true;
     }
   }
-  // From here on the solution is part of the step.
+  // Accept the solution as part of the step.
   s2_note_solve(step, island, choices, kind, &assembly, v, &solution);
   solve_account(step, island, choices, kind, &assembly, &solution);
 
   for (int i = 0; i < island->nodes; i++) {
     memcpy(v + 3 * island->node[i], solution.v + 3 * i, 3 * sizeof(double));
   }
-  // Add the impulses of joints: those of their rows, and given elastic impulses.
-  double kept = motion ? 0 : 1; // 1 if earlier impulses stay
+  // Add the impulses of joint rows and the given elastic impulses.
+  double kept = motion ? 0 : 1; // 1 to keep earlier impulses
   s2_step_scale_joints(step, island, kept);
   s2_step_add_joints(step, assembly.part, assembly.parts, solution.lambda, 1);
   s2_step_add_joints(step, assembly.part + assembly.parts, assembly.parts_given, NULL, 1);
@@ -369,7 +369,7 @@ void s2_step_add_joints(S2Step *step, const S2JointPart *parts, int count, const
                         double factor) {
   for (int i = 0; i < count; i++) {
     const S2JointPart *part = &parts[i];
-    if (part->joint == S2_NONE) { // viscosity of a contact
+    if (part->joint == S2_NONE) { // a viscosity row of a contact
       continue;
     }
     double impulse = factor * ((lambda == NULL ? 0 : lambda[i]) + part->given);

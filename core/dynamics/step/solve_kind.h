@@ -5,28 +5,27 @@
 #include "dynamics/step/context.h"
 
 typedef enum S2SolveKind {
-  S2_SOLVE_MOTION, // velocities at the end of the step
-  // velocities at the end, solved again with the contacts at the end (event stepping)
+  S2_SOLVE_MOTION, // velocities at the end of the step.
+  // Event stepping: velocities at the end, solved again with the contacts at the end.
   S2_SOLVE_TURNED,
-  // velocities after an impact, which takes no time; limits act if they are touched or were reached
-  // in the preceding motion
+  // Velocities after an impact, which has zero duration. Limits act if they are touched or were
+  // reached in the preceding motion.
   S2_SOLVE_IMPACT,
   S2_SOLVE_FRICTIONLESS, // an impact without friction (reflections)
   S2_SOLVE_FRICTION,     // friction of an impact, with known bounds (reflections)
-  S2_SOLVE_LIMITS,       // an impact at q1: coordinates beyond a limit lose the speed towards it
-  S2_SOLVE_REBOUND,      // an impact at q1: coordinates that arrived with speed rebound by their
-                         // restitution
-  S2_SOLVE_FORCES,       // the forces of the step after an impact
-  S2_SOLVE_PROJECTION,   // displacements that correct q1; joint biases are position errors
+  S2_SOLVE_LIMITS,       // an impact at q1: stops coordinates that move beyond a limit
+  S2_SOLVE_REBOUND,      // an impact at q1: coordinates that arrive with speed rebound
+  S2_SOLVE_FORCES,       // effect of the step's forces after an impact
+  S2_SOLVE_PROJECTION,   // displacements that correct q1; biases of joints are position errors
 } S2SolveKind;
 
 typedef struct S2SolveTraits {
-  bool from_v0;       // starts from the velocities at the start of the step; else from v2
-  bool takes_time;    // forces, springs and dashpots act
-  bool normals;       // has normal rows
-  bool friction;      // has friction rows
-  bool at_end;        // joint rows belong to q1
-  bool displacements; // the unknowns are displacements, without contributions of moving ground
+  bool from_v0;       // starts from the velocities at the start of the step, else from v2
+  bool takes_time;    // forces, springs and dampers act
+  bool normals;       // contacts have normal rows
+  bool friction;      // contacts have friction rows
+  bool at_end;        // joint rows are evaluated at q1
+  bool displacements; // the unknowns are displacements, and moving ground has no effect
 } S2SolveTraits;
 
 static inline S2SolveTraits s2_solve_traits(S2SolveKind kind) {
@@ -44,8 +43,7 @@ static inline S2SolveTraits s2_solve_traits(S2SolveKind kind) {
   return of[kind];
 }
 
-// Whether contact points of this touch act. Soft contacts do not act in solves without duration,
-// and projection does not relax them.
+// Whether contact points of this touch act. Soft contacts do not act in impacts and projection.
 static inline bool s2_solve_presses(S2SolveKind kind, const S2Touch *touch) {
   return !s2_touch_soft(touch) || s2_solve_traits(kind).takes_time;
 }

@@ -10,8 +10,8 @@
 //     project        project/       remaining overlaps and joint errors of the linearisation
 //     commit         commit.c       the world changes, all at once; events
 //
-// Assembly is part of each solve. All phases run once for each substep. The special parts of each
-// scheme are in the file named after it in schemes/.
+// Assembly is part of each solve. All phases run once for each substep. The parts specific to a
+// scheme are in the file of that name in schemes/.
 #include "dynamics/audit/audit.h"
 #include "dynamics/control/apply.h"
 #include "dynamics/impact/impact.h"
@@ -34,7 +34,7 @@
 
 #include <string.h>
 
-// Projects positions before the step (S2_PRE). False, here and below: aborted.
+// Projects positions before the step (S2_PRE). In this file, functions return false if aborted.
 static bool step_pre_project(S2Step *step) {
   if (step->world->kept.def.stabilization != S2_PRE) {
     return true;
@@ -50,7 +50,7 @@ static bool step_pre_project(S2Step *step) {
 
 // ---- Speculative ------------------------------------------------------------------------------
 
-// Solves v1 from the present touches. Predictive rows stop arriving contacts at the surface.
+// Solves for v1 with the current touches. Predictive rows stop arriving contacts at the surface.
 static bool step_motion(S2Step *step, S2Choice **choices) {
   s2_step_islands(step);
   if (!s2_rest_islands(step)) {
@@ -74,7 +74,7 @@ static bool impacts_work(S2Step *step, S2Island *island, void *user) {
   return done || s2_island_impact(step, island, impacts->choices, impacts->touching);
 }
 
-// Solves v2: impacts of arriving contacts.
+// Solves for v2: the impacts of arriving contacts.
 static bool step_impacts(S2Step *step, S2Choice *choices) {
   s2_note_plain(step, S2_ACT_V2_IS_V1, NULL);
   memcpy(step->v2, step->v1, sizeof(double) * 3 * (size_t)step->world->bodies.count);
@@ -101,13 +101,13 @@ static void forget_impacts(S2Step *step, S2Found **pressed) {
   }
 }
 
-// Moves all bodies by step->h. If *turns is above 1 on return, the piece must be repeated with h
-// divided by it.
+// Moves all bodies over the time step->h. If *turns is above 1 on return, the piece must be
+// repeated with h divided by *turns.
 static bool speculative_piece(S2Step *step, double *turns) {
-  // Positions move with v1, which stops arriving contacts at the surface.
+  // Compute v1, which moves the positions and stops arriving contacts at the surface.
   S2Choice *choices = NULL;
   int noted = s2_notes_mark(step), searches = 0;
-  do { // until bodies stay within the search range
+  do { // repeat until bodies stay within the search range
     const S2SeenTouch *seen = s2_step_see(step);
     int seen_count = step->touch_count;
     if (!s2_step_touches(step)) {
@@ -115,7 +115,7 @@ static bool speculative_piece(S2Step *step, double *turns) {
     }
     s2_step_warn_of_overlaps(step);
     if (choices != NULL && s2_step_same_points(step, seen, seen_count)) {
-      break; // a wider search has found no other points
+      break; // the wider search has found the same points
     }
     *turns = choices == NULL ? s2_step_turning(step, step->free_v) : 1;
     if (*turns > 1) {
@@ -127,24 +127,24 @@ static bool speculative_piece(S2Step *step, double *turns) {
     }
     searches += 1;
   } while (s2_step_outran(step) && searches < S2_REACH_PASSES && !step->hurries);
-  // whether shapes that had no point in reach overlap at the end
+  // Check whether shapes that had no point in reach overlap at the end.
   bool found = !step->hurries;
   for (int pass = 0; found && pass < S2_RELINEARISE_PASSES && !step->hurries; pass++) {
     if (!s2_step_unforeseen(step, &found) || (found && !step_motion(step, &choices))) {
       return false;
     }
   }
-  // A body that was hit may turn faster than before.
+  // A body that was hit may turn faster.
   *turns = ceil(s2_step_turning(step, step->v1) / 2);
   if (*turns > 1) {
     return true;
   }
-  // Velocities v2: contacts that have arrived with speed rebound or stay closed.
+  // Compute v2. Contacts that have arrived with speed rebound or stay closed.
   S2Found **pressed = pressed_of_islands(step);
   if (!step_impacts(step, choices)) {
     return false;
   }
-  // Move positions; project the remaining errors of predictive rows.
+  // Move the positions, and project the remaining errors of predictive rows.
   s2_log_islands(step);
   s2_note_integrate(step);
   s2_step_integrate(step);
@@ -163,11 +163,11 @@ static bool speculative_piece(S2Step *step, double *turns) {
   return s2_laws_arrive(step, NULL, NULL, &changed);
 }
 
-// Takes the step in pieces, and shortens each piece while a body turns too far in it.
+// Takes the step in pieces, and shortens each piece until no body turns too far in it.
 static bool speculative_pieces(S2Step *step, double turns) {
   S2Bisect all = s2_bisect_begin(step), *pieces = &all;
   step->in_pieces = true;
-  step->still = NULL; // no island is kept
+  step->still = NULL; // do not skip kept islands
   s2_audit_again(step, NULL);
   pieces->next = step->dt / turns;
   while (pieces->left > 0) {
@@ -234,12 +234,12 @@ static bool step_attempt(S2Step *step, S2Bisect *bisect) {
   return true;
 }
 
-// Takes substeps that are short enough to end without new overlaps.
+// Takes the step in substeps that are short enough to end without new overlaps.
 static bool step_bisect(S2Step *step) {
   if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt) || !step_pre_project(step)) {
     return false;
   }
-  // Laws are evaluated again for each fraction.
+  // Force laws are evaluated again for each substep.
   S2Bisect bisect = s2_bisect_begin(step);
   while (bisect.left > 0 && !step->cut_short) {
     if (bisect.left < step->dt && !s2_laws_set_out(step, NULL, NULL)) {
@@ -266,17 +266,17 @@ static bool step_bisect(S2Step *step) {
 
 // ---- Event, and auto --------------------------------------------------------------------------
 
-// Steps each island separately in pieces. In each piece, contacts that touch and approach have an
-// impact, the bodies flow until others meet (assemble, solve, integrate), and positions are
+// Steps each island separately in pieces. In each piece, touching contacts that approach have an
+// impact. The bodies then move until others meet (assemble, solve, integrate), and positions are
 // projected. Some islands take one speculative step instead (s2_island_looks_ahead): islands with
-// only joints and, under S2_AUTO, large islands.
+// only joints and, with S2_AUTO, large islands.
 static bool step_event(S2Step *step) {
   if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt)) {
     return false;
   }
   S2EventSearch search = s2_event_begin(step);
   s2_rest_begin(step);
-  do { // until bodies stay within the search range
+  do { // repeat until bodies stay within the search range
     S2Touch *done = step->touches;
     s2_event_back_to_start(step, &search);
     s2_laws_back_to_begin(step);
@@ -285,7 +285,7 @@ static bool step_event(S2Step *step) {
     }
     s2_step_warn_of_overlaps(step);
     if (!s2_event_found_more(step, &search)) {
-      step->touches = done; // a wider search has found no more
+      step->touches = done; // the wider search has found no more
       break;
     }
     s2_notes_rewind(step, search.noted);
@@ -328,11 +328,12 @@ static S2Status step_substep(S2World *world, int substep, int substeps, bool *cu
   return refused.code != S2_OK ? refused : status;
 }
 
-// Each substep is committed; if one fails, the world returns to its state before the first.
+// Takes and commits each substep. If a substep fails, restores the state of the world before the
+// first substep.
 static S2Status step_substeps(S2World *world, int substeps) {
   size_t size = s2_world_image_size(world);
   if (size > world->before_capacity) {
-    // Reserve a quarter more, so that a slowly growing world does not reallocate in every step.
+    // Reserve a quarter more. Otherwise a slowly growing world would reallocate in every step.
     s2_memory_free(world->before);
     world->before = NULL;
     world->before_capacity = 0;
@@ -354,13 +355,14 @@ static S2Status step_substeps(S2World *world, int substeps) {
     (void)s2_world_image_read(world, world->before, size);
     world->events.count = 0;
   } else if (!cut_short) {
-    world->kept.time = end; // exact, not a sum of rounded substeps
+    world->kept.time = end; // exact, unlike a sum of rounded substeps
   }
   return status;
 }
 
-// Reflections change the momentum that ground friction opposes, so the turned rows would not
-// converge, and the force would leave its disc.
+// Rejects reflections combined with ground friction. Reflections change the momentum that ground
+// friction opposes. The directions of its rows would not converge, and the force would leave the
+// friction disc.
 static S2Status check_ground(const S2World *world) {
   for (int i = 0; i < world->joint_order.count; i++) {
     const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
@@ -397,7 +399,7 @@ static S2Status step_within_memory(S2World *world, int substeps) {
   if (status.code != S2_MEMORY) {
     return status;
   }
-  // memory is already allocated
+  // The memory of the image is already allocated.
   if (substeps > 1 && (world->kept.steps != steps || world->kept.time != time)) {
     (void)s2_world_image_read(world, world->before, world->before_size);
   }

@@ -1,5 +1,5 @@
-// Phase 2: touches. The broad phase finds pairs of shapes, the narrow phase their contact points.
-// Data of a pair from the last step (impulses, the filter's answer) are carried over.
+// Phase 2: touches. The broad phase finds pairs of shapes, and the narrow phase finds their contact
+// points. Some data of a pair are copied from the last step: impulses and the result of the filter.
 #include "dynamics/step/touch.h"
 #include "dynamics/project/passage.h"
 #include "dynamics/rest/rest.h"
@@ -7,12 +7,12 @@
 
 #include <string.h>
 
-// A step is rejected if more pairs overlap than CROWD_PER_SHAPE times the number of shapes, and
-// more than CROWD_AT_LEAST. A shape without overlaps touches three others on average. In a heap
-// created at one point the number of pairs grows with the square of the number of bodies, so a
-// solve would take very long and need gigabytes of memory.
+// A step is rejected if the number of overlapping pairs exceeds both CROWD_AT_LEAST and
+// CROWD_PER_SHAPE times the number of shapes. A shape without overlaps touches about three others
+// on average. If many bodies are created at one point, the number of pairs grows with the square of
+// the number of bodies. A solve would then take very long and need gigabytes of memory.
 enum { CROWD_PER_SHAPE = 100, CROWD_AT_LEAST = 100000 };
-// A pair counts as overlapping here from this depth on, as a fraction of the smaller body.
+// Minimum depth of an overlap that counts here, as a fraction of the size of the smaller body.
 #define CROWD_DEPTH 1e-3
 
 bool s2_touch_solid(const S2Touch *touch) {
@@ -35,10 +35,10 @@ static double touch_combine(S2Combine how, double a, double b) {
   return 0;
 }
 
-// Sets the softness of a pair: two springs in series, each with its dashpot. In slow motion both
-// springs carry the force F, and each yields by C F - C^2 d F', so the pair has C = Ca + Cb and d =
-// (Ca^2 da + Cb^2 db) / C^2: dashpots in series if Ca da = Cb db. These values do not jump when one
-// side becomes rigid.
+// Sets the compliance and damping of a pair: two springs in series, each with a damper. In slow
+// motion, both springs carry the force F, and each is compressed by C F - C^2 d F'. The pair
+// therefore has C = Ca + Cb and d = (Ca^2 da + Cb^2 db) / C^2. These are dampers in series if Ca da
+// = Cb db. The values do not jump when one side becomes rigid.
 static void set_softness(S2Touch *touch, const S2Body *a, const S2Body *b) {
   double sum = a->contact_compliance + b->contact_compliance;
   touch->compliance = sum;
@@ -94,7 +94,7 @@ static S2Pose relative_pose(const double *q, int32_t slot, int32_t to) {
   return s2_pose(q[3 * slot], q[3 * slot + 1] - q[3 * to + 1], q[3 * slot + 2] - q[3 * to + 2]);
 }
 
-// From the centre of b to the centre of a.
+// The vector from the centre of body b to the centre of body a.
 static S2Vec2 touch_offset(const double *q, const S2Touch *touch) {
   const double *qa = q + 3 * touch->body_a, *qb = q + 3 * touch->body_b;
   return s2_vec2(qa[1] - qb[1], qa[2] - qb[2]);
@@ -141,18 +141,19 @@ S2Closest s2_touch_closest(const S2World *world, const S2Touch *touch, const dou
 
 // ---- Search -----------------------------------------------------------------------------------
 
-// m: largest displacement of a point of the body by rotation (at most twice its distance from the
-// centre).
+// m: the largest displacement of a point of the body due to rotation. It is at most twice the
+// distance of the point from the centre.
 static double turn_reach(const S2Step *step, int32_t slot) {
   return fmin(step->h * fabs(step->free_v[3 * slot]), 2) * step->world->bodies.at[slot].reach;
 }
 
-// Whether the body's mask excludes everything, so that no search is needed.
+// Whether the body's mask or category excludes all contacts. Such a body needs no search.
 static bool passes_through(const S2Body *body) {
   return body->mask == 0 || body->category == 0;
 }
 
-// m: the distance by which a body may leave its predicted motion within the step, for the search.
+// m: for the search, the distance by which a body may deviate from its predicted motion within the
+// step.
 static double box_growth(const S2Step *step, int32_t slot) {
   const S2World *world = step->world;
   bool still = world->bodies.at[slot].type == S2_STATIC;
@@ -174,10 +175,10 @@ static void set_boxes(S2Step *step) {
     step->turn[slot] = pose.rotation;
     if (passes_through(body) && body->type != S2_STATIC) {
       s2_world_drop_boxes(world, slot);
-      world->boxes_stale = true; // queries still need them
+      world->boxes_stale = true; // queries still need the boxes
       continue;
     }
-    // Set the box around the free motion, enlarged by possible deviations.
+    // Set the boxes around the free motion, enlarged by possible deviations.
     double dx = h * step->free_v[3 * slot + 1], dy = h * step->free_v[3 * slot + 2];
     double grow = box_growth(step, slot);
     for (int32_t p = body->first_shape; p != S2_NONE; p = world->pieces.at[p].next) {
@@ -191,8 +192,8 @@ static void set_boxes(S2Step *step) {
   step->turned = true;
 }
 
-// m: distance below which two bodies may meet within the step: the margin, the relative motion of
-// their centres, and rotation.
+// m: the distance within which two bodies may meet in the step. It is the sum of the margin, the
+// relative motion of their centres, and the displacements by rotation.
 static double pair_reach(const S2Step *step, const S2Touch *touch) {
   int32_t a = touch->body_a, b = touch->body_b;
   const double *va = step->free_v + 3 * a, *vb = step->free_v + 3 * b;
@@ -200,7 +201,8 @@ static double pair_reach(const S2Step *step, const S2Touch *touch) {
          turn_reach(step, a) + turn_reach(step, b) + step->slack[a] + step->slack[b];
 }
 
-// Reduces the times [*from, *to] to those at which [a], moving with v, overlaps [b].
+// Restricts the time interval [*from, *to] to the times at which the interval a, moving with v,
+// overlaps the interval b.
 static void overlap_times(double a_lo, double a_hi, double b_lo, double b_hi, double v,
                           double *from, double *to) {
   if (v == 0) {
@@ -212,9 +214,9 @@ static void overlap_times(double a_lo, double a_hi, double b_lo, double b_hi, do
   *to = fmin(*to, fmax(one, other));
 }
 
-// Whether the boxes of a pair meet on their motions. The broad phase only tests boxes around the
+// Whether the moving boxes of a pair meet. The broad phase only tests boxes around the whole
 // motions. Those boxes depend on the common velocity of both bodies. Without this test, islands
-// would depend on that velocity, too.
+// would also depend on that velocity.
 static bool boxes_meet(const S2Step *step, const S2Touch *touch) {
   const S2World *world = step->world;
   int32_t a = touch->body_a, b = touch->body_b;
@@ -281,7 +283,7 @@ static bool ask_pre_solve(const S2Step *step, S2Touch *touch) {
   if (call->pre_solve == NULL) {
     return true;
   }
-  // The program sees the nearest point.
+  // Pass the nearest point to the program.
   int nearest = touch->count == 2 && touch->points[1].at.gap < touch->points[0].at.gap;
   const S2ManifoldPoint *at = &touch->points[nearest].at;
   const double *qa = step->q0 + 3 * touch->body_a;
@@ -302,12 +304,12 @@ static bool ask_pre_solve(const S2Step *step, S2Touch *touch) {
   if (!going) {
     return false;
   }
-  // The changes of the callback apply to this step.
+  // Changes made by the callback apply to this step.
   touch->friction = contact.friction;
   touch->restitution = contact.restitution;
   touch->surface_speed = contact.surface_speed;
   touch->enabled = contact.enabled;
-  for (int k = 0; k < touch->count && !touch->enabled; k++) { // earlier impulses no longer count
+  for (int k = 0; k < touch->count && !touch->enabled; k++) { // discard impulses
     touch->points[k].normal_impulse = touch->points[k].tangent_impulse = 0;
     touch->points[k].sliding = false;
   }
@@ -330,10 +332,11 @@ bool s2_touch_ask(const S2Step *step, S2Touch *touch) {
   return touch->count == 0 || touch->asked || ask_pre_solve(step, touch);
 }
 
-// Where two segments of a chain or two pieces of a body adjoin, contact points belong to one of the
-// two shapes. The other shape may have no point now, but may be hit in this step. Event stepping
-// searches for meetings only among the touches of an island, so it includes such a pair. Other
-// schemes find the pair at the end of the step.
+// Whether a pair may be hit in this step although it has no contact point. If two segments of a
+// chain or two pieces of a body are adjacent, contact points belong to one of the two shapes. The
+// other shape may still be hit in this step. Event stepping searches for meetings only among the
+// touches of an island, so it includes such a pair. Other schemes find the pair at the end of the
+// step.
 static bool may_hide(const S2Step *step, const S2Touch *touch) {
   const S2World *world = step->world;
   const S2Piece *a = &world->pieces.at[touch->shape_a], *b = &world->pieces.at[touch->shape_b];
@@ -342,7 +345,8 @@ static bool may_hide(const S2Step *step, const S2Touch *touch) {
   return joined && s2_world_way(&world->kept.def) == S2_EVENT;
 }
 
-// Whether this pair, one of `found` overlapping ones, exceeds the limit.
+// Counts a pair in *found if it overlaps. Returns whether the number of overlapping pairs exceeds
+// the limit.
 static bool touch_crowded(const S2Step *step, const S2Touch *touch, int *found) {
   S2World *world = step->world;
   const S2Body *bodies = world->bodies.at;
@@ -377,21 +381,21 @@ bool s2_touch_search(const S2Step *step, S2Touch *touch, int *overlapping) {
   bool meets = (touch->count > 0 || may_hide(step, touch)) && boxes_meet(step, touch);
   touch->hidden = meets && touch->count == 0;
   touch->count = meets ? touch->count : 0;
-  // Ask pre-solve now, because a later search may be the first to find points.
+  // Call pre-solve here, because a later search may be the first to find points.
   return s2_touch_ask(step, touch) && !touch_crowded(step, touch, overlapping);
 }
 
 bool s2_step_touches(S2Step *step) {
   S2World *world = step->world;
   double start = s2_stats_clock(world);
-  // Broad phase: pairs whose boxes overlap.
+  // Broad phase: find pairs whose boxes overlap.
   set_boxes(step);
   S2Pair *pairs;
   int pair_count = s2_broadphase_pairs(world->broadphase, step->arena, &pairs);
   double middle = s2_stats_clock(world);
   world->stats.seconds_broad += middle - start;
 
-  // The last pass of this step has newer data than the last step.
+  // Use the data of the last pass of this step or, in the first pass, of the last step.
   bool again = step->passes > 0;
   const S2Touch *old = again ? step->touches : world->touches.at;
   int old_count = again ? step->touch_count : world->touches.count, o = 0;
@@ -410,7 +414,7 @@ bool s2_step_touches(S2Step *step) {
         o < old_count && touch_compare(&old[o], &pairs[i]) == 0 && same_bodies(world, &old[o]);
     S2Touch *touch = &touches[count++];
     kept[count - 1] = known ? s2_rest_known(step, &old[o], o) : 0;
-    if ((kept[count - 1] & S2_TOUCH_KEPT) != 0) { // it is searched later unless its island is kept
+    if ((kept[count - 1] & S2_TOUCH_KEPT) != 0) { // search later, unless its island is kept
       *touch = old[o];
       continue;
     }
@@ -432,7 +436,7 @@ bool s2_step_touches(S2Step *step) {
   step->touch_count = count;
   step->kept = kept;
   step->passes += 1;
-  if (pair_count > 0) { // reading the clock takes a significant part of a step without contacts
+  if (pair_count > 0) { // reading the clock is slow compared with a step without contacts
     world->stats.seconds_narrow += s2_stats_clock(world) - middle;
   }
   return true;
@@ -440,7 +444,7 @@ bool s2_step_touches(S2Step *step) {
 
 // ---- After the motion -------------------------------------------------------------------------
 
-// Moves both bodies to their poses after `until` of the motion.
+// Moves both bodies to their poses after the time `until` of the motion.
 static void put_on_way(const S2Step *step, const S2Touch *touch, double until) {
   const int32_t slot[2] = {touch->body_a, touch->body_b};
   for (int i = 0; i < 6; i++) {
@@ -449,8 +453,8 @@ static void put_on_way(const S2Step *step, const S2Touch *touch, double until) {
   }
 }
 
-// If the pair overlaps after `until` (s) of the motion, sets its points, linearised there. False:
-// the pair does not overlap and is unchanged.
+// If the pair overlaps after the time `until` (s) of the motion, sets its contact points,
+// linearised at that time. False: the pair does not overlap and is unchanged.
 static bool linearise_on_way(const S2Step *step, S2Touch *touch, double until) {
   S2Touch there = *touch;
   double deepest = 0;
@@ -482,18 +486,18 @@ static bool touch_presses(const S2Touch *touch) {
   return presses;
 }
 
-// s: time in its motion at which a pair must be linearised again, because no row has predicted an
-// overlap; INFINITY: none. If a body passes through the other body or a part of it, this is the
-// time at which the passage begins. At the end of the motion, the wrong side would be found.
-// *moves: whether the time depends on the inputs.
+// s: the time at which a pair must be linearised again, because no row has predicted an overlap;
+// INFINITY: no such time. If a body passes through the other body or a part of it, this is the time
+// at which the passage begins. The end of the motion would give the wrong side. *moves: whether the
+// time depends on the inputs.
 static double where_unforeseen(const S2Step *step, const S2Touch *touch, bool *moves) {
   double passage = s2_step_passage(step, touch);
   *moves = passage < step->h && s2_touch_driven(step->world, touch);
   if (*moves) { // a kinematic body cannot stop short
     return passage;
   }
-  // Soft rows predict overlaps. A step without projection does not bound the energy that a new row
-  // adds, so it keeps its rows.
+  // Soft rows predict overlaps. Without projection, the energy that a new row adds is not bounded,
+  // so keep the rows.
   bool projects = step->world->kept.def.stabilization == S2_PROJECTION;
   if (touch->count > 0 && (s2_touch_soft(touch) || !projects)) {
     return passage <= step->h ? passage : INFINITY;
@@ -501,18 +505,18 @@ static double where_unforeseen(const S2Step *step, const S2Touch *touch, bool *m
   bool presses = touch_presses(touch);
   double crossing = s2_step_crossing(step, touch, presses);
   if (passage <= step->h || crossing < step->h || presses) {
-    // At a kinematic body, the step may depend discontinuously on its inputs here, so its
-    // derivative is one-sided.
+    // At a kinematic body, the step may depend discontinuously on its inputs, so the derivative is
+    // one-sided.
     *moves = s2_touch_driven(step->world, touch);
     return crossing;
   }
-  // A pair that moves by less than this fraction of its size leaves the planes of its rows only to
-  // second order.
+  // If a pair moves by less than this fraction of its size, its deviation from the planes of its
+  // rows is of second order.
   return s2_touch_still(step, touch, S2_KEEP_FEATURES) ? INFINITY : step->h;
 }
 
-// Finds missing points of touch i, within the step and (unless `within`) at its end; false:
-// aborted. Sets *found if the touch gets points.
+// Finds missing contact points of touch i within the step and, unless `within`, at its end. Sets
+// *found if the touch gets points. False: aborted.
 static bool look_unforeseen(const S2Step *step, int32_t i, bool within, bool *found) {
   S2Touch *touch = &step->touches[i];
   bool moves;
@@ -619,7 +623,7 @@ double s2_step_penetration(const S2Step *step) {
     const S2Touch *touch = &step->touches[i];
     bool rigid = s2_touch_solid(touch) && !s2_touch_soft(touch);
     for (int k = 0; k < touch->count && rigid; k++) {
-      // fmax is not used, because it may turn a gap of 0 into -0.
+      // Do not use fmax here, because it may turn a gap of 0 into -0.
       deepest = touch->points[k].at.gap < -deepest ? -touch->points[k].at.gap : deepest;
     }
   }

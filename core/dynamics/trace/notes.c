@@ -1,4 +1,4 @@
-// Writes the record of each act. All functions do nothing if the step keeps no notes.
+// Writes the record of each act. All functions do nothing if the step records no notes.
 #include "dynamics/trace/notes.h"
 
 #include "base/number.h"
@@ -14,7 +14,8 @@ static void *note_copy(S2Notes *notes, const void *from, size_t bytes) {
   return to;
 }
 
-// Copies data into the notes. `like`: stored data, which are shared if they are equal; or NULL.
+// Copies data into the notes. If `like` is not NULL and the stored data `like` are equal, shares
+// them instead.
 static void *note_copy_like(S2Notes *notes, const void *from, size_t bytes, const void *like) {
   return like != NULL && (bytes == 0 || memcmp(like, from, bytes) == 0)
              ? (void *)like
@@ -41,7 +42,7 @@ void s2_note_substep(const S2Step *step) {
   if (notes == NULL) {
     return;
   }
-  // The first substep looks up the data that many steps share.
+  // In the first substep, look up the data that many steps share.
   if (notes->fixed == NULL) {
     notes->fixed = s2_fixed_of(world);
     notes->expected = notes->fixed->expected;
@@ -93,7 +94,7 @@ void s2_note_joints(const S2Notes *notes, const S2Note *substep, S2Joint *joints
 
 static bool *note_ahead(const S2Step *step) {
   S2Notes *notes = step->world->notes;
-  return step->world->kept.def.beta < 1 // otherwise v1 moves all bodies
+  return step->world->kept.def.beta < 1 // else v1 moves all bodies
              ? note_copy(notes, step->ahead, sizeof(bool) * (size_t)notes->slots)
              : NULL;
 }
@@ -118,7 +119,7 @@ void s2_note_free(const S2Step *step) {
   }
 }
 
-// Whether v1 has been solved since the free motion; otherwise no act reads it.
+// Whether v1 has been solved since the free motion. If not, no act reads it.
 static bool note_solved_since_free(const S2Notes *notes) {
   S2Act act = S2_ACT_RESET;
   for (int i = notes->at.count - 1; i >= 0 && act != S2_ACT_FREE; i--) {
@@ -185,13 +186,13 @@ static bool note_are_nodes(const S2Island *island, const double *of, const doubl
   return same;
 }
 
-// The last note of an act (S2_ACTS: of any act) on an island of the same size, which usually is the
-// same island; NULL: there is none among the last few notes.
+// The last note of an act on an island of the same size, which usually is the same island. S2_ACTS:
+// any act. NULL: the last few notes contain no such note.
 static const S2Note *note_last_like(const S2Notes *notes, const S2Island *island, S2Act act) {
   enum { NEAR = 8 };
   int end = notes->at.count > NEAR ? notes->at.count - NEAR : 0;
   for (int i = notes->at.count - 1; i >= end; i--) {
-    // It suffices to compare counts here, because the copied data are compared later.
+    // Comparing counts is sufficient here, because the copied data are compared later.
     const S2Note *note = s2_note_at(notes, i);
     if (note->of != NULL && (act == S2_ACTS || act == note->act) &&
         note->of->island.nodes == island->nodes && note->of->island.joints == island->joints) {
@@ -224,9 +225,9 @@ void s2_note_island(const S2Step *step, const S2Island *island, S2Act act, const
   }
 }
 
-// The record of a touch is the part of S2Touch before its points. Then follows, for each point, a
-// byte that states whether it carries an impulse, and the point's geometry. The impulses are
-// included only if the derivative reads them: for viscosity and in event stepping.
+// The record of a touch begins with the part of S2Touch before its points. For each point, a byte
+// follows that states whether it carries an impulse, and then the geometry of the point. The
+// impulses are included only if the derivative reads them: for viscosity and in event stepping.
 enum { HEAD_OF_TOUCH = offsetof(S2Touch, points) };
 
 static size_t note_point_size(const S2WorldDef *def, const S2Touch *touch) {
@@ -251,7 +252,7 @@ void s2_note_touch(const S2WorldDef *def, const void *kept, S2Touch *touch) {
 }
 
 static bool note_has_touch(const S2WorldDef *def, const void *kept, const S2Touch *touch) {
-  // Impulses are not compared if the derivative does not read them.
+  // Do not compare impulses that the derivative does not read.
   const unsigned char *x = kept;
   bool same = kept != NULL && memcmp(x, touch, HEAD_OF_TOUCH) == 0;
   size_t size = note_point_size(def, touch);
@@ -263,11 +264,11 @@ static bool note_has_touch(const S2WorldDef *def, const void *kept, const S2Touc
   return same;
 }
 
-// Records a touch. While the touch does not change, it is recorded only once.
+// Records a touch. The same record is reused until the touch changes.
 static const void *note_keep_touch(const S2Step *step, int32_t index, const S2Touch *touch) {
   S2Notes *notes = step->world->notes;
   const S2WorldDef *def = &step->world->kept.def;
-  // Make room for the last record of this touch in this step (NULL: there is none).
+  // Extend the list of last records to this touch. NULL: no record in this step.
   while (notes->latest.count <= index) {
     *s2_array_append(notes->latest) = NULL;
   }
@@ -287,13 +288,13 @@ static const void *note_keep_touch(const S2Step *step, int32_t index, const S2To
   return notes->latest.at[index];
 }
 
-// Records the touches that have rows, and their choices (NULL: of all points).
+// Records the touches that have rows, and their choices. `choices` NULL: records all touches.
 static void note_keep_touches(const S2Step *step, const S2Island *island, const S2Choice *choices,
                               const S2Touch *touches, S2Note *note) {
   S2Notes *notes = step->world->notes;
   S2NoteIsland *of = note->of;
   int count = 0, used = 0;
-  // Count the touches with rows, and the used points.
+  // Count the touches with rows and the used points.
   for (int i = 0; i < island->touches; i++) {
     int32_t index = island->touch[i];
     bool first = choices != NULL && choices[2 * index].use;
@@ -301,7 +302,7 @@ static void note_keep_touches(const S2Step *step, const S2Island *island, const 
     count += choices == NULL || first || second;
     used += first + second;
   }
-  // Record the touches, in the island's order, with the choices of their points.
+  // Record the touches, in the order of the island, with the choices of their points.
   of->island.touches = count;
   of->touch = s2_note_take(notes, sizeof(const void *) * (size_t)count);
   of->biases = s2_note_take(notes, sizeof(double) * (size_t)used);
@@ -346,7 +347,7 @@ static void note_keep_joints(const S2Step *step, const S2Island *island, bool di
   S2Notes *notes = step->world->notes;
   bool pushed = false, stiff = false, changed = false;
   const double *began = s2_note_at(notes, notes->substep)->substep.impulse;
-  // Check whether there is anything to record; usually there is not.
+  // Check whether there is anything to record, which is seldom the case.
   for (int i = 0; i < island->joints; i++) {
     int32_t slot = island->joint[i];
     const double *impulse = step->joint_impulse + S2_JOINT_ROWS * slot;
@@ -354,7 +355,7 @@ static void note_keep_joints(const S2Step *step, const S2Island *island, bool di
     stiff |= step->stiff[slot];
     changed |= !s2_same_bits(impulse, began + S2_JOINT_ROWS * slot, S2_JOINT_ROWS);
   }
-  // Record impulses that rows used, forces given with them, and joints that were too stiff.
+  // Record the impulses used by rows, the given forces, and the joints that were too stiff.
   S2NoteIsland *of = note->of;
   size_t count = (size_t)island->joints;
   if (changed && !displaces) {
@@ -393,7 +394,7 @@ void s2_note_solve(const S2Step *step, const S2Island *island, const S2Choice *c
   note->solve.into_v1 = v == step->v1;
   note->solve.rows = assembly->problem.rows;
   note->solve.fraction = 1;
-  // The velocities before a solve usually belong to the free motion.
+  // Skip the copy if the velocities before the solve are the free motion, which is usual.
   note->solve.before =
       note_nodes_are(island, v, step->free_v) ? NULL : note_of_nodes(notes, island, v);
   note->of->lambda = note_numbers(notes, solution->lambda, note->solve.rows);
@@ -411,7 +412,7 @@ void s2_note_linearise(const S2Step *step, int32_t touch, double until, bool mov
   if (step->world->notes == NULL) {
     return;
   }
-  // The touch is recorded as an island of one touch without nodes.
+  // Record the touch as an island with one touch and no nodes.
   int32_t index[1] = {touch};
   S2Island one = {.touches = 1, .touch = index};
   S2Note *note = s2_note_add_island(step, &one, S2_ACT_LINEARISE);
@@ -458,7 +459,7 @@ void s2_note_project(const S2Step *step, const S2Island *island, S2ProjectRows f
   }
   S2Note *note = s2_note_add_island(step, island, S2_ACT_PROJECT);
   note_keep_touches(step, island, choices, step->touches, note);
-  // Rows of the solve use the touches at the time of the solve.
+  // Record the touches at the time of the solve, which its rows use.
   if (from == S2_PROJECT_SOLVED) {
     S2NoteIsland *of = note->of;
     of->solved = s2_note_take(notes, sizeof(const void *) * (size_t)of->island.touches);
@@ -503,8 +504,8 @@ void s2_note_feedback(const S2Step *step, const S2Island *island, double fractio
   S2Note *note = s2_note_add_island(step, island, S2_ACT_FEEDBACK);
   note->solve.fraction = fraction;
   note->solve.rows = shaken->count;
-  // The velocities usually come from the last solve, and the displacements from the last
-  // projection.
+  // Share data if possible: usually the velocities are the result of the last solve, and the
+  // displacements are the result of the last projection.
   const S2Note *solve = note_last_like(notes, island, S2_ACT_SOLVE);
   const S2Note *shake = note_last_like(notes, island, S2_ACT_SHAKE);
   bool solved = solve != NULL && note_are_nodes(island, solve->solve.x, step->v2);
@@ -515,7 +516,7 @@ void s2_note_feedback(const S2Step *step, const S2Island *island, double fractio
   note->of->lambda = note_copy_like(notes, shaken->lambda, sizeof(double) * (size_t)shaken->count,
                                     alone ? shake->of->lambda : NULL);
   note->of->shaken = s2_note_take(notes, sizeof(S2ShakenRow) * (size_t)shaken->count);
-  // Record the joint of each row, for the impulses.
+  // Record the joint of each row, which the impulses need.
   for (int r = 0; r < shaken->count; r++) {
     const S2JointPart *of = &shaken->part[r];
     S2ShakenRow *row = &note->of->shaken[r];
@@ -582,11 +583,12 @@ void s2_note_keep(const S2Step *step, const S2Island *island, double fraction,
   note_keep_touches(step, island, NULL, step->touches, note);
   note->keep.fraction = fraction;
   note->keep.before = note_of_nodes(notes, island, step->v2);
-  // Record the impulses of contacts: first those of the motion, then those of the impact.
+  // Record the contact impulses of the motion, then the contact impulses of the impact.
   note->of->lambda = s2_note_take(notes, sizeof(double) * 2 * count);
   memcpy(note->of->lambda, pressed, sizeof(double) * count);
   memcpy(note->of->lambda + count, struck, sizeof(double) * count);
-  // Record the joint impulses of the impact alone: the present impulses minus those before it.
+  // Record the joint impulses of the impact alone: the current impulses minus the impulses before
+  // the impact.
   note->of->impulse = s2_note_take(notes, sizeof(double) * S2_JOINT_ROWS * joints);
   note->keep.reaction = s2_note_take(notes, sizeof(double) * 3 * joints);
   for (int i = 0; i < S2_JOINT_ROWS * island->joints; i++) {
@@ -626,7 +628,7 @@ void s2_note_slow(const S2Step *step, const S2Island *island, double energy, boo
   of->ground = note_copy(notes, ground, sizeof(int32_t) * (size_t)grounds);
   of->grounds = grounds;
   of->lambda = s2_note_take(notes, sizeof(double) * S2_TOUCH_IMPULSES * (size_t)island->touches);
-  // Record the impulses of the motion and of impacts together, as in the touches.
+  // Record the sums of the impulses of the motion and of impacts, as in the touches.
   for (int i = 0; i < S2_TOUCH_IMPULSES * island->touches; i++) {
     int k = i % S2_TOUCH_IMPULSES;
     const S2Touch *touch = &step->touches_solved[island->touch[i / S2_TOUCH_IMPULSES]];
@@ -658,13 +660,13 @@ void s2_note_interval(const S2Step *step, const S2Island *island, int earlier, b
   note->interval.sets_out = sets_out;
   note->of->ground =
       s2_note_take(notes, sizeof(int32_t) * (size_t)(2 * island->touches + 4 * island->joints));
-  // Add the ground bodies that the island's nodes touch.
+  // Add the ground bodies that touch nodes of the island.
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
     note_add_ground(step, touch->body_a, note);
     note_add_ground(step, touch->body_b, note);
   }
-  // Add the ground bodies to which the nodes are joined.
+  // Add the ground bodies that are joined to nodes.
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
     const int32_t body[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
@@ -713,7 +715,7 @@ void s2_note_arrive(const S2Step *step, const S2Island *island, int32_t met, int
   }
 }
 
-// Records the touches island->touch[i] of the list `touches`; `index`: their indices in
+// Records the touches island->touch[i] of the list `touches`. `index`: the indices of the list in
 // S2Step.touches.
 static void note_keep_these(const S2Step *step, const S2Island *island, const S2Touch *touches,
                             const int32_t *index, S2NoteIsland *of) {

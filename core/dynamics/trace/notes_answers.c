@@ -1,4 +1,4 @@
-// Records the calls of the program in a step and its answers, with the slopes of its functions.
+// Records the calls of the program's functions in a step, with their results and slopes.
 #include "dynamics/trace/notes.h"
 
 #include <math.h>
@@ -34,7 +34,7 @@ void s2_note_answer(S2World *world, const S2Answer *answer) {
   if (notes == NULL) {
     return;
   }
-  // Without slopes the step has no derivative.
+  // Without slopes, the step has no derivative.
   if (answer->slope == NULL) {
     notes->reason = answer_no_slope(answer->asked);
     return;
@@ -44,7 +44,7 @@ void s2_note_answer(S2World *world, const S2Answer *answer) {
     notes->answers = s2_notes_take(notes, &notes->answer_block, BLOCK, bytes);
     memset(notes->answers, 0, bytes);
   }
-  // Add the answer to the list of its joint or body, newest first.
+  // Add the result to the list of its joint or body, newest first.
   size_t count = (size_t)answer->count;
   const S2Answer **newest = answers_of(notes, answer->asked, answer->slot);
   S2Answer *kept = keep_answer(notes, answer, sizeof *answer);
@@ -55,13 +55,13 @@ void s2_note_answer(S2World *world, const S2Answer *answer) {
 }
 
 const S2Answer *s2_notes_answer(const S2Notes *notes, const S2Answer *like) {
-  // Equal times may be sums with different rounding. Different times are at least a fraction of a
-  // step apart.
+  // Equal times may be sums with different rounding errors. Different times are at least a fraction
+  // of a step apart.
   static const double SAME = 1e-12;
   const S2Answer *at = notes->answers == NULL ? NULL : *answers_of(notes, like->asked, like->slot);
-  // The list has the newest answer first, which usually is the right one.
+  // Start with the newest result, which is usually the requested one.
   while (at != NULL) {
-    // Poses must be equal to the bit, times up to rounding.
+    // Poses must be exactly equal. Times must be equal up to rounding.
     bool same = at->asked == like->asked && fabs(at->t - like->t) <= SAME * (1 + fabs(like->t));
     for (int i = 0; i < S2_JOINT_COLUMNS; i++) {
       same = same && at->q[i] == like->q[i];

@@ -1,4 +1,5 @@
-// Data that notes of many steps share while they are equal: settings, bodies, shapes and joints.
+// Data that the notes of many steps share while they do not change: settings, bodies, shapes and
+// joints.
 #include "dynamics/trace/notes.h"
 
 #include <assert.h>
@@ -25,7 +26,7 @@ static bool fixed_equal(const void *a, const void *b, size_t bytes) {
   return bytes == 0 || memcmp(a, b, bytes) == 0;
 }
 
-// Compares settings member by member, because padding may have any content.
+// Compares settings member by member, because the content of padding is undefined.
 static bool fixed_same_def(const S2WorldDef *a, const S2WorldDef *b) {
   bool same = true;
 #define S2_SETTING(member, type, default, domain, names, unit, derivative, meaning)                \
@@ -36,8 +37,8 @@ static bool fixed_same_def(const S2WorldDef *a, const S2WorldDef *b) {
   return same;
 }
 
-// Compares joints. Members that steps change are left out, because S2_ACT_SUBSTEP records them.
-// Members on which no derivative depends (from the links on) are left out, too.
+// Compares joints. Members that steps change are skipped, because S2_ACT_SUBSTEP records them. The
+// last members, from the links on, are also skipped, because no derivative depends on them.
 static bool fixed_same_joint(const S2Joint *a, const S2Joint *b) {
 #define LEFT_OUT(member)                                                                           \
   { offsetof(S2Joint, member), sizeof a->member }
@@ -49,8 +50,7 @@ static bool fixed_same_joint(const S2Joint *a, const S2Joint *b) {
   const unsigned char *x = (const unsigned char *)a, *y = (const unsigned char *)b;
   size_t from = 0;
   bool same = true;
-  // Compare the bytes between the members that are left out, which are listed in the order of their
-  // offsets.
+  // Compare the bytes between the skipped members, which are listed in the order of their offsets.
   for (size_t i = 0; i < sizeof left_out / sizeof left_out[0] && same; i++) {
     assert(left_out[i].at >= from);
     same = fixed_equal(x + from, y + from, left_out[i].at - from);
@@ -90,9 +90,9 @@ static void *fixed_put(unsigned char **at, const void *from, size_t bytes) {
   return to;
 }
 
-// Makes the data. Arrays are in descending order of alignment, so that none needs padding.
+// Creates the shared data. Arrays are in descending order of alignment, so they need no padding.
 static S2Fixed *fixed_make(const S2World *world) {
-  // Take one block of memory: the structure, followed by the arrays.
+  // Allocate one block of memory: the structure, followed by the arrays.
   size_t head = (sizeof(S2Fixed) + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
   size_t bytes = head + fixed_bytes(world);
   unsigned char *memory = s2_memory_take(bytes), *at = memory + head;
@@ -117,7 +117,7 @@ static S2Fixed *fixed_make(const S2World *world) {
 }
 
 S2Fixed *s2_fixed_of(S2World *world) {
-  // The world itself keeps the last data, as one of their users.
+  // The world is also a user of the last data.
   if (!fixed_still_holds(world->fixed, world)) {
     s2_fixed_release(world->fixed);
     world->fixed = fixed_make(world);

@@ -1,24 +1,24 @@
-// Detects impacts in steps of given length: in speculative and bisecting steps, and in a
-// speculative remainder of event stepping. An impact stays in its step when the data change, so
-// derivatives do not include the time of the impact. Derivatives miss the effect of a shift of that
-// time, however short the steps are (docs/gradients.md).
+// Detects impacts in steps of given length: in speculative and bisecting steps, and in speculative
+// remainders of event stepping. The derivative assumes that an impact stays in its step when the
+// data change. It therefore does not include the effect of a change of the impact time, however
+// short the steps are (docs/gradients.md).
 #include "dynamics/joints/rows.h"
 #include "dynamics/step/islands.h"
 #include "dynamics/trace/notes.h"
 
-// Whether a point arrives with speed. Its speed must exceed the change by forces, which excludes
-// resting, sliding and rolling contacts. Its initial gap must exceed `far` (m), because points that
-// touch at the start of the step have their impact at that time for all data.
+// Whether a point arrives with speed. Its speed must exceed half of the change by forces, which
+// excludes resting, sliding and rolling contacts. Its initial gap must exceed `far` (m), because
+// points that touch at the start of the step always have their impact at that time.
 static bool hit_arrives(const S2Step *step, const S2Island *island, const S2Touch *touch,
                         double far, double reach) {
   bool any = false;
   for (int k = 0; k < touch->count && !s2_touch_soft(touch); k++) {
     const S2TouchPoint *point = &touch->points[k];
-    // Condition 1: the speed against the normal exceeds the change by forces within the step.
+    // Condition 1: the approach speed exceeds half of its change by forces within the step.
     double u = s2_touch_velocity(touch, k, point->at.normal, step->v0);
     double change = s2_touch_velocity(touch, k, point->at.normal, step->free_v) - u;
     bool meets = point->normal_impulse > 0 || point->at.gap <= reach;
-    // Condition 2: the gap is still open.
+    // Condition 2: the initial gap is open.
     any |=
         meets && point->at.gap > far && u < -fabs(change) / 2 - s2_island_rest_speed(step, island);
   }

@@ -1,4 +1,4 @@
-// Records the answers of force laws in a step, and the state of their bodies before the act.
+// Records the results of force laws in a step, and the state of their bodies before the act.
 #include "dynamics/trace/notes.h"
 
 #include <string.h>

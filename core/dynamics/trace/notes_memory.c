@@ -1,10 +1,10 @@
-// Memory of notes: blocks that grow, and shrink again when an attempt is discarded.
+// The memory of notes: a list of blocks that grows, and shrinks when an attempt is discarded.
 #include "dynamics/trace/notes.h"
 
 #include <stdint.h>
 
-// Notes are taken from blocks. The first block has the size of the last step's notes; a larger step
-// gets more blocks, each a fraction of that size.
+// Notes are allocated in blocks. The first block has the size of all notes of the last step. A
+// larger step gets more blocks, each a fraction of that size.
 enum { FIRST_BLOCK = 1024, ALIGNMENT = 8, MORE = 8 };
 
 struct S2NoteBlock {
@@ -43,7 +43,7 @@ static size_t notes_rounded(size_t bytes) {
 void *s2_notes_take(S2Notes *notes, S2NoteBlock **blocks, size_t size, size_t bytes) {
   S2NoteBlock *block = *blocks;
   bytes = notes_rounded(bytes);
-  // If the request does not fit, begin a new block, at least as large as the request.
+  // If the request does not fit, allocate a new block that is at least as large as the request.
   if (block == NULL || block->size - block->at < bytes) {
     size = size < bytes ? bytes : size;
     S2NoteBlock *fresh = s2_memory_take(HEAD + size);
@@ -73,14 +73,15 @@ static bool notes_holds(const S2NoteBlock *block, const void *memory) {
   return at >= start && at < start + block->size;
 }
 
-// A note is the first allocation of its act, so later allocations begin with it.
+// Discards the notes since a mark. A note is the first allocation of its act, so all later
+// allocations follow it.
 void s2_notes_rewind(const S2Step *step, int mark) {
   S2Notes *notes = step->world->notes;
   if (notes == NULL || mark >= notes->at.count) {
     return;
   }
   const S2Note *first = s2_note_at(notes, mark);
-  // Free the blocks that were begun since then.
+  // Free the blocks that were allocated after the first discarded note.
   while (!notes_holds(notes->block, first)) {
     S2NoteBlock *older = notes->block->older;
     notes->used -= notes->block->at;
@@ -90,7 +91,7 @@ void s2_notes_rewind(const S2Step *step, int mark) {
   }
   // In the block of the first discarded note, free that note and everything after it.
   size_t at = (size_t)((uintptr_t)first - (uintptr_t)notes->block - HEAD);
-  notes->latest.count = 0; // these records may be in the freed memory
+  notes->latest.count = 0; // the records may be in freed memory
   notes->used -= notes->block->at - at;
   notes->block->at = at;
   notes->at.count = mark;
@@ -98,7 +99,7 @@ void s2_notes_rewind(const S2Step *step, int mark) {
 
 void s2_notes_end(S2Notes *notes) {
   s2_array_free(notes->latest);
-  // The next trace of such a world begins with a block of this size.
+  // The next trace of such a world starts with a block of this size.
   if (notes->fixed != NULL) {
     notes->fixed->expected = notes->used;
   }

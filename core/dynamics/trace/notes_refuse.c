@@ -1,9 +1,9 @@
-// Records parts of a step that have no derivative, or only an incomplete one.
+// Records parts of a step that have no derivative or an incomplete derivative.
 #include "dynamics/trace/notes.h"
 
 #include <stdio.h>
 
-// Records the refusal with the names of the first joints.
+// Records that the step has no derivative, with the names of the first joints.
 void s2_note_refuse_joints(const S2Step *step, const S2Island *island, const char *what) {
   enum { NAMED = 3, SIZE = 256 };
   S2Notes *notes = step->world->notes;
@@ -11,7 +11,7 @@ void s2_note_refuse_joints(const S2Step *step, const S2Island *island, const cha
     return;
   }
   notes->text = notes->text == NULL ? s2_memory_take(SIZE) : notes->text;
-  // "what (hinge #1, hinge #2, ...)", truncated if it becomes too long.
+  // The text is "what (hinge #1, hinge #2, ...)", truncated if it is too long.
   size_t at = (size_t)snprintf(notes->text, SIZE, "%s", what);
   for (int i = 0; i < island->joints && i < NAMED && at < SIZE; i++) {
     char label[S2_NAME_SIZE + 32];

@@ -1,10 +1,11 @@
-// Annotations: texts and marks that a script draws over the picture. The world only stores them;
-// steps, hashes and images do not use them.
+// Annotations: texts and marks that a script draws over the picture. The world only stores them.
+// Steps, hashes and images do not use them.
 #include "dynamics/world/world.h"
 
 #include <string.h>
 
-// Without this limit, a loop that annotates but never steps would fill the memory.
+// Maximum number of annotations. Without this limit, a loop that annotates but never steps would
+// fill the memory.
 enum { ANNOTATIONS_MOST = 100000 };
 
 const char *s2_annotation_type_name(S2AnnotationType type) {
@@ -12,7 +13,8 @@ const char *s2_annotation_type_name(S2AnnotationType type) {
   return names[type];
 }
 
-// Removes annotations that a new one with `name` (NULL: no name) or a new frame replaces.
+// Removes the annotations that a new annotation with this name or a new frame replaces. NULL: no
+// name.
 static void annotate_forget(S2World *world, const char *name) {
   int kept = 0;
   for (int i = 0; i < world->annotations.count; i++) {

@@ -1,4 +1,4 @@
-// Bodies: creation, destruction, shapes.
+// Creation, destruction and shapes of bodies.
 #include "dynamics/world/world.h"
 
 #include <stdio.h>
@@ -26,7 +26,7 @@ void s2_body_label(const S2World *world, int32_t slot, char label[S2_NAME_SIZE +
 
 int s2_world_body_place(const S2World *world, int32_t slot) {
   uint32_t serial = world->bodies.at[slot].serial;
-  // The list is in the order of ascending serials, so bisection finds the body.
+  // The list is sorted by serial, so use bisection to find the body.
   int first = 0, last = world->order.count;
   while (first < last) {
     int middle = first + (last - first) / 2;
@@ -41,7 +41,8 @@ int s2_world_body_place(const S2World *world, int32_t slot) {
 
 // ---- Vertex blocks ----------------------------------------------------------------------------
 
-// Blocks of 2^k vertices; free ones form a list whose links are stored in the blocks.
+// Returns k for a block of 2^k vertices. Free blocks form a list whose links are stored in the
+// blocks.
 static int vertex_class(int count) {
   int k = 0;
   while ((1 << k) < count) {
@@ -52,8 +53,7 @@ static int vertex_class(int count) {
 
 static int32_t vertices_take(S2World *world, int count) {
   int k = vertex_class(count);
-  // Take a freed block or, if there is none, a block at the end, for which the array may have to
-  // grow.
+  // Take a free block. If there is none, append a block, which may enlarge the array.
   int32_t first = world->kept.free_vertices[k];
   if (first != S2_NONE) {
     world->kept.free_vertices[k] = (int32_t)world->vertices.at[first].x;
@@ -75,10 +75,10 @@ static void vertices_give(S2World *world, int32_t first, int count) {
 
 // ---- Creation ---------------------------------------------------------------------------------
 
-// The mass of a body or, if no shape has an area, a substitute: density times length.
+// The sum of the masses of shapes. If no shape has an area, density times length replaces the mass.
 typedef struct MassSum {
-  double weight;  // kg; if all shapes are bare segments: kg/m
-  double inertia; // inertia of the weight about the centre
+  double weight;  // kg, or kg/m if all shapes are bare segments
+  double inertia; // moment of inertia of the weight about the centre
   S2Vec2 centre;
   bool solid; // whether a shape has an area
 } MassSum;
@@ -95,9 +95,10 @@ static S2Shape def_shape(const S2ShapeDef *def) {
   };
 }
 
-// Shapes count by area. A bare segment has no area, so it weighs nothing in a body with solid
-// shapes. A body that consists only of bare segments is a wire, whose segments count by length.
-// This is the limit of equally thin capsules, and it does not depend on how the outline is divided.
+// The measure that, times the density, gives the weight of a shape. For most shapes it is the area.
+// A bare segment has no area, so it weighs nothing in a body with solid shapes. A body that
+// consists only of bare segments is a wire, and its segments are measured by length. This is the
+// limit of equally thin capsules, and it does not depend on how the outline is divided.
 static double piece_extent(const S2MassProperties *part, bool solid) {
   return solid ? part->area : part->length;
 }
@@ -106,7 +107,7 @@ static double piece_density(const S2BodyDef *def, int i) {
   return isnan(def->shapes[i].density) ? def->density : def->shapes[i].density;
 }
 
-// Sums weight, centre and inertia over all pieces, each with its own density or the density of the
+// Sums weight, centre and inertia over all pieces. Pieces without a density use the density of the
 // body.
 static MassSum sum_mass(const S2BodyDef *def) {
   MassSum sum = {0};
@@ -114,7 +115,7 @@ static MassSum sum_mass(const S2BodyDef *def) {
     S2Shape shape = def_shape(&def->shapes[i]);
     sum.solid = s2_shape_mass(&shape).area > 0;
   }
-  // First compute the weight and its centre.
+  // First compute the total weight and its centre.
   for (int i = 0; i < def->shape_count; i++) {
     S2Shape shape = def_shape(&def->shapes[i]);
     S2MassProperties part = s2_shape_mass(&shape);
@@ -125,7 +126,8 @@ static MassSum sum_mass(const S2BodyDef *def) {
   if (sum.weight > 0) {
     sum.centre = s2_scale(1 / sum.weight, sum.centre);
   }
-  // Then compute the inertia about that centre, by Steiner's theorem for each shape with a weight.
+  // Then compute the moment of inertia about that centre, using the parallel axis theorem for each
+  // shape with a weight.
   for (int i = 0; i < def->shape_count; i++) {
     S2Shape shape = def_shape(&def->shapes[i]);
     S2MassProperties part = s2_shape_mass(&shape);
@@ -154,7 +156,7 @@ static S2Status check_number(const char *name, double value, double lo, bool ope
 }
 
 static S2Status check_body_def(const S2BodyDef *def) {
-  // Check the state, then the fields of the table, then the shapes.
+  // Check the state, then the fields in fields.def, then the shapes.
   const double any = -INFINITY;
   S2_TRY(check_number("position", def->position.x, any, false, false));
   S2_TRY(check_number("position", def->position.y, any, false, false));
@@ -205,14 +207,14 @@ static int piece_room(int count, bool joined) {
 
 static void body_add_piece(S2World *world, int32_t slot, const S2ShapeDef *def, S2Vec2 centre,
                            const S2Side *sides, int32_t *link) {
-  // Take a free piece of the list, or a new one.
+  // Take a piece from the free list, or append a piece.
   int32_t p = world->kept.free_piece;
   if (p != S2_NONE) {
     world->kept.free_piece = world->pieces.at[p].next;
   } else {
     p = s2_array_push(world->pieces);
   }
-  // Zero the piece first, because images contain its padding.
+  // Zero the whole piece first, because images contain its padding.
   S2Piece *piece = &world->pieces.at[p];
   memset(piece, 0, sizeof *piece);
   piece->body = slot;
@@ -225,7 +227,7 @@ static void body_add_piece(S2World *world, int32_t slot, const S2ShapeDef *def, 
   piece->restitution = def->restitution;
   piece->has_previous = def->has_previous;
   piece->has_next = def->has_next;
-  // Shapes are given relative to the body's origin and stored relative to its centre of mass.
+  // Shapes are defined relative to the body's origin and stored relative to its centre of mass.
   piece->previous = s2_sub(def->previous, centre);
   piece->next_vertex = s2_sub(def->next, centre);
   for (int k = 0; k < def->count; k++) {
@@ -244,7 +246,8 @@ static void body_add_piece(S2World *world, int32_t slot, const S2ShapeDef *def, 
   *link = p;
 }
 
-// Adds shapes in order. Returns the largest distance of a point from the centre, m.
+// Adds the shapes in order. Returns the largest distance of a point of the shapes from the centre,
+// m.
 static double body_add_pieces(S2World *world, int32_t slot, const S2BodyDef *def, S2Vec2 centre) {
   S2ArenaMark mark = s2_arena_mark(&world->arena);
   S2Shape *shapes = S2_TAKE(&world->arena, S2Shape, def->shape_count);
@@ -267,11 +270,11 @@ static double body_add_pieces(S2World *world, int32_t slot, const S2BodyDef *def
 S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
   *id = (S2BodyId){0, 0};
   S2_TRY(s2_world_idle(world));
-  // All checks come before the world changes.
+  // Do all checks before the world changes.
   S2_TRY(check_body_def(def));
   MassSum sum = sum_mass(def);
   double mass = !isnan(def->mass) ? def->mass : sum.solid ? sum.weight : 0;
-  // A given mass scales the values of the shapes. A wire needs a given mass.
+  // If a mass is specified, scale the inertia of the shapes to it. A wire needs a specified mass.
   double inertia = !isnan(def->inertia) ? def->inertia
                    : sum.weight > 0     ? sum.inertia * (mass / sum.weight)
                                         : 0;
@@ -282,7 +285,7 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
         "%s: applies only to a kinematic body; for a dynamic body, use a lock with the same key",
         isfinite(def->max_force) ? "max_force" : "max_torque");
   }
-  // A body that forces move must have a mass and an inertia.
+  // A body that forces can move must have a mass and a moment of inertia.
   if ((def->type == S2_DYNAMIC || yields) && (!(mass > 0) || !(inertia > 0))) {
     return s2_error(S2_INVALID, "a %s needs %s",
                     yields ? "kinematic body that yields" : "dynamic body",
@@ -291,7 +294,7 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
   if (!isfinite(mass) || !isfinite(inertia)) {
     return s2_error(S2_INVALID, "mass: finite number expected, got %g (inertia %g)", mass, inertia);
   }
-  // Fill the slot with the numbers; all members in fields.def have the same names.
+  // Fill the slot. All members in fields.def have the same names in both structures.
   int32_t slot = body_slot_take(world);
   S2Body *body = &world->bodies.at[slot];
   memset(body, 0, sizeof *body);
@@ -307,8 +310,8 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
   body->mass = mass;
   body->inertia = inertia;
   snprintf(body->name, sizeof body->name, "%s", def->name == NULL ? "" : def->name);
-  // The definition gives the position of the origin; the world stores the position of the centre of
-  // mass.
+  // The definition contains the position of the origin. The world stores the position of the centre
+  // of mass.
   S2Vec2 position = s2_add(def->position, s2_rotate(s2_rot(def->angle), sum.centre));
   const double q[3] = {def->angle, position.x, position.y};
   const double v[3] = {def->angular_velocity, def->velocity.x, def->velocity.y};
@@ -316,7 +319,7 @@ S2Status s2_body_create(S2World *world, const S2BodyDef *def, S2BodyId *id) {
   memcpy(world->v.at + 3 * slot, v, sizeof v);
   memset(world->f.at + 3 * slot, 0, 3 * sizeof(double));
   world->bodies.at[slot].reach = body_add_pieces(world, slot, def, sum.centre);
-  // Serials ascend, so the newest body is the last in order.
+  // Serials ascend, so the newest body is at the end of the list.
   s2_line_insert(world->order, world->order.count);
   world->order.at[world->order.count - 1] = slot;
   world->boxes_stale = true;
@@ -335,7 +338,7 @@ S2Status s2_body_destroy(S2World *world, S2BodyId id) {
   int32_t slot;
   S2_TRY(s2_world_idle(world));
   S2_TRY(s2_body_slot(world, id, &slot));
-  // Remove its joints, then its entries in all other arrays.
+  // Remove the joints of the body, then its entries in all other arrays.
   while (world->bodies.at[slot].first_link != S2_NONE) {
     s2_joint_destroy_slot(world, world->bodies.at[slot].first_link / S2_JOINT_LINKS);
   }
@@ -343,7 +346,7 @@ S2Status s2_body_destroy(S2World *world, S2BodyId id) {
   if (world->bodies.at[slot].enabled) {
     s2_world_drop_boxes(world, slot);
   }
-  // Move its pieces and vertices to their free lists.
+  // Move the pieces and vertices of the body to the free lists.
   S2Body *body = &world->bodies.at[slot];
   for (int32_t p = body->first_shape; p != S2_NONE;) {
     S2Piece *piece = &world->pieces.at[p];
@@ -355,7 +358,7 @@ S2Status s2_body_destroy(S2World *world, S2BodyId id) {
     world->kept.free_piece = p;
     p = next;
   }
-  // Zero the body except for the link of the free list, so that images do not contain old data.
+  // Zero the body, except for the link of the free list. Images then contain no old data.
   s2_line_remove(world->order, s2_world_body_place(world, slot));
   memset(body, 0, sizeof *body);
   body->first_shape = world->kept.free_body;
@@ -416,7 +419,7 @@ S2Status s2_world_no_contact(S2World *world, S2BodyId a, S2BodyId b, bool forbid
   if (slot_a == slot_b) {
     return s2_error(S2_INVALID, "no_contact: two different bodies expected");
   }
-  // The user's request is stored at most once; exclusions by joints stay.
+  // Store the user's exclusion at most once. Exclusions by joints are separate and unchanged.
   s2_world_include(world, slot_a, slot_b, true);
   if (forbidden) {
     s2_world_exclude(world, slot_a, slot_b, true);

@@ -1,10 +1,10 @@
-// Reading and writing a body's numbers, forces and impulses.
+// Reads and writes the fields of bodies, and applies forces and impulses.
 #include "dynamics/world/world.h"
 
 #include <stdio.h>
 #include <string.h>
 
-// The place of a number in fields.def; a bound is stored in the lock.
+// The offset of each number of fields.def. Bounds are stored in the lock of the body.
 static const struct {
   size_t offset;
   bool bound;
@@ -30,7 +30,7 @@ const S2Field *s2_body_field(S2BodyField field) {
   return field < S2_BODY_STATE_COUNT ? &state[field] : &s2_body_fields[field - S2_BODY_STATE_COUNT];
 }
 
-// The line of a field, with the offset in the stored body.
+// The description of a field, with the offset in the stored body.
 static S2Field body_stored(S2BodyField field) {
   S2Field of = *s2_body_field(field);
   of.offset = stored[field - S2_BODY_STATE_COUNT].offset;
@@ -41,7 +41,7 @@ S2Status s2_body_get(const S2World *world, S2BodyId id, S2BodyField field, doubl
   int32_t slot;
   S2_TRY(s2_body_slot(world, id, &slot));
   const S2Body *body = &world->bodies.at[slot];
-  // The state is found by its index, materials by their offset, and bounds in the body's lock.
+  // The state is accessed by index, materials by offset, and bounds through the lock of the body.
   if (field < S2_BODY_OMEGA) {
     *value = world->q.at[3 * slot + (int)field - S2_BODY_ANGLE];
   } else if (field < S2_BODY_STATE_COUNT) {
@@ -58,8 +58,8 @@ S2Status s2_body_get(const S2World *world, S2BodyId id, S2BodyField field, doubl
 }
 
 void s2_body_drop_warm_start(S2World *world, int32_t slot) {
-  // The impulses of a body that was moved would be a bad guess and would influence its future, so
-  // drop them.
+  // The old impulses of a body that was moved would be a bad guess and would influence its future,
+  // so discard them.
   for (int i = 0; i < world->touches.count; i++) {
     S2Touch *touch = &world->touches.at[i];
     if (touch->body_a == slot || touch->body_b == slot) {
@@ -78,11 +78,11 @@ static void body_moved(S2World *world, int32_t slot) {
 
 static S2Status body_set_type(S2World *world, int32_t slot, S2BodyType type) {
   S2Body *body = &world->bodies.at[slot];
-  // Forces cannot move a body without mass.
+  // Reject dynamic bodies without mass, because forces cannot move them.
   if (type == S2_DYNAMIC && (!(body->mass > 0) || !(body->inertia > 0))) {
     return s2_error(S2_INVALID, "type: a body without area or mass cannot be dynamic");
   }
-  // Only kinematic bodies have bounds.
+  // Only kinematic bodies have bounds, so remove the lock.
   if (body->drive != S2_NONE && type != S2_KINEMATIC) {
     s2_joint_destroy_slot(world, body->drive);
   }
@@ -92,7 +92,7 @@ static S2Status body_set_type(S2World *world, int32_t slot, S2BodyType type) {
   return s2_ok();
 }
 
-// If the program moves a yielding body, its lock continues from the new place.
+// Moves the goal of a yielding body's lock to the place or velocity that the program has set.
 static void drive_lead(S2World *world, int32_t slot, int component, bool place) {
   int32_t drive = world->bodies.at[slot].drive;
   if (drive != S2_NONE) {
@@ -110,7 +110,7 @@ static S2Status body_set_bound(S2World *world, int32_t slot, S2BodyField field, 
         "%s: applies only to a kinematic body; for a dynamic body, use a lock with the same key",
         s2_body_field(field)->name);
   }
-  // A body without a bound has no lock and needs none.
+  // A body without a bound needs no lock.
   if (body->drive == S2_NONE && value == INFINITY) {
     return s2_ok();
   }
@@ -118,7 +118,7 @@ static S2Status body_set_bound(S2World *world, int32_t slot, S2BodyField field, 
     return s2_error(S2_INVALID, "%s: a body without area or mass cannot yield",
                     s2_body_field(field)->name);
   }
-  // The first bound creates the lock; removing the last bound destroys it.
+  // The first bound creates the lock. Removing the last bound destroys it.
   if (body->drive == S2_NONE) {
     s2_body_add_drive(world, slot, INFINITY, INFINITY);
   }
@@ -137,7 +137,7 @@ S2Status s2_body_set(S2World *world, S2BodyId id, S2BodyField field, double valu
   S2_TRY(s2_body_slot(world, id, &slot));
   S2_TRY(s2_field_check(s2_body_field(field), value));
   S2Body *body = &world->bodies.at[slot];
-  // Set the state. A moved body loses its warm start; a body with a new velocity does not.
+  // Set the state. A new position discards the warm start of the body, but a new velocity does not.
   if (field < S2_BODY_OMEGA) {
     world->q.at[3 * slot + (int)field - S2_BODY_ANGLE] = value;
     drive_lead(world, slot, (int)field - S2_BODY_ANGLE, true);
@@ -149,7 +149,8 @@ S2Status s2_body_set(S2World *world, S2BodyId id, S2BodyField field, double valu
     drive_lead(world, slot, (int)field - S2_BODY_OMEGA, false);
     return s2_ok();
   }
-  // Some fields have side effects on the world. Materials have none, because every step reads them.
+  // Handle fields with side effects on the world. Materials have none, because every step reads
+  // them.
   bool revises = false;
   switch (field) {
   case S2_BODY_MAX_FORCE:
@@ -167,7 +168,7 @@ S2Status s2_body_set(S2World *world, S2BodyId id, S2BodyField field, double valu
     }
     revises = true;
     break;
-  // A disabled body has no box; an enabled body gets one with the next refresh.
+  // A disabled body has no box. An enabled body gets a box at the next refresh.
   case S2_BODY_ENABLED:
     if (body->enabled && value == 0) {
       s2_world_drop_boxes(world, slot);
@@ -182,7 +183,7 @@ S2Status s2_body_set(S2World *world, S2BodyId id, S2BodyField field, double valu
   default:
     break;
   }
-  // The other fields are plain numbers of the body.
+  // All other fields are plain numbers of the body.
   S2Field of = body_stored(field);
   s2_field_set(&of, body, value);
   s2_world_changed(world);
@@ -210,7 +211,7 @@ S2Status s2_body_set_q(S2World *world, S2BodyId id, const double q[3]) {
   int32_t slot;
   S2_TRY(s2_world_idle(world));
   S2_TRY(s2_body_slot(world, id, &slot));
-  // Check all three before any is written.
+  // Check all three numbers before writing any.
   for (int k = 0; k < 3; k++) {
     S2_TRY(s2_field_check(s2_body_field(S2_BODY_ANGLE + (S2BodyField)k), q[k]));
   }
@@ -272,8 +273,8 @@ static double torque_of(const S2World *world, int32_t slot, S2Vec2 force, const 
     return 0;
   }
   const double *q = world->q.at + 3 * slot;
-  // (p - x) x F about the centre of mass. If no point is given, the force acts at the centre of
-  // mass.
+  // The torque is (p - x) x F about the centre of mass x. If no point p is specified, the force
+  // acts at the centre of mass.
   return s2_cross(s2_sub(*at, s2_vec2(q[1], q[2])), force);
 }
 
@@ -312,7 +313,7 @@ S2Status s2_body_apply_impulse(S2World *world, S2BodyId id, S2Vec2 impulse, cons
     S2_TRY(check_vector("at", *at));
   }
   const S2Body *body = &world->bodies.at[slot];
-  // Impulses act at once, and only on bodies that yield.
+  // Impulses act immediately, and only on bodies that forces can move.
   if (s2_body_yields(body)) {
     double *v = world->v.at + 3 * slot;
     v[0] += torque_of(world, slot, impulse, at) / body->inertia;
@@ -339,7 +340,7 @@ S2Status s2_body_set_motion(S2World *world, S2BodyId id, bool has_motion) {
   }
   body->has_motion = has_motion;
   s2_world_changed(world);
-  // If the body has a lock, set whether the lock calls the program from now on.
+  // If the body has a lock, set whether the lock calls the program.
   if (body->drive != S2_NONE) {
     world->joints.at[body->drive].driven = has_motion;
   }
@@ -369,7 +370,7 @@ S2Status s2_body_info(const S2World *world, S2BodyId id, S2BodyInfo *info) {
   int32_t slot;
   S2_TRY(s2_body_slot(world, id, &slot));
   const S2Body *body = &world->bodies.at[slot];
-  // A body that forces do not move is reported with infinite mass.
+  // A body that forces cannot move is reported with infinite mass.
   bool dynamic = s2_body_yields(body);
   *info = (S2BodyInfo){
       .type = body->type,

@@ -1,4 +1,4 @@
-// Shapes of bodies, and their boxes in the broad phase. Keeps the boxes at the present positions
+// Shapes of bodies and their boxes in the broad phase. Updates the boxes to the current positions
 // for queries between steps.
 #include "dynamics/world/world.h"
 

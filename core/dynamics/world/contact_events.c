@@ -1,19 +1,20 @@
-// Makes the events of pairs of bodies in a step: near and far, touching and separated. The events
-// belong to bodies, not to shapes: a disc that rolls over the segments of a chain, or a body of
-// several pieces on the floor, is one contact while any part is near.
+// Creates the events of pairs of bodies in a step: near and far, touching and separated. The events
+// belong to bodies, not to shapes. For example, a disc that rolls over the segments of a chain is
+// one contact while any segment is near. The same holds for a body with several pieces on the
+// floor.
 #include "dynamics/step/commit.h"
 
 #include <string.h>
 
-// A pair of shapes that is near, or had an impulse in the step so far.
+// A pair of shapes that is near, or has had an impulse in the step so far.
 typedef struct Found {
   int32_t lo, hi; // slots of the bodies, as in S2Couple
   bool sensor, near, touching;
-  int32_t touch;        // S2_NONE: the search no longer finds the pair
+  int32_t touch;        // S2_NONE: the search has not found the pair
   int32_t acted, count; // first entry in S2World.acted, and number of entries
 } Found;
 
-// The pairs of two bodies; NULL: there are none.
+// The pairs of shapes of two bodies. `at` NULL: no pairs.
 typedef struct Pairs {
   const Found *at;
   int count;
@@ -34,11 +35,11 @@ static void look_at_gap(const S2Step *step, const S2Touch *touch, Found *found) 
   if (touch->count == 0 || !touch->allowed || !touch->enabled) {
     return;
   }
-  // Sensors report overlaps; contacts report everything within the margin.
+  // Sensors report overlaps. Contacts report all points within the margin.
   double gap = touch->points[touch_nearest(touch)].at.gap;
   found->sensor = touch->sensor;
   found->near |= gap <= (touch->sensor ? 0 : world->kept.def.contact_margin);
-  // A gap within a fraction of the smaller body's size counts as touching.
+  // Bodies touch if their gap is within a fraction of the size of the smaller body.
   if (!touch->sensor && !found->touching) {
     double a = world->bodies.at[touch->body_a].reach, b = world->bodies.at[touch->body_b].reach;
     found->touching = gap <= S2_TOUCH_SLOP * fmin(a, b);
@@ -46,11 +47,11 @@ static void look_at_gap(const S2Step *step, const S2Touch *touch, Found *found) 
 }
 
 static int list_found(const S2Step *step, Found *found) {
-  // Touches and impulses have the same order, by shapes: walk both together.
+  // Touches and impulses are both sorted by shapes, so traverse both lists together.
   const S2ActedList *acted = &step->world->acted;
   int count = 0, a = 0;
   for (int i = 0; i <= step->touch_count; i++) {
-    // Impulses of pairs that the search no longer finds come before the next touch.
+    // List the impulses of pairs that the search has not found and that precede the next touch.
     const S2Touch *touch = i < step->touch_count ? &step->touches[i] : NULL;
     for (; a < acted->count && (touch == NULL || s2_acted_compare(&acted->at[a], touch) < 0); a++) {
       found[count] = found_of(acted->at[a].body_a, acted->at[a].body_b);
@@ -61,7 +62,7 @@ static int list_found(const S2Step *step, Found *found) {
     if (touch == NULL) {
       break;
     }
-    // List the touch with the impulses of its pair if it is near or has an impulse.
+    // If the touch is near or has an impulse, list it with the impulses of its pair.
     Found *pair = &found[count];
     *pair = found_of(touch->body_a, touch->body_b);
     pair->touch = i;
@@ -92,15 +93,15 @@ static int compare_couple(const S2Couple *couple, const Found *found) {
                        found);
 }
 
-// Merge sort. The list is usually in order already.
+// Sorts the list by merge sort. Usually the list is already sorted.
 static Found *found_sorted(const S2Step *step, Found *list, int count) {
-  // In most steps, the list is already sorted.
+  // Check whether the list is already sorted.
   bool in_order = true;
   for (int i = 1; i < count && in_order; i++) {
     in_order = found_compare(&list[i - 1], &list[i]) <= 0;
   }
   Found *to = in_order ? NULL : S2_TAKE(step->arena, Found, count);
-  // Merge runs of doubled length between two buffers; this is stable.
+  // Merge runs of doubling length between two buffers. This sort is stable.
   for (int run = 1; run < count && !in_order; run *= 2) {
     for (int start = 0; start < count; start += 2 * run) {
       int middle = start + run < count ? start + run : count;
@@ -117,7 +118,7 @@ static Found *found_sorted(const S2Step *step, Found *list, int count) {
   return list;
 }
 
-// ---- Making events ----------------------------------------------------------------------------
+// ---- Creating events --------------------------------------------------------------------------
 
 static S2Event *couple_event(S2World *world, S2EventType type, const S2Couple *couple) {
   S2Event *event = s2_world_event(world, type);
@@ -134,7 +135,7 @@ static bool is_first(const S2Couple *couple, int32_t body) {
 
 static void add_impulses(const S2World *world, const S2Couple *couple, Pairs pairs,
                          S2Event *event) {
-  // Sum over all pairs of the two bodies. The sign makes the sum the impulse on event->a.
+  // Sum over all pairs of the two bodies. The sign gives the impulse on event->a.
   for (int i = 0; i < pairs.count; i++) {
     for (int k = 0; k < pairs.at[i].count; k++) {
       const S2Acted *acted = &world->acted.at[pairs.at[i].acted + k];
@@ -146,10 +147,10 @@ static void add_impulses(const S2World *world, const S2Couple *couple, Pairs pai
   }
 }
 
-// Adds the place where the two bodies are nearest at the end of the step; false: the search found
-// none of their pairs.
+// Adds the point at which the two bodies are nearest at the end of the step. False: the search
+// found no pair of these bodies.
 static bool add_nearest(const S2Step *step, const S2Couple *couple, Pairs pairs, S2Event *event) {
-  // Find the point with the smallest gap over all their pairs.
+  // Find the point with the smallest gap over all pairs of the two bodies.
   double least = INFINITY;
   for (int i = 0; i < pairs.count; i++) {
     const S2Touch *touch = pairs.at[i].touch == S2_NONE ? NULL : &step->touches[pairs.at[i].touch];
@@ -166,10 +167,11 @@ static bool add_nearest(const S2Step *step, const S2Couple *couple, Pairs pairs,
   return isfinite(least);
 }
 
-// Adds the place of the largest impulse, and the largest meeting speed; false: there was no
+// Adds the position of the largest impulse, and the largest impact speed. False: there was no
 // impulse.
 static bool add_largest(const S2World *world, const S2Couple *couple, Pairs pairs, S2Event *event) {
-  // The speed belongs to the fastest point, which may not be the point with the largest impulse.
+  // The speed is the speed of the fastest point, which may not be the point with the largest
+  // impulse.
   double largest = -INFINITY, fastest = 0;
   for (int i = 0; i < pairs.count; i++) {
     for (int k = 0; k < pairs.at[i].count; k++) {
@@ -210,25 +212,27 @@ static void event_touch(const S2Step *step, const S2Couple *couple, Pairs pairs)
 
 static void begin_couple(const S2Step *step, const Found *found, S2Couple *couple) {
   const S2Body *bodies = step->world->bodies.at;
-  memset(couple, 0, sizeof *couple); // images contain its padding, so it is zeroed
+  memset(couple, 0, sizeof *couple); // zero the padding, which is part of images
   couple->lo = found->lo;
   couple->hi = found->hi;
   couple->serial_lo = bodies[found->lo].serial;
   couple->serial_hi = bodies[found->hi].serial;
   couple->sensor = found->sensor;
-  // `a`: the body a of the first pair; for sensors, the sensor.
+  // The first body of the events is body a of the first pair or, for sensors, the sensor.
   int32_t a = found->touch != S2_NONE ? step->touches[found->touch].body_a
                                       : step->world->acted.at[found->acted].body_a;
   couple->flipped = found->sensor ? !bodies[found->lo].sensor : a != found->lo;
 }
 
-// Called after a whole step: between its substeps touches neither begin nor end.
+// Updates the touch state and creates its events. Called after a whole step, because touches
+// neither begin nor end between substeps.
 static void couple_follow_touch(const S2Step *step, S2Couple *couple, Pairs pairs) {
   bool touching = false;
   for (int i = 0; i < pairs.count; i++) {
     touching |= pairs.at[i].touching;
   }
-  // The end event contains all impulses since the touch began; the next touch starts from zero.
+  // The end event contains the sum of the impulses since the touch began. The next touch starts
+  // from zero.
   if (!touching && couple->touching) {
     S2Event *event = couple_event(step->world, S2_TOUCH_END, couple);
     event->impulse = couple->impulse;
@@ -239,7 +243,7 @@ static void couple_follow_touch(const S2Step *step, S2Couple *couple, Pairs pair
     couple->impulse = s2_vec2(0, 0);
     couple->normal_impulse = 0;
   }
-  // Sum the impulses while they touch.
+  // Sum the impulses while the bodies touch.
   if (touching) {
     S2Event all = {.impulse = couple->impulse, .normal_impulse = couple->normal_impulse};
     add_impulses(step->world, couple, pairs, &all);
@@ -249,10 +253,10 @@ static void couple_follow_touch(const S2Step *step, S2Couple *couple, Pairs pair
   couple->touching = touching;
 }
 
-// Returns whether the couple still has events to come.
+// Creates the events of a couple. Returns whether an end event is still to come.
 static bool couple_follow(const S2Step *step, S2Couple *couple, Pairs pairs, bool over) {
   bool near = pairs.count > 0;
-  // The order in time is: near, touch begins or ends, far.
+  // The order of events is: near, touch begin or touch end, far.
   if (near && !couple->near) {
     event_near(step, couple, pairs);
   }
@@ -285,7 +289,7 @@ void s2_step_contact_events(S2Step *step, bool last) {
   if (olds == 0 && most == 0) {
     return;
   }
-  // Sort the pairs by bodies; the previous couples have the same order.
+  // Sort the pairs by bodies. The previous couples have the same order.
   Found *found = S2_TAKE(step->arena, Found, most + 1);
   int count = list_found(step, found);
   found = found_sorted(step, found, count);
@@ -295,16 +299,16 @@ void s2_step_contact_events(S2Step *step, bool last) {
   }
   s2_array_reserve(world->couples, olds + count);
   world->couples.count = 0;
-  // Merge previous couples (which <= 0) and present pairs (which >= 0).
+  // Merge the previous couples (which <= 0) with the current pairs (which >= 0).
   for (int o = 0, f = 0; o < olds || f < count;) {
     int which = o == olds ? 1 : f == count ? -1 : compare_couple(&old[o], &found[f]);
     S2Couple *couple = &world->couples.at[world->couples.count];
     if (which <= 0) {
       memcpy(couple, &old[o++], sizeof *couple);
     }
-    // If a body is gone, end this couple. Another body may now have the slot, so the present pairs
-    // do not belong to this couple.
-    if (which <= 0 && !couple_alive(world, couple)) { // other bodies may have its slots
+    // If a body was destroyed, end this couple. Its slot may belong to another body, so the current
+    // pairs do not belong to this couple.
+    if (which <= 0 && !couple_alive(world, couple)) { // a body was destroyed
       (void)couple_follow(step, couple, (Pairs){NULL, 0}, true);
       continue;
     }
@@ -313,7 +317,7 @@ void s2_step_contact_events(S2Step *step, bool last) {
       begin_couple(step, &found[f], couple);
     }
     f += pairs.count;
-    // Write the couple over the old list. It is kept while its end events are still to come.
+    // Overwrite the old list with the couple. Keep the couple while an end event is still to come.
     world->couples.count += couple_follow(step, couple, pairs, last);
   }
 }

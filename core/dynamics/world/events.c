@@ -12,8 +12,8 @@ S2Event *s2_world_event(S2World *world, S2EventType type) {
   return event;
 }
 
-// Keeps one text for each step: the first warning is the cause, and later ones are usually
-// consequences.
+// Stores one warning text for each step. The first warning is the cause, and later warnings are
+// usually its consequences.
 void s2_world_warn(S2World *world, const char *format, ...) {
   if (world->warning[0] != 0) {
     return;
@@ -25,12 +25,12 @@ void s2_world_warn(S2World *world, const char *format, ...) {
   s2_world_event(world, S2_SOLVER_WARNING)->message = world->warning;
 }
 
-// Makes events of impulses, on demand: few programs read them, and most impulses occur in every
-// step.
+// Creates the events of impulses on demand, because few programs read them and most impulses occur
+// in every step.
 static void list_impulses(S2World *world) {
   for (int i = 0; i < world->acted.count; i++) {
     const S2Acted *acted = &world->acted.at[i];
-    // Pairs that only slide, or rest without a force, had no impulse.
+    // Skip pairs that only slide or rest without a force.
     if (acted->normal_impulse > 0) {
       S2Event *event = s2_world_event(world, S2_CONTACT_IMPULSE);
       event->a = (S2BodyId){(uint32_t)acted->body_a + 1, acted->serial_a};

@@ -1,7 +1,7 @@
-// Pairs of bodies that never touch: by the user's request, or because a joint connects them.
+// Pairs of bodies that never touch, either by the user's request or because a joint connects them.
 #include "dynamics/world/world.h"
 
-// The index of the first entry not below (body, other).
+// The index of the first entry that is not less than (body, other).
 static int excluded_find(const S2World *world, int32_t body, int32_t other) {
   int first = 0, last = world->excluded.count;
   while (first < last) {
@@ -33,7 +33,8 @@ static void excluded_insert(S2World *world, int32_t body, int32_t other, bool by
   s2_world_changed(world);
 }
 
-// Erases one entry. Each reason has its own entry: two joints between the same bodies have two.
+// Removes one entry. Each reason has a separate entry, so two joints between the same bodies have
+// two entries.
 static void excluded_erase(S2World *world, int32_t body, int32_t other, bool by_user) {
   for (int i = excluded_find(world, body, other); excluded_is(world, i, body, other); i++) {
     if (world->excluded.at[i].by_user == by_user) {

@@ -1,4 +1,4 @@
-// Reads, writes and checks numbers of worlds and bodies by their lines in fields.def.
+// Reads, writes and checks numbers of worlds and bodies, as described in fields.def.
 #include "dynamics/fields.h"
 
 #include "dynamics/dynamics.h"
@@ -100,7 +100,7 @@ S2Status s2_field_check(const S2Field *field, double value) {
   if (!isfinite(value)) {
     return s2_error(S2_INVALID, "%s: finite number expected, got %g", name, value);
   }
-  // Check the range of each domain; the message contains the expectation.
+  // Check the range of each domain. The message states the expected range.
   if (domain == S2_FIELD_POSITIVE && value <= 0) {
     return s2_error(S2_INVALID, "%s: a number above 0 expected, got %g", name, value);
   }
@@ -114,7 +114,7 @@ S2Status s2_field_check(const S2Field *field, double value) {
   if (domain == S2_FIELD_AT_LEAST_ONE && value < 1) {
     return s2_error(S2_INVALID, "%s: 1 or more expected, got %g", name, value);
   }
-  // Bits and colours are whole numbers of 32 bits.
+  // Bits and colours are 32-bit integers.
   if ((domain == S2_FIELD_BITS || domain == S2_FIELD_COLOR) &&
       (value < 0 || value > (double)UINT32_MAX || value != floor(value))) {
     return s2_error(S2_INVALID, "%s: an integer from 0 to 2^32 - 1 expected, got %g", name, value);
@@ -141,7 +141,7 @@ S2Status s2_fields_check(const S2Field *fields, const void *definition) {
       }
       continue;
     }
-    // NAN means a number that was left out, if that is permitted.
+    // NAN means that an optional number was omitted.
     double value = s2_field_get(field, definition);
     if (!isnan(value) || !isnan(field->absent)) {
       S2_TRY(s2_field_check(field, value));

@@ -15,7 +15,7 @@ typedef struct ImageHeader {
 } ImageHeader;
 
 static ImageHeader image_header(const S2World *world) {
-  // Zero the header, because its padding goes into the image.
+  // Zero the header, because its padding is written to the image.
   ImageHeader header;
   memset(&header, 0, sizeof header);
   header.magic = IMAGE_MAGIC;
@@ -36,7 +36,7 @@ static ImageHeader image_header(const S2World *world) {
   header.observations = world->observations.count;
   header.noise_seed = world->noise_seed;
   header.broadphase = s2_broadphase_image_size(world->broadphase);
-  // Count all arrays, in the order in which they are written.
+  // Sum the sizes of all arrays, in the order in which they are written.
   header.size =
       sizeof(ImageHeader) + sizeof(S2Kept) +
       (size_t)header.slots * (9 * sizeof(double) + sizeof(S2Body)) +
@@ -104,14 +104,14 @@ S2Status s2_world_image_read(S2World *world, const void *image, size_t size) {
   S2_TRY(s2_world_idle(world));
   ImageHeader header;
   if (size < sizeof header) {
-    // Reject other data, or another layout, before the world changes.
+    // Reject invalid data and other layouts before the world changes.
     return s2_error(S2_INVALID, "not a snapshot of a world (%zu bytes)", size);
   }
   memcpy(&header, image, sizeof header);
   if (header.magic != IMAGE_MAGIC || header.size != size) {
     return s2_error(S2_INVALID, "not a snapshot of a world of this version of sim2d");
   }
-  // Read in the order of s2_world_image_write().
+  // Read the arrays in the order of s2_world_image_write().
   const unsigned char *from = (const unsigned char *)image + sizeof header;
   from = image_get(from, &world->kept, sizeof world->kept);
   from = GET(from, world->q, 3 * header.slots);
@@ -133,15 +133,15 @@ S2Status s2_world_image_read(S2World *world, const void *image, size_t size) {
   from = GET(from, world->observations, header.observations);
   world->noise_seed = header.noise_seed;
   s2_broadphase_image_read(world->broadphase, from, header.broadphase);
-  // Serials are never reused, not even serials that were given after the snapshot.
+  // Serials are never reused, even if they were assigned after the snapshot.
   if (header.next_serial > world->next_serial) {
     world->next_serial = header.next_serial;
   }
-  // Data derived from the arrays must be computed again.
+  // Invalidate all data derived from the arrays.
   world->boxes_stale = true;
   world->contacts_stale = true;
   world->rest.islands.count = 0;
-  world->impulses_listed = true; // the impulses of another step
+  world->impulses_listed = true; // the impulses belong to another step
   s2_world_revised(world);
   return s2_ok();
 }
@@ -172,7 +172,7 @@ S2Status s2_world_clone(const S2World *world, S2World **clone) {
 // ---- State ------------------------------------------------------------------------------------
 
 int s2_world_state_size(const S2World *world) {
-  // The state has angle, x, y and their speeds for each body that forces move.
+  // The state has angle, x, y and their speeds for each body that forces can move.
   int size = 0;
   for (int i = 0; i < world->order.count; i++) {
     size += s2_body_yields(&world->bodies.at[world->order.at[i]]) ? 6 : 0;
@@ -192,7 +192,7 @@ void s2_world_state(const S2World *world, double *state) {
 }
 
 S2Status s2_world_set_state(S2World *world, const double *state, int count) {
-  // Check the whole vector before any of it is written.
+  // Check the whole vector before writing any number.
   S2_TRY(s2_world_idle(world));
   int size = s2_world_state_size(world);
   if (count != size) {
@@ -204,7 +204,7 @@ S2Status s2_world_set_state(S2World *world, const double *state, int count) {
       return s2_error(S2_INVALID, "state[%d]: finite number expected, got %g", i + 1, state[i]);
     }
   }
-  // Read bodies in the order of creation, as s2_world_state() writes them.
+  // Read the bodies in the order of creation, like s2_world_state().
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     if (s2_body_yields(&world->bodies.at[slot])) {
@@ -213,7 +213,8 @@ S2Status s2_world_set_state(S2World *world, const double *state, int count) {
       state += 6;
     }
   }
-  // Drop warm starts, which belong to another state: equal states must have equal futures.
+  // Discard warm starts, because they belong to another state, and equal states must have equal
+  // futures.
   for (int i = 0; i < world->touches.count; i++) {
     for (int k = 0; k < 2; k++) {
       S2TouchPoint *point = &world->touches.at[i].points[k];
@@ -231,8 +232,8 @@ S2Status s2_world_set_state(S2World *world, const double *state, int count) {
   return s2_ok();
 }
 
-// FNV-1a over words, which is eight times as fast as over bytes. The shift makes the upper bits of
-// a word affect all later words. Without the shift, two changes of sign would cancel.
+// FNV-1a hash over 64-bit words, which is eight times as fast as over bytes. The shift spreads the
+// upper bits of a word to all later words. Without the shift, two sign changes would cancel.
 static uint64_t hash_doubles(uint64_t hash, const double *at, int count) {
   for (int i = 0; i < count; i++) {
     uint64_t word;
@@ -256,7 +257,7 @@ uint64_t s2_world_hash(const S2World *world) {
 void s2_world_mark(S2World *world) {
   size_t size = s2_world_image_size(world);
   if (size > world->marked_capacity) {
-    // Reserve a quarter more, so that a slowly growing world does not reallocate in every step.
+    // Reserve a quarter more. Otherwise a slowly growing world would reallocate in every step.
     world->marked_capacity = size + size / 4;
     s2_memory_free(world->marked);
     world->marked = s2_memory_take(world->marked_capacity);

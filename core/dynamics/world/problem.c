@@ -1,4 +1,4 @@
-// Returns the step problem as a value, to inspect it, to write it to a file, or for another solver.
+// Returns the step problem as a value, for inspection, for files or for other solvers.
 #include "dynamics/joints/rows.h"
 #include "dynamics/schemes/schemes.h"
 #include "dynamics/step/forces.h"
@@ -11,7 +11,8 @@
 #include <sys/stat.h>
 
 static S2Problem *copy_problem(const S2Problem *from) {
-  // Take one block, which the caller frees with one free(); aligned numbers follow the header.
+  // Allocate one block, which the caller releases with one free(). The aligned numbers follow the
+  // header.
   size_t nodes = (size_t)from->nodes, rows = (size_t)from->rows;
   size_t head = (sizeof(S2Problem) + 15) & ~(size_t)15;
   unsigned char *memory = malloc(head + 6 * nodes * sizeof(double) + rows * sizeof(S2Row));
@@ -28,7 +29,7 @@ static S2Problem *copy_problem(const S2Problem *from) {
   return problem;
 }
 
-// Merges all islands into one: every body that moves is a node, in creation order.
+// Merges all islands into one. All bodies that move are nodes, in the order of creation.
 static S2Island all_islands(S2Step *step) {
   S2World *world = step->world;
   S2Island all = {
@@ -39,7 +40,7 @@ static S2Island all_islands(S2Step *step) {
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     const S2Body *body = &world->bodies.at[slot];
-    // Nodes in creation order; kinematic and static bodies are ground.
+    // Number the nodes in the order of creation. Kinematic and static bodies are ground.
     step->node_of[slot] = s2_body_moves(body) ? all.nodes : S2_GROUND;
     if (s2_body_moves(body)) {
       all.node[all.nodes++] = slot;
@@ -67,7 +68,7 @@ S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, 
   *problem = NULL;
   S2_TRY(s2_world_idle(world));
   S2_TRY(s2_world_check_blend(world));
-  // Begin a step up to its problem: forces, free motion, contacts. The step is not committed.
+  // Begin a step, and compute forces, free motion and contacts. The step is not committed.
   S2Step step = s2_step_begin(world, 0, world->kept.def.substeps);
   world->stepping = true;
   s2_motions_begin(world);
@@ -75,21 +76,21 @@ S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, 
   bool going =
       s2_step_forces(&step) && s2_step_free_motion(&step, step.dt) && s2_step_touches(&step);
   world->stepping = false;
-  // A callback has stopped the step, or a function has returned a number that is not finite.
+  // Stop if a callback has stopped the step or a function has returned a number that is not finite.
   if (!going) {
     S2Status refused = s2_constraints_end(world);
     s2_motions_end(world);
     return refused.code != S2_OK ? refused : s2_error(S2_ABORTED, "stopped by a callback");
   }
-  // The stiffness of a joint depends on its island, so find the islands. The problem has all
-  // islands together.
+  // Find the islands, because the stiffness of a joint depends on its island. The problem contains
+  // all islands.
   s2_step_islands(&step);
   s2_step_find_stiff(&step);
   for (int i = 0; i < world->bodies.count; i++) {
     step.node_of[i] = S2_GROUND;
   }
   S2Island all = all_islands(&step);
-  // Choose the rows of the first solve in this world's scheme.
+  // Choose the rows of the first solve according to the stepping scheme of the world.
   bool ahead = s2_world_way(&world->kept.def) == S2_SPECULATIVE ||
                (world->kept.def.stepping == S2_AUTO && s2_island_looks_ahead(&step, &all));
   bool event = s2_world_way(&world->kept.def) == S2_EVENT;
@@ -103,12 +104,12 @@ S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, 
                                  : (S2Choice){.use = near || s2_touch_soft(&step.touches[i])};
     }
   }
-  // Assembly calls constraints.
+  // Assembly calls the constraints of the program.
   s2_constraints_begin(world);
   S2Assembly assembly = s2_assemble(&step, step.q0, step.touches, &all, choices, S2_SOLVE_MOTION);
   s2_motions_end(world);
   S2_TRY(s2_constraints_end(world));
-  // Return a copy, and the body of each node; auxiliary nodes of wide gears have no body.
+  // Return a copy and the body of each node. Auxiliary nodes of wide gears have no body.
   bool convex = world->kept.def.contact == S2_CONVEX;
   S2Problem law = convex ? s2_mcp_convex(&assembly.problem, step.arena) : assembly.problem;
   *problem = copy_problem(&law);
@@ -118,7 +119,7 @@ S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, 
   for (int i = all.nodes; i < assembly.problem.nodes && i < capacity; i++) {
     nodes[i] = (S2BodyId){0, 0};
   }
-  // The boxes are now predictive; the next step or query sets its own.
+  // The boxes include predicted motion, so the next step or query must update them.
   world->boxes_stale = true;
   return *problem == NULL ? s2_error(S2_MEMORY, "out of memory") : s2_ok();
 }
@@ -130,7 +131,7 @@ S2Status s2_world_dump_problems(S2World *world, const char *directory) {
   if (directory == NULL) {
     return s2_ok();
   }
-  // Reject the directory now rather than in the first step that would write to it.
+  // Check the directory here, because the first write may be much later.
   struct stat info;
   if (stat(directory, &info) != 0 || !S_ISDIR(info.st_mode)) {
     return s2_error(S2_IO, "cannot write problems to '%s': not a directory", directory);

@@ -1,10 +1,11 @@
-// Queries of the present geometry: rays, boxes, points, distances. Disabled bodies are not found.
+// Queries of the current geometry: rays, boxes, points, distances. Queries ignore disabled bodies.
 #include "dynamics/world/world.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-// Rounding of a ray's start, as a fraction of the coordinates from which it is computed.
+// The rounding error of the start of a ray, as a fraction of the coordinates from which it is
+// computed.
 static const double RAY_ROUNDING = 1e-14;
 
 static bool query_wants(const S2World *world, const S2QueryFilter *filter, int32_t piece) {
@@ -32,7 +33,7 @@ typedef struct RayQuery {
   const S2QueryFilter *filter;
   S2Vec2 from, to;
   RayFound *best; // one hit, or one hit per body slot
-  bool each;      // whether `best` has one hit for each body
+  bool each;      // whether `best` has one entry per body slot
 } RayQuery;
 
 static bool visit_ray(void *user, int32_t proxy) {
@@ -41,7 +42,7 @@ static bool visit_ray(void *user, int32_t proxy) {
   if (!query_wants(world, query->filter, proxy)) {
     return true;
   }
-  // Keep the nearest hit so far; of equal hits, the first in the order of pieces.
+  // Keep the nearest hit. If hits are equal, keep the first hit in the order of pieces.
   const S2Piece *piece = &world->pieces.at[proxy];
   S2Shape shape = s2_piece_shape(world, piece);
   S2RayHit hit =
@@ -54,12 +55,12 @@ static bool visit_ray(void *user, int32_t proxy) {
   return true;
 }
 
-// Tests only shapes whose box overlaps the ray's box.
+// Casts a ray. Only tests shapes whose box overlaps the box of the ray.
 static void query_cast(S2World *world, RayQuery *query) {
   S2Vec2 from = query->from, to = query->to;
   S2Box box = {{fmin(from.x, to.x), fmin(from.y, to.y)}, {fmax(from.x, to.x), fmax(from.y, to.y)}};
-  // A start slightly below a surface still counts as on the surface. The box of all shapes bounds
-  // the size of a shape.
+  // Enlarge the box, because a start slightly below a surface counts as on the surface. The box of
+  // all shapes bounds the size of any shape.
   S2Box all = s2_broadphase_bounds(world->broadphase);
   double far = fabs(from.x) + fabs(from.y) + fabs(all.lo.x) + fabs(all.lo.y);
   double grow = S2_RAY_SURFACE * (all.hi.x - all.lo.x + all.hi.y - all.lo.y) + RAY_ROUNDING * far;
@@ -78,8 +79,8 @@ S2RayResult s2_world_raycast(S2World *world, S2Vec2 from, S2Vec2 to, const S2Que
   return best.hit;
 }
 
-// The first hit in this order is the result of s2_world_raycast, where equal hits have the order of
-// pieces.
+// The order of hits. The first hit must be the result of s2_world_raycast, so equal hits have the
+// order of pieces.
 static int ray_compare(const void *left, const void *right) {
   const RayFound *a = left, *b = right;
   if (a->hit.fraction != b->hit.fraction) {
@@ -124,7 +125,7 @@ typedef struct BodyQuery {
 static bool visit_body(void *user, int32_t proxy) {
   BodyQuery *query = user;
   const S2World *world = query->world;
-  // The box of a piece may contain a point that the piece does not contain.
+  // Test the shape itself, because a box may contain points outside the shape.
   if (query_wants(world, query->filter, proxy)) {
     const S2Piece *piece = &world->pieces.at[proxy];
     S2Shape shape = s2_piece_shape(world, piece);
@@ -142,7 +143,8 @@ static int query_bodies(S2World *world, BodyQuery *query, S2BodyId *bodies, int 
   query->world = world;
   query->found = S2_TAKE_ZEROED(&world->arena, bool, world->bodies.count);
   s2_broadphase_query(world->broadphase, query->box, &world->arena, visit_body, query);
-  // Go through the bodies in creation order: count all, write at most `capacity`.
+  // Iterate over the bodies in the order of creation. Count all bodies, but write at most
+  // `capacity`.
   int count = 0;
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
@@ -176,14 +178,14 @@ S2Status s2_world_closest(S2World *world, S2BodyId a, S2BodyId b, S2ClosestBodie
   if (slot_a == slot_b) {
     return s2_error(S2_INVALID, "closest: two different bodies expected");
   }
-  // A distance needs shapes on both sides.
+  // Both bodies need shapes to have a distance.
   if (world->bodies.at[slot_a].first_shape == S2_NONE ||
       world->bodies.at[slot_b].first_shape == S2_NONE) {
     return s2_error(S2_INVALID, "closest: a body without shapes has no distance");
   }
   *closest = (S2ClosestBodies){.distance = INFINITY};
   S2Pose pose_a = s2_slot_pose(world->q.at, slot_a), pose_b = s2_slot_pose(world->q.at, slot_b);
-  // Find the nearest of all pairs of pieces.
+  // Find the nearest pair of pieces.
   int32_t p = world->bodies.at[slot_a].first_shape;
   for (; p != S2_NONE; p = world->pieces.at[p].next) {
     S2Shape shape_a = s2_piece_shape(world, &world->pieces.at[p]);

@@ -1,4 +1,4 @@
-// Reading a world: energy, momentum, contacts.
+// Reads energy, momentum and contacts of a world.
 #include "dynamics/joints/joint.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ static bool touch_alive(const S2World *world, const S2Touch *touch) {
 
 // J: the energy of compliant contacts after the last step.
 static double compressed_energy(const S2World *world) {
-  // Each compressed point has the energy 1/2 depth^2/C.
+  // The energy of each compressed point is 1/2 depth^2/C.
   double energy = 0;
   for (int i = 0; i < world->touches.count; i++) {
     const S2Touch *touch = &world->touches.at[i];
@@ -34,7 +34,7 @@ S2Energy s2_world_energy(const S2World *world) {
     if (s2_body_moves(body)) {
       energy.kinetic +=
           0.5 * (body->inertia * v[0] * v[0] + body->mass * (v[1] * v[1] + v[2] * v[2]));
-      // kinematic bodies that yield have no gravity
+      // gravity does not act on kinematic bodies that yield
       double scale = body->type == S2_DYNAMIC ? body->gravity_scale : 0;
       energy.potential -= body->mass * scale * (gravity.x * q[1] + gravity.y * q[2]);
     }
@@ -64,7 +64,7 @@ void s2_world_momentum(const S2World *world, double momentum[3]) {
     const S2Body *body = &world->bodies.at[slot];
     const double *q = world->q.at + 3 * slot, *v = world->v.at + 3 * slot;
     if (s2_body_moves(body)) {
-      // About the origin: J w + m x cross v.
+      // The angular momentum about the origin is J w + m x cross v.
       momentum[0] += body->inertia * v[0] + body->mass * (q[1] * v[2] - q[2] * v[1]);
       momentum[1] += body->mass * v[1];
       momentum[2] += body->mass * v[2];
@@ -73,7 +73,8 @@ void s2_world_momentum(const S2World *world, double momentum[3]) {
 }
 
 static void list_acted(S2World *world, const S2Acted *acted) {
-  // Bodies of the last step may have been destroyed, and other bodies may have their slots.
+  // Check the serials, because bodies of the last step may have been destroyed and their slots
+  // reused.
   if (world->bodies.at[acted->body_a].serial == acted->serial_a &&
       world->bodies.at[acted->body_b].serial == acted->serial_b) {
     *s2_array_append(world->contacts) = (S2Contact){
@@ -94,14 +95,13 @@ static void list_acted(S2World *world, const S2Acted *acted) {
   }
 }
 
-// Lists the points of a touch with their impulses, which are among the `count` impulses of its
-// pair.
+// Lists the points of a touch with their impulses. `acted`: the `count` impulses of its pair.
 static void list_touch(S2World *world, const S2Touch *touch, const S2Acted *acted, int count) {
   bool shown = touch_alive(world, touch) && !touch->sensor && touch->enabled;
   const double *qa = world->q.at + 3 * touch->body_a;
   for (int k = 0; k < touch->count; k++) {
     const S2ManifoldPoint *at = &touch->points[k].at;
-    // Find the impulse by its feature. If there is none, the point is near but idle.
+    // Find the impulse of the same feature. If there is none, the point is near but has no impulse.
     int i = 0;
     while (i < count && acted[i].feature != at->id) {
       i += 1;
@@ -123,18 +123,19 @@ static void list_touch(S2World *world, const S2Touch *touch, const S2Acted *acte
   }
 }
 
-// Both lists are sorted by shapes. Impulses at vanished features follow the points of their pair.
+// Lists all contacts. Both source lists are sorted by shapes. Impulses at features that no longer
+// exist follow the points of their pair.
 static void list_contacts(S2World *world) {
   const S2ActedList *acted = &world->acted;
   int a = 0;
   world->contacts.count = 0;
   for (int i = 0; i <= world->touches.count; i++) {
     const S2Touch *touch = i < world->touches.count ? &world->touches.at[i] : NULL;
-    // List impulses of pairs that are no longer touches.
+    // List the impulses of pairs that are not touches at the end of the step.
     for (; a < acted->count && (touch == NULL || s2_acted_compare(&acted->at[a], touch) < 0); a++) {
       list_acted(world, &acted->at[a]);
     }
-    // List the touch, with the impulses of its pair.
+    // List the touch with the impulses of its pair.
     int first = a;
     while (touch != NULL && a < acted->count && s2_acted_compare(&acted->at[a], touch) == 0) {
       a += 1;
@@ -142,7 +143,7 @@ static void list_contacts(S2World *world) {
     if (touch != NULL) {
       list_touch(world, touch, acted->at + first, a - first);
     }
-    // List impulses at points that the pair no longer has.
+    // List impulses at points that do not exist at the end of the step.
     for (int k = first; k < a; k++) {
       if (acted->at[k].gone) {
         list_acted(world, &acted->at[k]);
@@ -159,7 +160,7 @@ S2Status s2_body_contact_impulse(const S2World *world, S2BodyId body, double imp
     const S2Acted *acted = &world->acted.at[i];
     bool is_a = acted->body_a == slot && acted->serial_a == body.serial;
     bool is_b = acted->body_b == slot && acted->serial_b == body.serial;
-    // b gets the opposite of the impulse on a, but another torque.
+    // Body b receives the opposite linear impulse, but a separate angular impulse.
     if (is_a || is_b) {
       S2Vec2 on_a = s2_acted_impulse(acted);
       impulse[0] += is_a ? acted->angular_a : acted->angular_b;
@@ -174,7 +175,7 @@ S2Status s2_body_correction(const S2World *world, S2BodyId body, double impulse[
   int32_t slot;
   S2_TRY(s2_body_slot(world, body, &slot));
   for (int c = 0; c < 3; c++) {
-    // false: the body was created since the step
+    // false if the body was created after the step
     bool known = 3 * slot + c < world->corrected.count;
     impulse[c] = known ? world->corrected.at[3 * slot + c] : 0;
   }

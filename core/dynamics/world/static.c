@@ -1,7 +1,7 @@
-// Pseudo-static equilibrium by kinetic damping (dynamic relaxation: Otter 1965, Cundall 1976).
-// Bodies start from rest and move as in a normal simulation until their kinetic energy falls; then
-// they are stopped. A single mode would pass its equilibrium at that time. The first step after
-// each stop gives the accelerations from rest, which must vanish.
+// Finds a static equilibrium by kinetic damping (dynamic relaxation: Otter 1965, Cundall 1976).
+// Bodies start from rest and move as in a normal simulation until their kinetic energy decreases.
+// Then they are stopped. A single mode would pass its equilibrium at that time. The first step
+// after each stop gives the accelerations from rest, which must vanish.
 #include "dynamics/world/world.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ S2StaticOptions s2_static_options(void) {
   return (S2StaticOptions){.tolerance = 1e-6, .max_steps = 100000};
 }
 
-// m/s: the largest speed; rotation is measured at the farthest point of the body.
+// m/s: the largest speed. Rotations count with the speed at the farthest point of the body.
 static double static_fastest(const S2World *world) {
   double speed = 0;
   for (int i = 0; i < world->order.count; i++) {
@@ -25,7 +25,7 @@ static double static_fastest(const S2World *world) {
   return speed;
 }
 
-// Data that stay constant during the search for equilibrium.
+// Data that are constant during the search for equilibrium.
 typedef struct Held {
   double *v, *f; // 3 per slot
   double time;
@@ -33,7 +33,7 @@ typedef struct Held {
 } Held;
 
 static void static_hold(S2World *world, const Held *held, bool stop) {
-  // Forces applied for one step continue to act, and time does not advance.
+  // Restore the applied forces, which would otherwise act for one step only, and reset the time.
   size_t bytes = sizeof(double) * (size_t)world->f.count;
   if (bytes > 0) {
     memcpy(world->f.at, held->f, bytes);
@@ -45,38 +45,39 @@ static void static_hold(S2World *world, const Held *held, bool stop) {
   world->kept.steps = held->steps;
 }
 
-// Turning forces (tension across a chain) are explicit in time. A mode of such forces with (h w)^2
-// above 1 is farther from rest at each stop. In that case the search continues with shorter steps,
-// which is permitted because time has no meaning here. The residuals at stops fluctuate in every
-// search. A search makes no progress if STALLED residuals in a row are above half of the best
+// Forces whose direction turns, such as the tension in a chain, are explicit in time. A mode of
+// such forces with (h w)^2 above 1 diverges from stop to stop. In that case, the search continues
+// with shorter steps, because time has no meaning here. The residuals at stops fluctuate in every
+// search. A search makes no progress if STALLED successive residuals are above half of the best
 // residual.
 enum { STALLED = 64, HALVINGS = 10 };
 
 typedef struct Search {
-  double dt;   // s: the world's dt
-  double best; // m/s^2: smallest residual at a stop with the present length of steps
-  int stops;   // number of stops since `best` last fell to half
-  int halved;  // number of halvings
+  double dt;   // s: dt of the world
+  double best; // m/s^2: smallest residual at a stop with the current step length
+  int stops;   // number of stops since `best` was last halved
+  int halved;  // number of times that the step was halved
 } Search;
 
-// Evaluates the first step from rest. The last step has the world's length, so that its impulses
-// are those of a normal step. Returns whether the length of steps changes.
+// Evaluates the first step from rest. The last step must have the normal length, because its
+// impulses remain in the world. Returns whether the step length changes.
 static bool static_judge(S2World *world, Search *search, const S2StaticOptions *options,
                          S2StaticResult *result) {
   double *dt = &world->kept.def.dt;
-  // From rest, the speeds after a step are the accelerations times its length.
+  // After a step from rest, the speeds are the accelerations times the step length.
   result->residual = static_fastest(world) / *dt;
   bool rests = result->residual <= options->tolerance;
   result->solved = rests && *dt == search->dt;
-  // Progress means that the best residual has halved. If STALLED stops bring no progress, the steps
-  // are too long.
+  // The search makes progress if the best residual is halved. If STALLED stops make no progress,
+  // the steps are too long.
   search->stops += 1;
   if (result->residual < search->best / 2) {
     search->best = result->residual;
     search->stops = 0;
   }
   bool stalled = !rests && search->stops >= STALLED && search->halved < HALVINGS;
-  // Continue, unless steps must become shorter or only a step of the world's length is missing.
+  // Keep the step length, unless steps must become shorter or only a step of normal length is
+  // missing.
   if (!stalled && !(rests && *dt != search->dt)) {
     return false;
   }
@@ -94,12 +95,12 @@ static S2Status static_relax(S2World *world, const Held *held, const S2StaticOpt
   bool stop = true;
   S2Status status = s2_ok();
   while (result->steps < options->max_steps && !result->solved && status.code == S2_OK) {
-    // Restore the initial forces; keep the velocities or set them to zero; then step.
+    // Restore the initial forces, keep the velocities or set them to zero, and step.
     static_hold(world, held, stop);
     status = s2_world_step(world);
     result->steps += 1;
     bool anew = stop && status.code == S2_OK && static_judge(world, &search, options, result);
-    // If the kinetic energy falls, some mode has passed its equilibrium: stop all bodies.
+    // If the kinetic energy decreases, some mode has passed its equilibrium. Stop all bodies.
     double now = s2_world_energy(world).kinetic;
     stop = now < before || anew;
     before = stop ? 0 : now;
@@ -112,7 +113,7 @@ S2Status s2_world_solve_static(S2World *world, const S2StaticOptions *options,
                                S2StaticResult *result) {
   *result = (S2StaticResult){.residual = INFINITY};
   S2_TRY(s2_world_idle(world));
-  // Check that the options permit convergence.
+  // Check that convergence is possible with the options.
   if (!(options->tolerance > 0) || !isfinite(options->tolerance)) {
     return s2_error(S2_INVALID, "tolerance: an acceleration above 0 m/s^2 expected, got %g",
                     options->tolerance);
@@ -127,9 +128,9 @@ S2Status s2_world_solve_static(S2World *world, const S2StaticOptions *options,
       return s2_error(S2_INVALID, "a lock moves its body, so there is no state of rest");
     }
   }
-  // Store the constant data and the world's image, which is restored on failure.
+  // Store the constant data and an image of the world, which is restored on failure.
   size_t size = s2_world_image_size(world), bytes = sizeof(double) * (size_t)world->v.count;
-  // doubles come first, so that they are aligned
+  // Put the doubles first, because they must be aligned.
   unsigned char *memory = s2_memory_take(size + 2 * bytes);
   Held held = {
       .v = (double *)(void *)memory,
@@ -143,7 +144,7 @@ S2Status s2_world_solve_static(S2World *world, const S2StaticOptions *options,
     memcpy(held.f, world->f.at, bytes);
   }
   s2_world_image_write(world, image);
-  // Bodies that move as functions of time stand still.
+  // Stop prescribed motions, which depend on time.
   S2Callbacks callbacks = world->callbacks;
   world->callbacks.motion = NULL;
   S2Status status = static_relax(world, &held, options, result);
@@ -152,12 +153,12 @@ S2Status s2_world_solve_static(S2World *world, const S2StaticOptions *options,
     (void)s2_world_image_read(world, image, size);
     *result = (S2StaticResult){.residual = INFINITY, .steps = result->steps};
   } else {
-    // Bodies are at rest in their new positions, at the same time; kinematic bodies get their
-    // velocity back.
+    // Bodies are at rest in their new positions, at the original time. Restore the velocities of
+    // kinematic bodies.
     static_hold(world, &held, true);
     for (int i = 0; i < world->order.count; i++) {
       int32_t at = 3 * world->order.at[i];
-      memset(world->f.at + at, 0, 3 * sizeof(double)); // the forces have acted
+      memset(world->f.at + at, 0, 3 * sizeof(double)); // applied forces act for one step
       if (!s2_body_moves(&world->bodies.at[at / 3])) {
         memcpy(world->v.at + at, held.v + at, 3 * sizeof(double));
       }

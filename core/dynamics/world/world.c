@@ -1,9 +1,10 @@
-// Worlds: creation, settings, marks.
+// Creation, settings, marks and statistics of worlds.
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
 
-// Largest number of worlds side by side on one processor: the doubles in an AVX-512 register.
+// Maximum number of worlds that one processor steps side by side. It is the number of doubles in an
+// AVX-512 register.
 enum { LANES_MOST = 8 };
 
 S2WorldDef s2_world_def(void) {
@@ -16,7 +17,7 @@ S2WorldDef s2_world_def(void) {
   };
 }
 
-// Names an option that excludes the flow by two stages, or NULL.
+// The name of an option that excludes the two-stage flow, or NULL.
 static const char *not_with_rattle(const S2WorldDef *def) {
   return def->stepping == S2_BISECT                     ? "stepping bisect"
          : def->stabilization != S2_PROJECTION          ? "a stabilization other than projection"
@@ -45,7 +46,7 @@ static S2Status world_check_together(const S2WorldDef *def) {
     return s2_error(S2_INVALID, "flow rattle: cannot be combined with %s: leave one of them out",
                     other);
   }
-  // Under the convex law sliding contacts lift, and other schemes would treat them as separating.
+  // With the convex law, sliding contacts lift. Other schemes would treat them as separating.
   if (def->contact == S2_CONVEX &&
       (s2_world_way(def) != S2_SPECULATIVE || def->restitution_model == S2_REFLECTIONS)) {
     return s2_error(S2_INVALID, "contact convex: requires stepping speculative (or auto) and "
@@ -54,8 +55,8 @@ static S2Status world_check_together(const S2WorldDef *def) {
   return s2_ok();
 }
 
-// Names an option that excludes event stepping (which has its own flow, rows and projections), or
-// NULL.
+// The name of an option that excludes event stepping, or NULL. Event stepping has a special flow,
+// rows and projections.
 static const char *not_with_event(const S2WorldDef *def) {
   return def->contact == S2_CONVEX                      ? "contact convex"
          : def->restitution_model == S2_REFLECTIONS     ? "restitution_model reflections"
@@ -104,7 +105,7 @@ static S2Status world_check_def(const S2WorldDef *def) {
 S2Status s2_world_create(const S2WorldDef *def, S2World **out) {
   *out = NULL;
   S2_TRY(world_check_def(def));
-  // Zeros mean an empty world, except that free lists end with S2_NONE.
+  // A zeroed world is empty, except that free lists must end with S2_NONE.
   S2World *world = s2_memory_take_zeroed(sizeof *world);
   world->kept.def = *def;
   world->kept.free_body = world->kept.free_joint = world->kept.free_piece = S2_NONE;
@@ -211,14 +212,14 @@ S2Status s2_world_within_memory(S2World *world, S2MemoryRun *run, void *user) {
   // Restore the callbacks, because the guarded run may have replaced them.
   S2Callbacks callbacks = world->callbacks;
   S2Status status = s2_memory_guarded(run, user);
-  // A jump has left the run, so discard its current data. The arrays are unchanged.
+  // A long jump has left the run, so discard its temporary data. The arrays are unchanged.
   if (status.code == S2_MEMORY) {
     world->callbacks = callbacks;
     world->stepping = world->evaluating = false;
     world->refused = s2_ok();
     world->drives.count = 0;
     world->events.count = 0;
-    world->rest.islands.count = 0; // these islands may belong to the discarded step
+    world->rest.islands.count = 0; // may belong to the discarded step
     world->boxes_stale = true;
     s2_arena_free(&world->arena); // a small step may still succeed
   }
@@ -253,7 +254,7 @@ uint64_t s2_audit_findings(const S2AuditStats *stats) {
 }
 
 void s2_stats_add(S2WorldStats *total, const S2WorldStats *stats) {
-  // Counts add up.
+  // Add the counts.
   total->steps += stats->steps;
   total->solves += stats->solves;
   total->second_solves += stats->second_solves;
@@ -277,11 +278,11 @@ void s2_stats_add(S2WorldStats *total, const S2WorldStats *stats) {
   for (int i = 0; i < S2_SOLVER_COUNT; i++) {
     total->used[i] += stats->used[i];
   }
-  // Residuals take the maximum.
+  // Take the maximum of the residuals.
   total->worst_scaled = fmax(total->worst_scaled, stats->worst_scaled);
   total->worst_penetration = fmax(total->worst_penetration, stats->worst_penetration);
   total->worst_joint_error = fmax(total->worst_joint_error, stats->worst_joint_error);
-  // Times and sizes add up, except the largest island and the largest memory.
+  // Add times and sizes. Take the maximum of the largest island and the memory.
   total->seconds_broad += stats->seconds_broad;
   total->seconds_narrow += stats->seconds_narrow;
   total->seconds_solve += stats->seconds_solve;

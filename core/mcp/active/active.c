@@ -1,25 +1,28 @@
-// Small problems by their active set.
+// An active-set solver for small problems.
 //
-// Each unit (a contact with its friction, a limit, a boxed row) is in a mode: open, sticking, or
-// sliding in one direction; a boxed row is at its upper or lower bound, or between them. With all
-// modes given, the problem is a linear system in the impulses of the rows that hold. Joints are
-// eliminated first (condensed.h), so the system is small if there are few contacts.
+// A unit is a contact with its friction, a limit or a boxed row. Each unit is in a mode. A contact
+// or limit is open, sticks, or slides in one direction. A boxed row is at its upper bound, at its
+// lower bound or between them. Once all modes are given, the problem is a linear system in the
+// impulses of the active rows. Joints are eliminated first (condensed.h), so the system is small if
+// there are few contacts.
 //
-// 1. The guess gives the first modes: the sign of impulse less velocity decides.
-// 2. Each try solves the system of the modes, then gives every unit the mode that the solution
-//    indicates. A sticking contact is first set to slide, and may open only in a later try. From
-//    try AT_ONCE on only the unit with the largest violation changes, which ends most cycles. The
-//    search fails if more units are wrong than tries are left.
-// 3. If the modes hold, corrections with the same factors remove the speeds that the
-//    rows still miss, until only rounding is left.
-// 4. Units may then be at an edge: they slide without slip, or are open without a gap. They are set
-//    to stick or to press, and a few more tries follow. If these tries find impulses for the same
-//    motion, the new impulses are the answer, because they depend less on the guess.
+// 1. The guess gives the first modes: the sign of impulse minus velocity decides.
+// 2. Each try solves the linear system of its modes, then gives every unit the mode that the
+//    solution indicates. A sticking contact is first set to slide, and may open only in a later
+//    try. From try AT_ONCE on, only the unit with the largest violation changes its mode, which
+//    ends most cycles. The search fails if there are more wrong units than remaining tries.
+// 3. Once the modes hold, corrections with the same factors reduce the velocity errors of the
+//    active rows to rounding.
+// 4. Some units may then be on the edge between two modes: their mode is sliding but they do not
+//    slip, or their mode is open but they do not separate. These units are set to stick or to
+//    press, and a few more tries follow. If these tries find impulses for the same motion, the new
+//    impulses are the answer, because they depend less on the guess.
 //
-// Active rows may repeat each other, as the friction of two corners of one box does. Many impulses
-// then give the same motion. Each try, and the answer, takes the impulses of least norm in its
-// modes: the sum of w lambda^2 over the active rows, joints included, is smallest, where w is the
-// row's Delassus diagonal. The answer depends on the modes, not on the order of rows.
+// Active rows may be linearly dependent, like the friction rows of two corners of one box. Many
+// impulses then give the same motion. Each try takes the impulses of least norm in its modes, and
+// the answer does too. The squared norm is the sum of w lambda^2 over the active rows, including
+// joints, where w is the row's Delassus diagonal. The answer therefore depends on the modes, not on
+// the order of the rows.
 #include "mcp/active/active.h"
 #include "linalg/numbers.h"
 #include "mcp/solvers.h"
@@ -32,25 +35,26 @@ enum {
   TRIES = 20,
   AT_ONCE = 6,
   EDGE_TRIES = 4,
-  SOLVES = 2,   // solves with one factorisation in a try
-  FINISHES = 4, // corrections through the velocities
+  SOLVES = 2,   // solves per factorisation within a try
+  FINISHES = 4, // corrections computed from the velocities
 };
 
-// Fraction of the largest entry: smaller pivots belong to rows that repeat others (schur.c).
+// Fraction of the largest entry: smaller pivots belong to linearly dependent rows (schur.c).
 static const double REPEATS = 1e-11;
 
-// STRAIN: impulse per missed speed of rows that repeat each other, both scaled. BEYOND: the impulse
-// is at least this multiple of the one that takes the first unit to a bound.
+// STRAIN: impulse step per velocity error of linearly dependent rows, both scaled. BEYOND: the step
+// is at least this multiple of the step that takes the first unit to a bound.
 static const double STRAIN = 1e9, BEYOND = 2;
 
-// Velocities and impulses (times w) beyond 0 by up to this fraction of V are rounding.
+// Velocities and impulses (times w) that violate 0 by up to this fraction of V count as rounding.
 static const double SLACK = 1e-12;
 
-// Fraction of V: velocities that differ by less are the same motion.
+// Fraction of V: velocities that differ by less count as the same motion.
 static const double ALIKE = 1e-10;
 
-// Corrections through the velocities end when rows miss their speeds by at most ROUNDING of V, or
-// when a correction has not removed the fraction GAIN of the error: the remainder is rounding.
+// Corrections end when the velocity errors of the rows are at most ROUNDING of V. They also end
+// when a correction removes less than the fraction GAIN of the error, because the remainder is
+// rounding.
 static const double ROUNDING = 1e-14, GAIN = 0.5;
 
 static void find_units(Active *active) {
@@ -58,7 +62,8 @@ static void find_units(Active *active) {
   for (int k = 0; k < active->of.rows; k++) {
     const S2Row *row = active_row_of(active, k);
     active->size[k] = active_root_of(active, k) * s2_row_weight(active->of.problem, row);
-    if (row->coupled_to >= 0) { // of the preceding contact; without friction its impulse is 0
+    // The friction row of the preceding contact. If the contact has no friction, the impulse is 0.
+    if (row->coupled_to >= 0) {
       Unit *contact = &active->unit[active->units - 1];
       contact->kind = row->mu > 0 ? CONTACT : NORMAL;
       contact->mu = row->mu * active_root_of(active, k) / active_root_of(active, k - 1);
@@ -70,8 +75,8 @@ static void find_units(Active *active) {
   }
 }
 
-// u = q + G x, column by column, which is possible because G is symmetric. The sums of all rows are
-// accumulated side by side, each in the order of its terms.
+// u = q + G x, computed column by column, which is possible because G is symmetric. The sums of all
+// rows are accumulated in parallel, each in the order of its terms.
 static void speeds_of(const Active *active) {
   int n = active->of.rows;
   double *restrict u = active->u;
@@ -95,7 +100,7 @@ static void active_hold(Active *active, int row, double slope) {
       (Held){.row = row, .friction = slope != 0 ? row + 1 : -1, .slope = slope};
 }
 
-// Lists the active rows. Sets x of the others to their bounds or to 0.
+// Lists the active rows. Sets x of the other rows to their bounds or to 0.
 static void active_collect(Active *active) {
   active->held_count = 0;
   memset(active->x, 0, sizeof(double) * (size_t)active->of.rows);
@@ -114,12 +119,12 @@ static void active_collect(Active *active) {
   }
 }
 
-// Factors the system of the active rows. Complete pivoting finds rows that repeat others.
+// Factors the system of the active rows. Complete pivoting finds linearly dependent rows.
 static void active_decompose(Active *active) {
   int n = active->held_count;
   double *a = S2_TAKE(active->arena, double, (size_t)n *(size_t)n);
   for (int i = 0; i < n; i++) {
-    // The speeds of an active row per unit of the unknowns.
+    // The speed of an active row per unit of each unknown.
     const double *g = active->of.g + (size_t)active->held[i].row * (size_t)active->of.rows;
     double *to = a + (size_t)i * (size_t)n;
     for (int j = 0; j < n; j++) {
@@ -130,7 +135,7 @@ static void active_decompose(Active *active) {
   active->lu = s2_dense_lu_factor(n, a, REPEATS, active->arena);
 }
 
-// change := the change of the unknowns that removes the speeds of the active rows.
+// change := the change of the unknowns that makes the speeds of the active rows 0.
 static void active_correction(const Active *active, double *change) {
   for (int i = 0; i < active->held_count; i++) {
     change[i] = -active->u[active->held[i].row];
@@ -138,7 +143,7 @@ static void active_correction(const Active *active, double *change) {
   s2_dense_lu_solve(&active->lu, change);
 }
 
-// The largest speed in u of an active row, m/s.
+// The largest speed of an active row in u, m/s.
 static double held_speed(const Active *active) {
   double worst = 0;
   for (int i = 0; i < active->held_count; i++) {
@@ -167,8 +172,9 @@ static void solve_modes(Active *active) {
 
 // ---- The whole problem --------------------------------------------------------------------------
 
-// From the speeds of all rows: y = L^-1 times the speeds of the equations, and u = the speeds of
-// the other rows once the equations are satisfied. Returns the largest error of an active row, m/s.
+// Uses the speeds of all rows. Sets y to L^-1 times the speeds of the equations, and u to the
+// speeds of the other rows once the equations are satisfied. Returns the largest error of an active
+// row, m/s.
 static double active_reduce(Active *active, double *y) {
   const S2Condensed *of = &active->of;
   const S2Problem *problem = of->problem;
@@ -196,7 +202,7 @@ static double active_measure(Active *active, double *y) {
   return active_reduce(active, y);
 }
 
-// y += L^-1 times the change of the equations' speeds by a change of x_k.
+// y += L^-1 times the change in the speeds of the equations that a change of x_k causes.
 static void push_equations(const Active *active, int k, double change, double *y) {
   const S2Condensed *of = &active->of;
   const double *z = of->z + (size_t)k * (size_t)of->equations;
@@ -206,7 +212,7 @@ static void push_equations(const Active *active, int k, double change, double *y
   }
 }
 
-// Subtracts S^-1 times the argument of y from the impulses of the equations.
+// Corrects the impulses of the equations by -S^-1 e, where y holds L^-1 e on entry.
 static void meet_equations(Active *active, double *y) {
   const S2Condensed *of = &active->of;
   s2_condensed_back(of, y);
@@ -220,8 +226,8 @@ static void write_row(Active *active, int k, double x) {
   active->lambda[active->of.row[k]] = x / active_root_of(active, k);
 }
 
-// Sets impulses that other numbers determine exactly: impulses at bounds, and friction of sliding
-// contacts.
+// Sets the impulses that follow exactly from other numbers: impulses at bounds, and the friction of
+// sliding contacts.
 static void write_bounds(Active *active) {
   for (int i = 0; i < active->units; i++) {
     const Unit *unit = &active->unit[i];
@@ -242,7 +248,7 @@ static void active_read_impulses(Active *active) {
   }
 }
 
-// Starts from the guess with the equations satisfied: x and q of the other rows.
+// Starts from the guess: satisfies the equations and computes x and q of the other rows.
 static void active_begin(Active *active, const S2Solution *guess) {
   const S2Condensed *of = &active->of;
   const S2Problem *problem = of->problem;
@@ -250,7 +256,8 @@ static void active_begin(Active *active, const S2Solution *guess) {
   for (int i = 0; i < problem->rows; i++) {
     active->lambda[i] = isfinite(guess->lambda[i]) ? guess->lambda[i] : 0;
   }
-  for (int i = 0; i < active->units; i++) { // of contacts without friction
+  // Friction rows of contacts without friction have no impulse.
+  for (int i = 0; i < active->units; i++) {
     const Unit *unit = &active->unit[i];
     int row = of->row[unit->first];
     if (unit->kind == NORMAL && row + 1 < problem->rows &&
@@ -286,13 +293,14 @@ static void write_impulses(Active *active) {
 
 // ---- Least norm ---------------------------------------------------------------------------------
 
-// From column c of `unknowns`: impulses of all rows (times root) that change no active row's speed.
+// Writes to `to` the impulses of all rows (times root) that column c of `unknowns` gives. They do
+// not change the speed of any active row.
 static void null_impulses(Active *active, const double *unknowns, int c, double *to) {
   const S2Condensed *of = &active->of;
   const S2DenseLu *lu = &active->lu;
   int rank = lu->rank, count = lu->n - rank;
   double *y = S2_TAKE_ZEROED(active->arena, double, of->equations);
-  // The active rows, then the impulses of the equations that follow from them.
+  // Set the active rows, then compute the resulting impulses of the equations.
   memset(to, 0, sizeof(double) * (size_t)of->problem->rows);
   for (int i = 0; i <= rank; i++) {
     const Held *held = &active->held[lu->column[i < rank ? i : rank + c]];
@@ -309,7 +317,7 @@ static void null_impulses(Active *active, const double *unknowns, int c, double 
   }
 }
 
-// An orthonormal basis of the impulses that change no active row's speed.
+// Finds an orthonormal basis of the impulses that do not change the speed of any active row.
 static void find_basis(Active *active) {
   int rows = active->of.problem->rows, count = active->lu.n - active->lu.rank;
   active->basis = S2_TAKE(active->arena, double, (size_t)count *(size_t)rows);
@@ -334,7 +342,7 @@ static void find_basis(Active *active) {
   }
 }
 
-// Removes the part of lambda that changes no active row's speed.
+// Removes the part of lambda that does not change the speed of any active row.
 static void take_least_norm(Active *active) {
   const double *root = active->of.root;
   int rows = active->of.problem->rows;
@@ -351,8 +359,8 @@ static void take_least_norm(Active *active) {
   write_bounds(active);
 }
 
-// The largest step of x along `way` (a number for each row of the problem) before a unit reaches a
-// bound.
+// The largest step of x along `way` before a unit reaches a bound. `way` has a number for each row
+// of the problem.
 static double active_reach_of(const Active *active, const double *way) {
   double reach = INFINITY;
   for (int i = 0; i < active->units; i++) {
@@ -384,9 +392,9 @@ static double active_reach_of(const Active *active, const double *way) {
   return reach;
 }
 
-// Rows that repeat each other may require different speeds. Then no impulse satisfies them all.
-// This moves x along their null impulses until at least one of these rows is beyond its bound, so
-// that its unit changes its mode. The motion does not change, only x.
+// Linearly dependent rows may require different speeds. Then no impulse satisfies them all. This
+// function moves x along their null impulses until at least one of these rows is beyond its bound,
+// so that its unit changes its mode. Only x changes; the motion does not.
 static void active_strain(Active *active) {
   const S2Condensed *of = &active->of;
   int rows = of->problem->rows;
@@ -403,7 +411,7 @@ static void active_strain(Active *active) {
     if (!(most > active->slack)) {
       continue;
     }
-    // Along the null impulse, to beyond the nearest bound.
+    // Move along the null impulse to beyond the nearest bound.
     for (int i = 0; i < rows; i++) {
       way[i] = met > 0 ? -z[i] : z[i];
     }
@@ -432,7 +440,7 @@ static void correct_held(Active *active, double *change, double *y) {
   write_bounds(active);
 }
 
-// Corrects the impulses for the errors at their velocities, until only rounding is left.
+// Corrects the impulses by the errors of their velocities until only rounding is left.
 static void active_refine(Active *active) {
   const S2Condensed *of = &active->of;
   double *y = S2_TAKE(active->arena, double, of->equations);
@@ -446,8 +454,8 @@ static void active_refine(Active *active) {
   }
 }
 
-// Computes the last digits of impulses in modes that hold. Then x, u and lambda belong to the
-// answer.
+// Refines the impulses to full precision once the modes hold. On return, x, u and lambda belong to
+// the answer.
 static void active_finish(Active *active) {
   write_impulses(active);
   active_refine(active);
@@ -473,7 +481,8 @@ static void take_answer(const Active *active, S2Solution *solution) {
   clip_impulses(active, solution->lambda);
 }
 
-// Sets units at an edge of their mode to stick or to press. False: there are no such units.
+// Sets units on an edge of their mode to stick or to press. Returns false if there are no such
+// units.
 static bool hold_edges(Active *active) {
   bool changed = false;
   for (int i = 0; i < active->units; i++) {
@@ -488,7 +497,7 @@ static bool hold_edges(Active *active) {
   return changed;
 }
 
-// Whether the impulses found give the motion v.
+// Whether the impulses of the search give the motion v.
 static bool moves_alike(const Active *active, const double *v) {
   const S2Problem *problem = active->of.problem;
   double apart = 0;
@@ -498,8 +507,8 @@ static bool moves_alike(const Active *active, const double *v) {
   return apart <= ALIKE * problem->velocity_scale;
 }
 
-// Records the modes of a try. True: an earlier try with the same rule had these modes, so the
-// search cycles.
+// Records the modes of a try. Returns true if an earlier try with the same rule had these modes, so
+// that the search cycles.
 static bool active_circles(const Active *active, unsigned char *seen, int from, int try) {
   size_t units = (size_t)active->units;
   unsigned char *now = seen + (size_t)try * units;
@@ -513,7 +522,8 @@ static bool active_circles(const Active *active, unsigned char *seen, int from, 
   return i < try;
 }
 
-// Makes tries up to number `last`. True: it found modes that hold, and finished them.
+// Makes tries up to number `last`. Returns true if it found modes that hold and finished their
+// impulses.
 static bool active_search(Active *active, int last, S2History *history, int *tries) {
   bool found = false;
   int first = *tries;
@@ -541,22 +551,24 @@ static bool active_search(Active *active, int last, S2History *history, int *tri
         history,
         history != NULL ? s2_active_violation(active) / active->of.problem->velocity_scale : 0, 1,
         0);
-    // If the modes hold for these impulses, check them for the impulses of least norm, too.
+    // If the modes hold for these impulses, check them again for the finished impulses.
     int wrong = s2_active_change_modes(active, all);
     if (wrong == 0) {
       active_finish(active);
       found = s2_active_change_modes(active, all) == 0;
     }
-    last = all || wrong <= last - *tries ? last : *tries; // each further try corrects one of these
-    if (!found) { // after success the factor may still be needed
+    // Each further try corrects one wrong unit, so stop if there are more than the remaining tries.
+    last = all || wrong <= last - *tries ? last : *tries;
+    if (!found) { // after success the caller may still need the factor
       s2_arena_rewind(active->arena, mark);
     }
   }
   return found;
 }
 
-// Searches from the guess, then once more with units at an edge of their modes held. `modes`: NULL,
-// or receives the mode of each unit in the answer. False: there is none.
+// Searches from the guess, then again with units on an edge of their modes set to stick or to
+// press. `modes`: NULL, or receives the mode of each unit in the answer. Returns false if there is
+// no answer.
 static bool active_run(Active *active, const S2SolverOptions *options, S2Solution *solution,
                        Mode *modes) {
   bool found = active_search(active, TRIES, options->history, &solution->iterations), edges = found;
@@ -574,7 +586,7 @@ static bool active_run(Active *active, const S2SolverOptions *options, S2Solutio
   return found;
 }
 
-// False: this solver does not support the problem.
+// Returns false if this solver does not support the problem.
 static bool active_set_up(Active *active, const S2Problem *problem, const S2SolverOptions *options,
                           S2Arena *arena, S2Solution *solution) {
   *active = (Active){.arena = arena};
@@ -611,10 +623,11 @@ S2SolveStatus s2_active_solve(const S2Problem *problem, const S2SolverOptions *o
 
 struct S2ActiveModes {
   Active active;
-  Mode *modes;          // of the answer
+  Mode *modes;          // modes of the answer
   double *y;            // L^-1 times the errors of the equations
-  S2Solution *solution; // whose impulses are corrected
-  bool factored; // the first correction factors the system, because most answers need no correction
+  S2Solution *solution; // The solution whose impulses are corrected.
+  // False until the first correction factors the system: most answers need no correction.
+  bool factored;
 };
 
 S2ActiveModes *s2_active_keep(const S2Problem *problem, const S2SolverOptions *options,

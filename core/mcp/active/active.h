@@ -1,4 +1,4 @@
-// Private to the active set (active.c): its units and their modes (active_modes.c).
+// Private header of the active-set solver (active.c): its units and their modes (active_modes.c).
 #ifndef S2_ACTIVE_H
 #define S2_ACTIVE_H
 
@@ -6,20 +6,21 @@
 #include "mcp/pivot/dense_lu.h"
 
 typedef enum Kind { EQUATION, NORMAL, CONTACT, BOX } Kind;
-typedef enum Mode { OPEN, STICK, PLUS, MINUS } Mode; // a box: STICK between its bounds, PLUS at hi
+// A boxed row is in mode STICK between its bounds, PLUS at hi and MINUS at lo.
+typedef enum Mode { OPEN, STICK, PLUS, MINUS } Mode;
 
 typedef struct Unit {
   Kind kind;
   Mode mode;
-  // its first row in the condensed problem; the friction of a contact is the next one
+  // first row of the unit in the condensed problem; the friction row of a contact follows it
   int first;
-  double mu;      // for scaled impulses
-  double size[2]; // of its rows: converts scaled impulses and speeds to velocities
+  double mu;      // friction coefficient for scaled impulses
+  double size[2]; // factor for each row that converts scaled impulses and speeds to velocities
 } Unit;
 
-typedef struct Held { // an active row (its condition holds with equality), and its unknown
-  int row, friction;  // friction: of a sliding contact, else -1
-  double slope;       // scaled friction impulse divided by the normal one
+typedef struct Held { // an active row, whose condition holds with equality, and its unknown
+  int row, friction;  // friction: the friction row of a sliding contact, else -1
+  double slope;       // scaled friction impulse divided by the scaled normal impulse
 } Held;
 
 typedef struct Active {
@@ -28,14 +29,15 @@ typedef struct Active {
   int units, held_count;
   Unit *unit;
   Held *held;
-  // of the condensed rows, scaled: impulses, speeds at zero impulses, speeds
+  // scaled quantities of the condensed rows: impulses x, speeds q at zero impulses, and speeds u
   double *x, *q, *u;
-  double *size;               // of these rows: converts both to velocities
-  double *lambda, *v, *speed; // of the whole problem
+  double *size;               // factors that convert x and u to velocities
+  double *lambda, *v, *speed; // impulses, node velocities and row speeds of the whole problem
   double slack;               // m/s
-  S2DenseLu lu;               // of the active rows
-  bool factored;              // whether lu belongs to the answer
-  // of the impulses that change no speed of an active row: one vector after the other
+  S2DenseLu lu;               // factors of the system of the active rows
+  bool factored;              // Whether lu belongs to the answer.
+  // basis vectors, one after the other, of the impulses that do not change the speed of any active
+  // row
   double *basis;
   int basis_count;
 } Active;
@@ -52,12 +54,12 @@ static inline double active_root_of(const Active *active, int k) {
 double s2_active_bound(const Active *active, const Unit *unit, Mode mode);
 // The mode that the guess in x and u indicates.
 Mode s2_active_first_mode(const Active *active, const Unit *unit);
-// The mode of a contact or limit that closes.
+// The mode of a contact or limit when it closes.
 Mode s2_active_closing_mode(const Active *active, const Unit *unit);
-// m/s: the largest violation of a unit's law at x and u.
+// The largest violation of a unit's law at x and u, in m/s.
 double s2_active_violation(const Active *active);
-// Changes the modes of the units with a wrong mode at x and u: of all these units (`all`), or of
-// the unit with the largest violation. Returns the number of wrong units.
+// Corrects modes that are wrong at x and u: for all wrong units if `all` is set, otherwise for the
+// unit with the largest violation. Returns the number of wrong units.
 int s2_active_change_modes(Active *active, bool all);
 
 #endif

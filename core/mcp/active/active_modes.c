@@ -1,4 +1,5 @@
-// The units of the active set: the modes that the impulses and speeds of a try indicate (active.h).
+// The units of the active-set solver: the modes that the impulses and speeds of a try indicate
+// (active.h).
 #include "mcp/active/active.h"
 
 #include "linalg/numbers.h"
@@ -11,8 +12,9 @@ double s2_active_bound(const Active *active, const Unit *unit, Mode mode) {
   return (mode == PLUS ? row->hi : row->lo) * active_root_of(active, unit->first);
 }
 
-// In the guess, the sign of impulse less speed decides between the two branches of a unit's law.
-// Amounts within rounding neither press a contact nor move it.
+// In the guess, the sign of impulse minus speed decides between the two branches of a unit's law.
+// An impulse within rounding does not press a contact, and a speed within rounding does not move
+// it.
 Mode s2_active_first_mode(const Active *active, const Unit *unit) {
   int k = unit->first;
   double normal = active->x[k] - active->u[k];
@@ -32,7 +34,7 @@ Mode s2_active_first_mode(const Active *active, const Unit *unit) {
   return unit->kind == NORMAL || over <= active->slack ? STICK : across > 0 ? PLUS : MINUS;
 }
 
-// A contact or limit that closes slides in the direction of its motion.
+// When a contact closes, it slides in the direction of its motion.
 Mode s2_active_closing_mode(const Active *active, const Unit *unit) {
   double slip = unit->kind == CONTACT ? active->u[unit->first + 1] * unit->size[1] : 0;
   return slip < -active->slack ? PLUS : slip > active->slack ? MINUS : STICK;
@@ -60,7 +62,8 @@ static Mode next_mode(const Active *active, const Unit *unit) {
            : below > slack ? MINUS
                            : STICK;
   }
-  // For contacts: open ones close, sticking ones slide, pulling ones open.
+  // Open contacts that approach close, sticking contacts with too much friction slide, and pulling
+  // contacts open.
   bool rough = unit->kind == CONTACT;
   double slip = rough ? active->u[k + 1] * unit->size[1] : 0;
   if (mode == OPEN) {
@@ -105,11 +108,11 @@ static bool unit_slips(const Unit *unit, Mode next) {
   return unit->kind == CONTACT && unit->mode == STICK && (next == PLUS || next == MINUS);
 }
 
-// Two sticking points of one pair of bodies nearly repeat each other, so their friction impulses
-// may grow against each other without bound. If one of them slides, the other one often sticks. So
-// of contacts that would slide in opposite directions, only the one furthest beyond its bound
-// slides; the others stick for another try. True: unit i sticks. `next`: the modes that the try
-// indicates for all units.
+// The friction rows of two sticking contact points between the same bodies are nearly linearly
+// dependent, so their friction impulses may grow against each other without bound. If one of these
+// points slides, the other often sticks. Therefore, if such contacts would slide in opposite
+// directions, only the contact furthest beyond its bound slides; the others stick for another try.
+// Returns true if unit i sticks. `next`: the modes that the try indicates for all units.
 static bool unit_yields(const Active *active, const Mode *next, int i) {
   const Unit *unit = &active->unit[i];
   if (!unit_slips(unit, next[i])) {

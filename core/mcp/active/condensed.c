@@ -4,12 +4,13 @@
 
 #include <math.h>
 
-// The largest number of equations for dense elimination. Joints created along a chain have few
-// entries in L, and only those are used.
+// The largest number of equations for dense elimination. Joints created along a chain give few
+// nonzero entries in L, and only these are used.
 enum { EQUATIONS_MOST = 96 };
 
-// If elimination leaves at most this fraction of an equation's diagonal, the equation repeats
-// others. With larger pivots the entries of G keep ten digits, and corrections supply the rest.
+// If elimination leaves at most this fraction of an equation's diagonal, the equation counts as
+// linearly dependent. With larger pivots the entries of G keep ten digits, and corrections supply
+// the remaining digits.
 static const double REPEATS = 1e-6;
 
 typedef struct Side { // one side of a row: the node, J and W^-1 J'
@@ -42,8 +43,8 @@ static bool condensed_is_equation(const S2Row *row) {
   return row->coupled_to < 0 && row->lo == -INFINITY && row->hi == INFINITY;
 }
 
-// Adds the row of L D L' for equation `next` of the problem. False, with nothing added: it repeats
-// the equations before it.
+// Adds the row of L D L' for equation `next` of the problem. Returns false and adds nothing if the
+// equation depends linearly on the equations before it.
 static bool condensed_add_equation(S2Condensed *to, const Side *sides, int next) {
   const S2Problem *problem = to->problem;
   int i = to->equations;
@@ -56,7 +57,7 @@ static bool condensed_add_equation(S2Condensed *to, const Side *sides, int next)
     row[j] = condensed_sees(sides + 2 * next, sides + 2 * to->equation[j]);
     reach = row[j] != 0 && reach == i ? j : reach;
   }
-  // row[j] is L_ij D_j first; it becomes L_ij once no later column needs the former.
+  // row[j] first holds L_ij D_j. It becomes L_ij once no later column needs L_ij D_j.
   for (int j = reach; j < i; j++) {
     const double *other = to->l + (size_t)j * EQUATIONS_MOST;
     for (int c = to->reach[j] > reach ? to->reach[j] : reach; c < j; c++) {
@@ -114,8 +115,8 @@ static void fill_matrix(S2Condensed *to, const Side *sides) {
   }
 }
 
-// The sides of all rows, and the roots of the Delassus diagonal. NULL if one of these roots or a
-// mass is not finite and positive.
+// Returns the sides of all rows and writes the square roots of the Delassus diagonal to `root`.
+// Returns NULL if one of these roots or a mass is not finite and positive.
 static Side *take_sides(const S2Problem *problem, double *root, S2Arena *arena) {
   bool good = true;
   for (int i = 0; i < 3 * problem->nodes; i++) {
@@ -153,7 +154,7 @@ bool s2_condense(S2Condensed *condensed, const S2Problem *problem, int most, S2A
   condensed->d = S2_TAKE(arena, double, equations);
   condensed->l = S2_TAKE(arena, double, square);
   condensed->row = S2_TAKE(arena, int, rows);
-  // Equations that nearly repeat others stay rows.
+  // Equations that are nearly linearly dependent are kept as rows.
   for (int i = 0; i < rows; i++) {
     if (!condensed_is_equation(&problem->row[i]) || !condensed_add_equation(condensed, sides, i)) {
       condensed->row[condensed->rows++] = i;

@@ -1,4 +1,5 @@
-// Points of the central path of a step problem: the interior point, aimed at kappa instead of 0.
+// Points on the central path of a step problem. The interior-point method finds them by aiming at
+// kappa instead of 0.
 #include "linalg/numbers.h"
 #include "mcp/adjoint/mcp_vjp.h"
 #include "mcp/chain/pdipm_step.h"
@@ -9,23 +10,24 @@
 static const double DEFAULT_TOLERANCE = 1e-10; // of S2SmoothSolution.residual
 enum { DEFAULT_ITERATIONS = 100 };
 
-// The proximal term of joints is larger than for solutions, and is removed by more refinements: the
-// inverse of a node's block loses digits with the square of the joint's contribution to it.
+// The proximal term of joints is larger than for solutions, because the inverse of a node's block
+// loses digits with the square of the joint's contribution to the block. More refinements remove
+// the term.
 static const double PROXIMAL_JOINT = 1e-7;
 enum { JOINT_REFINEMENTS = 5 };
 
 // Initial values of z and s, tried in turn until one leads to the path.
 static const double STARTS[][2] = {{1, 1}, {10, 10}, {0.1, 10}};
 
-// S2SmoothSolution.residual; u = J v must be up to date.
+// Returns S2SmoothSolution.residual. u = J v must be up to date.
 static double residual_of(const S2Interior *ip, double kappa) {
   const S2System *system = ip->system;
   double worst = 0;
   S2ArenaMark mark = s2_arena_mark(ip->arena);
   S2Quad *imbalance = S2_TAKE(ip->arena, S2Quad, system->nodes + 1);
   s2_system_imbalance(system, ip->v, ip->lambda, imbalance);
-  // Residuals of nodes and equations as for a solution. For pairs, the distance of z s from kappa,
-  // with s defined by z and v.
+  // Residuals of nodes and equations are the same as for a solution. The residual of a pair is the
+  // distance of z s from kappa, where z and v define s.
   for (int i = 0; i < system->nodes; i++) {
     S2Quad error = imbalance[i];
     worst = s2_larger(worst, fabs(error[0]) * system->problem->length);
@@ -49,7 +51,7 @@ static double residual_of(const S2Interior *ip, double kappa) {
   return worst;
 }
 
-// Converts to SI units; the pairs have the order that the vjp expects.
+// Converts to SI units and puts the pairs into the order that the vjp expects.
 static void smooth_write(const S2Interior *ip, S2SmoothSolution *solution) {
   const S2System *system = ip->system;
   double scale = system->problem->velocity_scale;
@@ -85,7 +87,7 @@ S2SolveStatus s2_mcp_smooth_solve(const S2Problem *problem, double kappa,
   double tolerance = options != NULL ? options->tolerance : DEFAULT_TOLERANCE;
   int most = options != NULL ? options->max_iterations : DEFAULT_ITERATIONS;
   S2ArenaMark mark = s2_arena_mark(arena);
-  // Joints are softer than for a solution, and get more refinements.
+  // Joints are softer than in the solver for solutions and need more refinements.
   S2System system;
   s2_system_init(&system, problem, arena);
   s2_system_prepare(&system, arena);

@@ -1,5 +1,5 @@
-// The adjoint of a step problem looks like a step problem. With p the adjoint of the momentum and
-// eta that of the impulses (minus the multipliers of the row equations),
+// The adjoint of a step problem has the form of a step problem. Let p be the adjoint of the
+// momentum, and eta the adjoint of the impulses (minus the multipliers of the row equations). Then
 //
 //     W p - J' eta = dl/dv
 //     stick, joints    J p + C eta + dl/dlambda = 0
@@ -8,8 +8,8 @@
 //                      (Jn + sigma mu Jt) p + Cn eta_n + dl/dlambda_n + sigma mu dl/dlambda_t = 0
 //     smooth           J p + dl/dlambda + D'^-1 eta = 0, -D the response of lambda to u on the path
 //
-// So it is solved like a step problem: with K = W + J' D' J, where active rows have a proximal
-// term, and a few more steps remove the effect of that term. The data enter F in products, so
+// Therefore it is solved like a step problem, with K = W + J' D' J. Active rows have a proximal
+// term in K, and a few more steps remove the effect of that term. The data enter F in products, so
 //
 //     dl/dW = -p v,  dl/dc = p,  dl/dJ = lambda p' + eta v',  dl/db = eta,  dl/dC = eta lambda,
 //     dl/dmu = sigma lambda_n (dl/dlambda_t + Jt p)  of a sliding contact.
@@ -19,10 +19,10 @@
 //
 //     p - A' J' eta = A' dl/dv,    dl/dc = dl/dv + J' eta,    dl/dA = dl/dc (J' lambda)'
 //
-// This is the local form of a problem with the mobility A', and that is what `system` holds.
+// This is the local form of a problem with the mobility A'. `system` holds that problem.
 //
-// In this file eta is scaled as impulses are, except for V: the eta above is g o eta. p and dl/dv
-// are not scaled.
+// In this file eta is scaled like an impulse, but without V: the eta in the equations above is g o
+// eta. p and dl/dv are not scaled.
 #include "mcp/adjoint/mcp_vjp.h"
 #include "mcp/adjoint/mcp_vjp_stages.h"
 
@@ -34,39 +34,45 @@
 #include <math.h>
 #include <string.h>
 
-// In the factored matrix M, active rows yield by 1 / WEIGHT of their impulse. So M is regular for
-// all rows. WEIGHT is as large as the inverse of a node's 3 x 3 block permits, which loses WEIGHT^2
-// unit round-offs. M^-1 preconditions generalised conjugate residuals (Eisenstat, Elman, Schultz
-// 1983) on K'. They need one direction for each group of rows that are stiff together, and one more
-// for each row softer than 1 / WEIGHT (scaled: 1 is a lone row).
+// In the factored matrix M, active rows yield by 1 / WEIGHT of their impulse, so M is regular for
+// all rows. WEIGHT is as large as precision permits: the inverse of a node's 3 x 3 block loses
+// WEIGHT^2 unit round-offs. M^-1 is the preconditioner of generalised conjugate residuals
+// (Eisenstat, Elman, Schultz 1983) on K'. They need one direction for each group of rows that are
+// stiff together, and another for each row softer than 1 / WEIGHT. (In this scale a single row has
+// stiffness 1.)
 static const double WEIGHT = 1e6;
 enum { DIRECTIONS = S2_VJP_DIRECTIONS, ROUNDS = 4 };
-enum { REFINEMENTS = 2 };          // each leaves 1e-4 (WEIGHT^2 unit round-offs) of the error
-static const double REDUCE = 1e-9; // of a round; then the residual is computed again
-// a round that leaves more than this fraction of the residual is the last one
+enum { REFINEMENTS = 2 }; // Each leaves the fraction 1e-4 (WEIGHT^2 unit round-offs) of the error.
+// A round ends when it has reduced the residual by this factor. Then the residual is computed
+// again.
+static const double REDUCE = 1e-9;
+// A round that leaves more than this fraction of the residual is the last.
 static const double GAIN = 0.5;
-// fraction of the residual: a direction that changes less is ignored
+// Fraction of the residual: a direction that changes less is ignored.
 static const double NOTHING = 1e-9;
 
 // Fractions of dl/d(v, lambda): ACCEPT is the largest residual of a solution; residuals up to
 // ENOUGH are not improved.
 static const double ACCEPT = 1e-9, ENOUGH = 1e-14;
-static const double FAR = 10; // times dl/dv: p without friction is never larger than 1
-// Limit of eta: larger values leave no digits in products, so a small residual is a coincidence.
+// Largest size of p relative to dl/dv. Without friction p is never larger than dl/dv.
+static const double FAR = 10;
+// Limit of eta. Larger values leave no correct digits in products, so a small residual is a
+// coincidence.
 static const double GROWN = 1e10;
 
-// Parts of a residual that proximal passes do not shrink cannot be solved. After SIEVE passes the
-// parts of rows stiffer than 3e-6 (scaled) are below REMAINS.
+// If proximal passes do not shrink a part of a residual, this part cannot be solved. After SIEVE
+// passes the parts of rows stiffer than 3e-6 (scaled) are below REMAINS.
 enum { SIEVE = 5, PROBES = 3, PASSES = 2 }; // the second pass removes the rounding of the first
 static const double REMAINS = 1e-3, DOUBT = 1e-8;
 
-static const double SAME = 1e-9; // relative difference of p between both sides of an edge
+// Largest relative difference of p between the two sides of an edge.
+static const double SAME = 1e-9;
 
-// PURE more passes remove from the null impulses all parts of rows that are only soft. (Almost
-// nothing is left if no rows are tied.) OTHER is the amount of the null impulses in another
-// derivative, as a fraction of dl/d(v, lambda). It is small, so that its rounding errors stay
-// negligible: agreement to within 1e-9 at this amount shows agreement to within 1e-6 at the whole
-// null impulses.
+// After PURE more passes the null impulses have no parts of rows that are merely soft. (If no rows
+// are tied, the null impulses almost vanish.) OTHER is the amount of the null impulses in another
+// derivative, as a fraction of dl/d(v, lambda). A small amount keeps its rounding errors
+// negligible: if two derivatives agree to 1e-9 at this amount, they agree to 1e-6 at the full null
+// impulses.
 enum { PURE = 15 };
 static const double OTHER = 1e-3;
 
@@ -91,7 +97,8 @@ static void vjp_add(const S2McpLinear *l, double factor, const S2VjpPair *x, S2V
   }
 }
 
-// Inner product of residuals, an energy: W^-1 (1 / diag A) and g give nodes and rows the same unit.
+// The inner product of two residuals. It is an energy: the weights are W^-1 (or 1 / diag A) for
+// nodes and g for rows.
 static double vjp_dot(const S2McpLinear *l, const S2VjpPair *x, const S2VjpPair *y) {
   double sum = 0;
   for (int i = 0; i < l->system.nodes; i++) {
@@ -104,10 +111,10 @@ static double vjp_dot(const S2McpLinear *l, const S2VjpPair *x, const S2VjpPair 
   return sum;
 }
 
-// r = data - K' x (data = NULL: 0). Leaves J p in u.
+// Computes r = data - K' x, where NULL data count as 0. Leaves J p in u.
 static void vjp_miss(S2McpLinear *l, const S2VjpPair *data, const S2VjpPair *x, S2VjpPair *r) {
   const S2System *system = &l->system;
-  // Nodes: dl/dv - W p + J' eta, in the local form with A' for both.
+  // Nodes: dl/dv - W p + J' eta. In the local form, A' times both parts.
   for (int i = 0; i <= system->nodes; i++) {
     r->node[i] = l->mobility == NULL ? -system->mass[i] * x->node[i] : -x->node[i];
   }
@@ -116,7 +123,7 @@ static void vjp_miss(S2McpLinear *l, const S2VjpPair *data, const S2VjpPair *x, 
   } else {
     s2_system_push_all(system, x->unit, 1, r->node);
   }
-  // Rows: dl/dlambda + J p, then C eta or D'^-1 eta of the rows that hold.
+  // Rows: dl/dlambda + J p, then C eta or D'^-1 eta for the active rows.
   s2_system_row_velocity(system, x->node, l->u);
   memcpy(r->unit, l->u, sizeof(double) * 2 * (size_t)system->units);
   if (data != NULL) {
@@ -140,8 +147,9 @@ static void vjp_miss(S2McpLinear *l, const S2VjpPair *data, const S2VjpPair *x, 
   }
 }
 
-// x = (1 + A' J' D' J)^-1 x. In the local form a block's inverse loses digits along directions in
-// which rows repeat each other, where no row acts. Refinement leaves an error of 1e-10.
+// x = (1 + A' J' D' J)^-1 x. In the local form, the inverse of a block loses digits along
+// directions in which rows are linearly dependent and along directions in which no row acts.
+// Refinement leaves an error of 1e-10.
 static void solve_nodes(S2McpLinear *l, S2Quad *x) {
   const S2System *system = &l->system;
   size_t size = sizeof(S2Quad) * (size_t)(system->nodes + 1);
@@ -173,8 +181,8 @@ static void solve_nodes(S2McpLinear *l, S2Quad *x) {
 static void vjp_approximate(S2McpLinear *l, const S2VjpPair *r, S2VjpPair *x) {
   const S2System *system = &l->system;
   memcpy(x->node, r->node, sizeof(S2Quad) * (size_t)(system->nodes + 1));
-  // Multipliers at p = 0, then p with these multipliers, then the contribution of p to the
-  // multipliers.
+  // Compute the multipliers at p = 0, then p with these multipliers, then the contribution of p to
+  // the multipliers.
   for (int k = 0; k < system->units; k++) {
     const S2Response *d = &l->response[k];
     x->unit[2 * k] = -d->nn * r->unit[2 * k] - (d->tt > 0 ? d->nt * r->unit[2 * k + 1] : 0);
@@ -197,7 +205,7 @@ static void vjp_approximate(S2McpLinear *l, const S2VjpPair *r, S2VjpPair *x) {
   }
 }
 
-// Conjugate residuals until r has shrunk to `enough` or no direction is left.
+// Runs conjugate residuals until r has shrunk to `enough` or no direction remains.
 static void vjp_descend(S2McpLinear *l, double enough) {
   for (int i = 0; i < DIRECTIONS; i++) {
     S2VjpPair *step = &l->step[i], *change = &l->change[i];
@@ -205,7 +213,8 @@ static void vjp_descend(S2McpLinear *l, double enough) {
     if (!(size > enough)) {
       return;
     }
-    // A direction M^-1 r; its effect on r is made orthogonal to all earlier ones.
+    // Take the direction M^-1 r and make its effect on r orthogonal to the effects of all earlier
+    // directions.
     vjp_approximate(l, &l->r, step);
     vjp_miss(l, NULL, step, change);
     for (int j = 0; j < i; j++) {
@@ -220,7 +229,7 @@ static void vjp_descend(S2McpLinear *l, double enough) {
     }
     vjp_add(l, 1 / norm - 1, step, step);
     vjp_add(l, 1 / norm - 1, change, change);
-    // The step along it that reduces r most.
+    // Take the step along this direction that reduces r most.
     double way = -vjp_dot(l, &l->r, change);
     vjp_add(l, way, step, &l->x);
     vjp_add(l, way, change, &l->r);
@@ -232,11 +241,12 @@ static void vjp_copy(const S2McpLinear *l, S2VjpPair *to, const S2VjpPair *from)
   memcpy(to->unit, from->unit, sizeof(double) * 2 * (size_t)l->system.units);
 }
 
-// Solves for p and eta from zero; returns the size of the residual.
+// Solves for p and eta, starting from zero. Returns the size of the residual.
 static double vjp_solve(S2McpLinear *l, double size) {
   vjp_clear(l, &l->x);
   double missed = size, last = INFINITY;
-  // A round of directions, then the true residual, until that is rounding.
+  // Alternate rounds of directions with computing the true residual, until the residual is
+  // rounding.
   for (int round = 0; round < ROUNDS && missed > ENOUGH * size && missed < GAIN * last; round++) {
     last = missed;
     vjp_copy(l, &l->kept, &l->x);
@@ -245,7 +255,8 @@ static double vjp_solve(S2McpLinear *l, double size) {
     vjp_miss(l, &l->data, &l->x, &l->r);
     missed = sqrt(vjp_dot(l, &l->r, &l->r));
   }
-  if (missed > last) { // only rounding, or directions along which no row acts
+  // The round added only rounding errors, or directions along which no row acts.
+  if (missed > last) {
     vjp_copy(l, &l->x, &l->kept);
     missed = last;
   }
@@ -253,8 +264,8 @@ static double vjp_solve(S2McpLinear *l, double size) {
   return missed;
 }
 
-// The residual of rows after one step x += M^-1 r with residuals in rows only: the change of eta
-// divided by the weight. Only parts that no x can remove pass unchanged.
+// Takes a residual r in rows only, and replaces it by the residual after one step x += M^-1 r: the
+// change of eta divided by WEIGHT. Only parts that no x can remove pass unchanged.
 static void vjp_sieve(S2McpLinear *l) {
   vjp_approximate(l, &l->r, &l->step[0]);
   vjp_clear(l, &l->r);
@@ -270,8 +281,7 @@ static double size_of_eta(const S2McpLinear *l) {
   return sqrt(sum);
 }
 
-// Removes the undetermined part from the data: the part of x's residual that no change of a problem
-// can cause.
+// Removes the undetermined part from the data: the part of the residual r that no x can remove.
 static void leave_out_undetermined(S2McpLinear *l) {
   for (int i = 0; i < SIEVE; i++) {
     vjp_sieve(l);
@@ -279,13 +289,14 @@ static void leave_out_undetermined(S2McpLinear *l) {
   vjp_add(l, -1, &l->r, &l->data);
 }
 
-// Whether active rows repeat each other. Then a part of any residual passes the sieve. A random
-// residual may happen to contain little of it, so doubtful cases need a second random residual.
+// Whether active rows are linearly dependent. If they are, a part of any residual passes the sieve.
+// A random residual may happen to contain little of this part, so doubtful cases need another
+// random residual.
 static bool vjp_redundant(S2McpLinear *l) {
   S2Rng rng = s2_rng_seeded(1);
   for (int probe = 0; probe < PROBES; probe++) {
     vjp_clear(l, &l->r);
-    // A random residual in active rows, of size 1 each.
+    // A random residual in the active rows, with entries of about size 1.
     for (int k = 0; k < 2 * l->system.units; k++) {
       const S2Response *d = &l->response[k / 2];
       bool holds = (k % 2 == 0 ? d->nn : d->tt) > 0;
@@ -295,7 +306,7 @@ static bool vjp_redundant(S2McpLinear *l) {
     for (int i = 0; i < SIEVE; i++) {
       vjp_sieve(l);
     }
-    // Almost nothing passes five sieves unless rows repeat each other.
+    // Almost nothing passes five sieves unless rows are linearly dependent.
     double left = vjp_dot(l, &l->r, &l->r);
     if (!(left > DOUBT * DOUBT * size)) {
       return false;
@@ -360,7 +371,7 @@ static S2McpLinear *vjp_make(const S2Problem *problem, const double *v, const do
   }
   s2_system_init(system, &l->problem, arena);
   s2_system_prepare(system, arena);
-  // Responses, vectors of the adjoint system, and its results by rows and nodes.
+  // Allocate the responses, the vectors of the adjoint system, and its results by rows and nodes.
   l->energy =
       l->mobility != NULL ? energy_of(l->mobility, problem->nodes, arena) : system->inverse_mass;
   l->soft = S2_TAKE_ZEROED(arena, S2Response, system->units);
@@ -400,8 +411,8 @@ static void vjp_transpose(S2McpLinear *l) {
   }
 }
 
-// A contact on the path: its normal responds to the tangent (vjp_transposed), but the tangent does
-// not respond to the normal.
+// Sets the response of a contact on the path. Its normal responds to its tangent (vjp_transposed),
+// but the tangent does not respond to the normal.
 static void vjp_soften(S2McpLinear *l, int k) {
   const S2Unit *unit = &l->system.unit[k];
   S2Response forward = s2_pairs_respond(unit, l->w + 4 * k, 0), d = vjp_transposed(unit, &forward);
@@ -424,7 +435,7 @@ static void vjp_factor(S2McpLinear *l) {
   for (int k = 0; k < l->system.units; k++) {
     l->slides |= l->response[k].nt != 0;
   }
-  // For redundant rows, examine whether contacts are involved, or friction that yields.
+  // If rows are redundant, find out whether contacts are involved, and whether friction yields.
   if (l->system.nodes > 0 && !s2_system_factor(&l->system, l->response, l->slides)) {
     l->flags |= S2_VJP_SINGULAR;
   } else if (l->system.units > 0 && vjp_redundant(l)) {
@@ -443,7 +454,7 @@ static void vjp_factor(S2McpLinear *l) {
   }
 }
 
-// `beyond`: contacts on an edge count as being on its other side.
+// With `beyond`, contacts on an edge count as being on the other side of the edge.
 static S2McpLinear *vjp_linearise(const S2Problem *problem, const double *v, const double *lambda,
                                   bool beyond, S2Arena *arena) {
   S2McpLinear *l = vjp_make(problem, v, lambda, arena);
@@ -453,7 +464,7 @@ static S2McpLinear *vjp_linearise(const S2Problem *problem, const double *v, con
     l->flags = S2_VJP_SINGULAR;
     return l;
   }
-  // The modes of the solution; their responses (vjp_transposed) give M.
+  // Find the modes of the solution. Their responses (vjp_transposed) give M.
   S2Mode *mode = S2_TAKE(arena, S2Mode, system->units);
   s2_system_read(system, v, lambda, l->x.node, l->x.unit);
   s2_system_row_velocity(system, l->x.node, l->u);
@@ -472,7 +483,7 @@ S2McpLinear *s2_mcp_linearise(const S2Problem *problem, const double *v, const d
   // On an edge, also linearise on the other side: both derivatives may agree.
   if ((l->flags & S2_VJP_WEAK) != 0) {
     l->beyond = vjp_linearise(problem, v, lambda, true, arena);
-    if ((l->beyond->flags & S2_VJP_TIED) != 0) { // with contacts that only touch
+    if ((l->beyond->flags & S2_VJP_TIED) != 0) { // Contacts that only touch take part in the tie.
       l->flags |= S2_VJP_TIED;
       l->tie = l->beyond->tie;
       l->yields = S2_VJP_NO_UNIT;
@@ -492,7 +503,7 @@ S2McpLinear *s2_mcp_smooth_linearise(const S2Problem *problem, double kappa,
               s2_all_finite(solution->lambda, (size_t)problem->rows);
   double scale = problem->velocity_scale;
   S2Mode *mode = S2_TAKE_ZEROED(arena, S2Mode, system->units);
-  // The pairs, scaled, with w = s / z = kappa / z^2.
+  // The scaled pairs, with w = s / z = kappa / z^2.
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     double unscale[4] = {unit->g[0] * scale, unit->g[1] * scale, unit->g[1] * scale, scale};
@@ -508,7 +519,7 @@ S2McpLinear *s2_mcp_smooth_linearise(const S2Problem *problem, double kappa,
     l->flags = S2_VJP_SINGULAR;
     return l;
   }
-  // Joints as in the exact case; contacts respond by their pairs.
+  // Joints respond as in the exact case. The responses of contacts come from their pairs.
   s2_refine_respond(system, mode, WEIGHT, l->response);
   vjp_transpose(l);
   for (int k = 0; k < system->units; k++) {
@@ -522,7 +533,7 @@ S2McpLinear *s2_mcp_smooth_linearise(const S2Problem *problem, double kappa,
 
 // ---- Gradients --------------------------------------------------------------------------------
 
-// Reads dl/d(v, lambda); returns its size.
+// Reads dl/d(v, lambda) and returns its size.
 static double vjp_read(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda) {
   const S2System *system = &l->system;
   double sum = 0;
@@ -535,7 +546,7 @@ static double vjp_read(S2McpLinear *l, const double *dl_dv, const double *dl_dla
   if (l->mobility != NULL) {
     mobility_times(l->problem.mobility, system->nodes, l->rhs, l->data.node);
   }
-  // The size, as an energy.
+  // Compute the size as an energy norm.
   for (int i = 0; i < system->nodes; i++) {
     S2Quad energy = l->data.node[i] * l->data.node[i] * l->energy[i];
     sum += energy[0] + energy[1] + energy[2];
@@ -557,7 +568,7 @@ static void vjp_unpack(S2McpLinear *l) {
   for (int i = 0; i < 3 * system->nodes; i++) {
     l->p_node[i] = l->x.node[i / 3][i % 3];
   }
-  // J p of all rows; eta by rows, in the caller's units.
+  // J p of all rows, and eta by rows in the caller's units.
   s2_mcp_row_velocity(system->problem, l->p_node, l->u_row);
   memset(l->eta_row, 0, sizeof(double) * (size_t)system->problem->rows);
   for (int k = 0; k < system->units; k++) {
@@ -571,7 +582,7 @@ static void vjp_unpack(S2McpLinear *l) {
     return;
   }
   memset(l->force, 0, sizeof(double) * 3 * (size_t)system->nodes);
-  // Local form: dl/dc = dl/dv + J' eta, and J' lambda for dl/dA.
+  // Local form: compute dl/dc = dl/dv + J' eta, and J' lambda for dl/dA.
   for (int i = 0; i < l->problem.rows; i++) { // rhs holds dl/dv
     const S2Row *row = &l->problem.row[i];
     for (int k = 0; k < 3; k++) {
@@ -585,7 +596,7 @@ static bool vjp_solved(const S2McpLinear *l, double missed, double size) {
   return missed <= ACCEPT * size && size_of_eta(l) <= GROWN * size;
 }
 
-// The size of p, in the measure of dl/dv.
+// The size of p, measured in the same norm as dl/dv.
 static double vjp_reach(const S2McpLinear *l) {
   double sum = 0;
   for (int i = 0; i < l->system.nodes; i++) {
@@ -597,7 +608,7 @@ static double vjp_reach(const S2McpLinear *l) {
   return sqrt(sum);
 }
 
-// Solves from zero without the undetermined part; returns the residual.
+// Removes the undetermined part from the data, then solves from zero. Returns the residual.
 static double solve_determined(S2McpLinear *l, double missed, double size) {
   vjp_clear(l, &l->x);
   vjp_miss(l, &l->data, &l->x, &l->r);
@@ -608,11 +619,11 @@ static double solve_determined(S2McpLinear *l, double missed, double size) {
   return missed;
 }
 
-// Contacts may slide and press while they share a load redundantly. The shares are then not
-// determined, and close to such cases derivatives grow without bound, step by step. Here friction
-// counts as a given force, and rows yield by 1 / WEIGHT. This system is symmetric and has a
-// solution for all dl/d(v, lambda). p is no larger than dl/dv, and eta no larger than sqrt(WEIGHT)
-// times that.
+// Sliding contacts may share a load redundantly. Their shares are then not determined, and close to
+// such cases derivatives grow without bound from step to step. This function treats friction as a
+// given force and lets rows yield by 1 / WEIGHT. The resulting system is symmetric and has a
+// solution for all dl/d(v, lambda). p is at most as large as dl/dv, and eta is at most sqrt(WEIGHT)
+// times as large as dl/dv.
 static void solve_yielding(S2McpLinear *l) {
   S2System *system = &l->system;
   memcpy(l->coupled, l->response, sizeof *l->response * (size_t)system->units);
@@ -620,7 +631,7 @@ static void solve_yielding(S2McpLinear *l) {
     l->response[k].nt = 0;
   }
   vjp_clear(l, &l->x);
-  // Friction as a given force: factor the symmetric system once.
+  // Friction is a given force, so the system is symmetric: factor it once.
   if (s2_system_factor(system, l->response, false)) {
     vjp_miss(l, &l->data, &l->x, &l->r);
     leave_out_undetermined(l);
@@ -630,12 +641,12 @@ static void solve_yielding(S2McpLinear *l) {
     l->flags |= S2_VJP_SINGULAR;
   }
   memcpy(l->response, l->coupled, sizeof *l->response * (size_t)system->units);
-  if (!s2_system_factor(system, l->response, true)) { // for the next product
+  if (!s2_system_factor(system, l->response, true)) { // restore the factors for the next product
     l->flags |= S2_VJP_SINGULAR;
   }
 }
 
-// Solves for p and eta and sets the flags. False: a number is not finite.
+// Solves for p and eta and sets the flags. Returns false if a number is not finite.
 static bool solve_flagged(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda,
                           unsigned *flags) {
   double size = vjp_read(l, dl_dv, dl_dlambda), missed = vjp_solve(l, size);
@@ -652,7 +663,7 @@ static bool solve_flagged(S2McpLinear *l, const double *dl_dv, const double *dl_
   }
   missed = solve_determined(l, missed, size);
   bool good = vjp_solved(l, missed, size);
-  // p is far larger than dl/dv: use the bounded approximation.
+  // If the system has no solution, or p is far larger than dl/dv, use the bounded approximation.
   if (l->kappa == 0 && l->slides && !(good && vjp_reach(l) <= FAR * size)) {
     vjp_read(l, dl_dv, dl_dlambda);
     solve_yielding(l);
@@ -662,7 +673,7 @@ static bool solve_flagged(S2McpLinear *l, const double *dl_dv, const double *dl_
   return isfinite(vjp_dot(l, &l->x, &l->x)) && isfinite(vjp_dot(l, &l->r, &l->r));
 }
 
-// Whether the derivatives on both sides of all edges agree. Then the edges do not matter.
+// Whether the derivatives on both sides of all edges agree, so that the edges do not matter.
 static bool same_beyond(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda) {
   S2McpLinear *beyond = l->beyond;
   unsigned flags = beyond->flags;
@@ -683,7 +694,8 @@ static void add_tie(S2McpLinear *l, double size) {
   vjp_add(l, OTHER * size / own, &tie, &l->x);
 }
 
-// Removes friction that yields to joints: adds the multiple of the tie that makes its impulse 0.
+// Removes friction that yields to joints: adds the multiple of the tie that makes the friction
+// impulse 0.
 static void let_yield(S2McpLinear *l) {
   S2VjpPair tie = {l->r.node, l->tie};
   double pull = s2_vjp_pull(&l->system, l->x.unit, l->yields);
@@ -708,7 +720,8 @@ unsigned s2_mcp_linear_vjp(S2McpLinear *l, const double *dl_dv, const double *dl
   if (l->beyond != NULL && same_beyond(l, dl_dv, dl_dlambda)) {
     flags &= ~(unsigned)S2_VJP_WEAK;
   }
-  // Multipliers of redundant rows: remove friction that yields, or take another share of a tie.
+  // Adjust the multipliers of redundant rows: remove friction that yields, or choose another share
+  // of a tie.
   if (l->yields != S2_VJP_NO_UNIT) {
     let_yield(l);
   }
@@ -730,8 +743,8 @@ unsigned s2_mcp_vjp(const S2Problem *problem, const double *v, const double *lam
   if (s2_mcp_vjp_small(problem, v, lambda, dl_dv, dl_dlambda, gradient, arena, &small)) {
     return small;
   }
-  // Try the methods for joints alone and for few rows first: they cost a tenth of the general
-  // method.
+  // The faster methods for joints alone and for few rows do not apply. The general method costs ten
+  // times as much.
   S2ArenaMark mark = s2_arena_mark(arena);
   S2McpLinear *l = s2_mcp_linearise(problem, v, lambda, arena);
   unsigned flags = s2_mcp_linear_vjp(l, dl_dv, dl_dlambda, gradient);

@@ -1,10 +1,11 @@
-// The adjoint of a problem of bilateral rows alone, an island of joints, with the factor of its
-// solution:
+// The adjoint of a problem that has only bilateral rows: an island of joints. It uses the
+// factorisation of the solver:
 //
 //     (J W^-1 J' + C) eta = -(dl/dlambda + J W^-1 dl/dv),    p = W^-1 (dl/dv + J' eta)
 //
-// (mcp_vjp.c defines p and eta.) Rows that are dependent only because of the masses go to
-// mcp_vjp_exact.c. Rows that repeat each other exactly or nearly go to the general method.
+// (mcp_vjp.c defines p and eta.) Rows that are nearly dependent only because of the masses are
+// solved in mcp_vjp_exact.c. Rows that are exactly or nearly linearly dependent are left to the
+// general method.
 #include "linalg/numbers.h"
 #include "mcp/adjoint/mcp_vjp_stages.h"
 #include "mcp/chain/bilateral.h"
@@ -13,17 +14,18 @@
 #include <math.h>
 #include <string.h>
 
-// Fewer rows are eliminated faster than a graph is ordered.
+// Smallest number of rows: dense elimination of fewer rows is faster than ordering a graph.
 enum { LEAST = 12 };
-// Corrections with one factorisation continue while each leaves less than GAIN of the last
-// residual. A residual of at most ROUNDING of the right side is not improved; ACCEPT is sufficient.
+// Corrections with one factorisation continue while each of them leaves less than GAIN of the last
+// residual. Limits relative to the right side: residuals up to ROUNDING are not improved, and
+// residuals up to ACCEPT are accepted.
 enum { CORRECTIONS = 4 };
 static const double GAIN = 0.5, ROUNDING = 1e-14, ACCEPT = 1e-9;
 
 typedef struct Adjoint {
   const S2Problem *problem;
   const double *dl_dv, *dl_dlambda; // NULL: 0
-  double *p;                        // 3 per node
+  double *p;                        // 3 numbers per node
   double *eta, *change;             // per row
 } Adjoint;
 
@@ -52,9 +54,9 @@ static void find_p(const Adjoint *a) {
   }
 }
 
-// Writes the residual of the rows at this p into `change`. Returns its largest entry, and in
-// `whole` the largest sum of the terms' magnitudes. Both are velocities, made comparable by 1/sqrt
-// of the rows' diagonals.
+// Writes the residual of the rows at this p into `change`. Returns the largest entry of the
+// residual, and in `whole` the largest sum of the magnitudes of its terms. Both are scaled by
+// 1/sqrt of the diagonals of the rows, which makes them comparable.
 static double vjp_bilateral_miss(const Adjoint *a, const double *diagonal, double *whole) {
   double worst = 0;
   *whole = 0;
@@ -65,7 +67,7 @@ static double vjp_bilateral_miss(const Adjoint *a, const double *diagonal, doubl
       terms[1 + c] = row->a >= 0 ? row->ja[c] * a->p[3 * row->a + c] : 0;
       terms[4 + c] = row->b >= 0 ? row->jb[c] * a->p[3 * row->b + c] : 0;
     }
-    // Each term and its magnitude, which bounds the rounding error of the sum.
+    // Add each term and its magnitude. The magnitudes bound the rounding error of the sum.
     sum = row->compliance * a->eta[r];
     size = fabs(sum);
     for (int k = 0; k < 7; k++) {
@@ -74,7 +76,7 @@ static double vjp_bilateral_miss(const Adjoint *a, const double *diagonal, doubl
     }
     double scale = 1 / sqrt(diagonal[r]);
     a->change[r] = sum;
-    worst = fabs(sum) * scale <= worst ? worst : fabs(sum) * scale; // keeps a NaN
+    worst = fabs(sum) * scale <= worst ? worst : fabs(sum) * scale; // propagates NaN
     *whole = fmax(*whole, size * scale);
   }
   return worst;
@@ -98,8 +100,8 @@ static bool vjp_bilateral_solve(const Adjoint *a, const S2Bilateral *matrix) {
   return missed <= ACCEPT * whole;
 }
 
-// For small pivots: solves the same equations if rows are nearly dependent only because of the
-// masses.
+// Solves the same equations if pivots are small, provided that the rows are nearly dependent only
+// because of the masses.
 static bool vjp_bilateral_solve_exact(const Adjoint *a, S2Arena *arena) {
   const S2Problem *problem = a->problem;
   const S2Row **row = S2_TAKE(arena, const S2Row *, problem->rows);

@@ -1,14 +1,15 @@
 // The adjoint of rows that are independent but appear dependent in double precision.
 //
-// A light node between heavy ones makes rows nearly parallel: their common part is 1/m of the light
-// node, their difference 1/m of the heavy nodes. A pivot is then no larger than the ratio of the
-// masses, and below 1e-16 doubles hold none of its digits. The solution has these digits (exact.c),
-// so its derivative must have them. Redundancy is a question of geometry, so it is decided for the
-// rows with equal masses. If they are independent, the equations
+// A light node between heavy nodes makes rows nearly parallel: their common part is proportional to
+// 1/m of the light node, and their difference to 1/m of the heavy nodes. A pivot is then no larger
+// than the ratio of the masses. Below 1e-16 it has no correct digits in double precision. The
+// solution has these digits (exact.c), so its derivative needs them, too. Redundancy depends on
+// geometry only, so it is decided for the same rows with equal masses. If these rows are
+// independent, the equations
 //
 //     (J W^-1 J' + C) eta = -(dl/dlambda + J W^-1 dl/dv),    p = W^-1 (dl/dv + J' eta)
 //
-// (mcp_vjp_bilateral.c) are assembled and eliminated with twice the digits.
+// (mcp_vjp_bilateral.c) are assembled and solved with twice the digits.
 #include "linalg/double2.h"
 #include "linalg/numbers.h"
 #include "mcp/adjoint/mcp_vjp_stages.h"
@@ -16,7 +17,8 @@
 
 #include <math.h>
 
-// Number of rows. The time of elimination grows with its third power, to 20 ms at this limit.
+// Largest number of rows. The time for elimination grows with the cube of this number and is 20 ms
+// at this limit.
 enum { MOST = 96 };
 // A pivot must be at least this fraction of its diagonal, as in the general method (mcp_vjp.c,
 // SIEVE).
@@ -24,15 +26,15 @@ static const double CLEAR = 3e-6;
 // A compliance counts if it is above this fraction of its row's diagonal. Rounding of the Jacobians
 // (1e-16) then leaves the compliance six digits.
 static const double SOFT = 1e-10;
-// Pivots up to this, of rows scaled to about 1, may be rounding of numbers with twice the digits.
-// Then there is no derivative.
+// Limit of pivots of rows scaled to about 1. Smaller pivots may be rounding errors of numbers with
+// twice the digits, so there is no derivative.
 static const double NOTHING = 1e-24;
 
 static S2Double2 vjp_exact_scaled(S2Double2 x, double factor) {
   return s2_double2_multiply(x, (S2Double2){factor, 0});
 }
 
-// x' W^-1 y of two rows.
+// x' W^-1 y for two rows x and y.
 static S2Double2 vjp_exact_meet(const S2Problem *problem, const S2Row *x, const S2Row *y) {
   S2Double2 sum = {0, 0};
   for (int i = 0; i < 4; i++) {
@@ -47,7 +49,7 @@ static S2Double2 vjp_exact_meet(const S2Problem *problem, const S2Row *x, const 
   return sum;
 }
 
-// x' W^-1 y of two rows with all masses 1 and all inertias L^2.
+// x' W^-1 y for two rows x and y, where all masses are 1 and all inertias are L^2.
 static double vjp_exact_meet_alike(const S2Problem *problem, const S2Row *x, const S2Row *y) {
   double sum = 0, angle = 1 / (problem->length * problem->length);
   for (int i = 0; i < 4; i++) {
@@ -61,8 +63,8 @@ static double vjp_exact_meet_alike(const S2Problem *problem, const S2Row *x, con
   return sum;
 }
 
-// Whether all pivots of the rigid rows, with equal masses, are a clear fraction of their diagonals.
-// Compliant rows are independent by their compliance, even if they repeat rigid rows.
+// Whether, with equal masses, all pivots of the rigid rows are a clear fraction of their diagonals.
+// Compliance makes compliant rows independent even if they are parallel to rigid rows.
 static bool vjp_exact_independent(const S2VjpHeld *held, S2Arena *arena) {
   const S2Row **row = S2_TAKE(arena, const S2Row *, held->count);
   int n = 0;
@@ -79,7 +81,7 @@ static bool vjp_exact_independent(const S2VjpHeld *held, S2Arena *arena) {
     }
     diagonal[i] = a[i * n + i];
   }
-  // Eliminate without exchanges, because the matrix is symmetric and positive.
+  // Eliminate without row exchanges, because the matrix is symmetric and positive definite.
   for (int k = 0; k < n; k++) {
     if (!(a[k * n + k] > CLEAR * diagonal[k])) {
       return false;
@@ -94,7 +96,7 @@ static bool vjp_exact_independent(const S2VjpHeld *held, S2Arena *arena) {
   return true;
 }
 
-// In place, together with b. False: a pivot is rounding.
+// Solves a x = b in place; b becomes x. Returns false if a pivot is rounding.
 static bool vjp_exact_eliminate(int n, S2Double2 *a, S2Double2 *b) {
   for (int k = 0; k < n; k++) {
     int pivot = k;
@@ -134,7 +136,8 @@ static bool vjp_exact_eliminate(int n, S2Double2 *a, S2Double2 *b) {
   return true;
 }
 
-// J W^-1 J' + C and -(dl/dlambda + J W^-1 dl/dv), rows and columns scaled by powers of two.
+// Computes a = J W^-1 J' + C and b = -(dl/dlambda + J W^-1 dl/dv), with rows and columns scaled by
+// powers of two.
 static void vjp_exact_equations(const S2VjpHeld *held, const double *scale, S2Double2 *a,
                                 S2Double2 *b) {
   const S2Problem *problem = held->problem;

@@ -3,23 +3,25 @@
 
 #include <math.h>
 
-// Solutions of active sets are exact to rounding: there a side of 1e-9 decides its pair. Other
-// solutions are as accurate as their tolerance. The pairs show the accuracy of a solution, because
-// the smaller side of each should be 0. A pair is an edge if its larger side does not stand out
-// from the largest of these smaller sides, or from rounding.
+// Solutions of the active-set solver are exact to rounding, so even a side of 1e-9 decides its
+// pair. Other solutions are as accurate as their tolerance. The pairs show the accuracy of a
+// solution, because the smaller side of each pair should be 0. A pair is on an edge if its larger
+// side is at most STANDS_OUT times the largest of these smaller sides, or at most ROUNDING. A
+// larger side above S2_VJP_EDGE is never on an edge.
 static const double STANDS_OUT = 1e3, ROUNDING = 1e-12;
 
-typedef struct Sides { // of the pairs of a unit, scaled
-  double normal, gap;  // impulse (of boxed rows: distance from the nearer bound), and velocity
-  double slack, slip;  // distance of friction from its bound, and velocity; 0 without friction
-  double x, y;         // normal less gap, friction less slip: their signs decide the modes
+typedef struct Sides { // sides of the pairs of a unit, scaled
+  double normal, gap;  // impulse (for boxed rows: distance from the nearer bound), and velocity
+  double slack, slip;  // distance of friction from its bound, and slip velocity; 0 without friction
+  double x, y;         // normal minus gap, friction minus slip: their signs decide the modes
 } Sides;
 
 static Sides vjp_modes_sides_of(const S2VjpPoint *at, int k) {
   const S2Unit *unit = &at->system->unit[k];
   const double *u = at->u + 2 * k;
   double n = at->lambda[2 * k], t = at->lambda[2 * k + 1];
-  // The normal pair (of a box, against its nearer bound), then the friction pair.
+  // The normal pair, then the friction pair. The impulse of a boxed row is compared with its nearer
+  // bound.
   double gap = u[0] + unit->c[0] * n + unit->b0[0];
   Sides sides = {.normal = n, .gap = gap, .x = n - gap};
   if (unit->kind == S2_UNIT_BOX) {
@@ -37,7 +39,7 @@ static double vjp_modes_smaller(double a, double b) {
   return fmin(fabs(a), fabs(b));
 }
 
-// A pair with no side above this is an edge.
+// Limit for edges: a pair is on an edge if neither of its sides exceeds this limit.
 static double vjp_modes_edge_of(const S2VjpPoint *at) {
   double worst = 0;
   for (int k = 0; k < at->system->units; k++) {
@@ -50,8 +52,8 @@ static double vjp_modes_edge_of(const S2VjpPoint *at) {
   return fmin(S2_VJP_EDGE, fmax(ROUNDING, STANDS_OUT * worst));
 }
 
-// For a contact that presses. If there is no friction cone (mu = 0), its unit has no friction row;
-// this function finds the direction in which friction would act.
+// For a contact that presses. If mu = 0, the contact has no friction cone, and its unit has no
+// friction row. This function finds the direction in which friction would act.
 static unsigned friction_without_cone(const S2VjpPoint *at, int k, const S2VjpModes *to) {
   const S2Problem *problem = at->system->problem;
   int friction = at->system->unit[k].row + 1;
@@ -95,8 +97,8 @@ static bool same_tangents(const S2System *system, const S2Unit *x, const S2Unit 
   return apart <= ALIKE * size;
 }
 
-// A body that rests flat on two points is held by the sum of their friction. A solver may split the
-// sum into two impulses that pull against each other at their bounds. Then the sum is still not on
+// A body that rests flat on two points is held by the sum of their friction impulses. A solver may
+// split the sum into two impulses that oppose each other at their bounds. The sum is still not on
 // an edge.
 static bool holds_with_other(const S2VjpPoint *at, int k, double edge) {
   const S2Unit *unit = &at->system->unit[k];
@@ -105,7 +107,8 @@ static bool holds_with_other(const S2VjpPoint *at, int k, double edge) {
     if (j < 0 || j == at->system->units || !same_tangents(at->system, unit, other)) {
       continue;
     }
-    // The two points as one: neither slips, and their sum is inside the sum of both cones.
+    // Treat the two points as one: neither slips, and the sum of their impulses is inside the sum
+    // of both cones.
     Sides here = vjp_modes_sides_of(at, k), there = vjp_modes_sides_of(at, j);
     double pull = unit->g[1] * at->lambda[2 * k + 1] + other->g[1] * at->lambda[2 * j + 1];
     double most = unit->g[1] * unit->mu * here.normal + other->g[1] * other->mu * there.normal;
@@ -124,7 +127,7 @@ static unsigned contact_mode(const S2VjpPoint *at, int k, double edge, bool beyo
   Sides sides = vjp_modes_sides_of(at, k);
   S2Mode slide = sides.y > 0 ? S2_SLIDE_PLUS : S2_SLIDE_MINUS, *mode = &to->mode[k];
   unsigned flags = 0;
-  // On the edge between separating and touching, or between sticking and sliding.
+  // Handle contacts on the edge between separating and touching, or between sticking and sliding.
   if (fabs(sides.x) <= edge) {
     flags = S2_VJP_WEAK;
     *mode = !beyond ? S2_SEPARATE : rough && fabs(sides.slip) > edge ? slide : S2_STICK;

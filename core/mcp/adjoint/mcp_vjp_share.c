@@ -1,22 +1,22 @@
-// The adjoint for active rows that repeat each other and whose impulses have least norm, like the
-// impulses from the active set (active.c).
+// The adjoint for active rows that are linearly dependent and whose impulses have least norm, like
+// the impulses of the active-set solver (active.c).
 //
-// Let x be the impulses of the active rows. Friction of sliding contacts follows from the normal
-// impulse and is not an unknown. With D = diag(w) and a basis Z of the null space of A:
+// Let x be the impulses of the active rows. The friction of a sliding contact follows from its
+// normal impulse and is not an unknown. With D = diag(w) and a basis Z of the null space of A,
 //
 //     A x = b,    Z' D x = 0,    A Z = 0.
 //
-// Sliding friction makes A nonsymmetric. Changes of the data that keep the rows compatible change x
-// by A dx = db - dA x, and, since A dZ = -dA Z, by
+// Sliding friction makes A nonsymmetric. A change of the data that keeps the rows compatible
+// changes x according to A dx = db - dA x. Since A dZ = -dA Z, the condition Z' D x = 0 gives
 //
 //     Z' D dx = -dZ' D x - Z' dD x = (dA Z)' r - Z' dD x,    A' r = D x.
 //
-// So with t = dl/dx, beta = (Z' D Z)^-1 Z' t and A' eta = -(t - D Z beta) the loss changes by
+// Let t = dl/dx, beta = (Z' D Z)^-1 Z' t and A' eta = -(t - D Z beta). Then the loss changes by
 //
 //     dl = -eta' (db - dA x) + r' dA (Z beta) - (Z beta)' dD x.
 //
-// The first term is the gradient for any such eta (mcp_vjp.c); the others are added to it. In this
-// file rows and unknowns are scaled by 1/sqrt(w) at the solution, so D is 1.
+// The first term is the gradient for any such eta (mcp_vjp.c). This file adds the other terms to
+// it. Here rows and unknowns are scaled by 1/sqrt(w) at the solution, so D is 1.
 #include "linalg/numbers.h"
 #include "mcp/adjoint/mcp_vjp_stages.h"
 #include "mcp/pivot/dense_lu.h"
@@ -25,21 +25,24 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST = 136 }; // active rows: those of the active set and the equations that it eliminates
+// Largest number of active rows: the rows of the active-set solver and the equations that it
+// eliminates.
+enum { MOST = 136 };
 
-// Fractions of the largest entry. Pivots between these two may belong to rows that repeat each
-// other exactly or only nearly; the general method decides such cases.
+// Fractions of the largest entry. Pivots between these two limits may belong to rows that are
+// exactly or only nearly dependent. The general method decides such cases.
 static const double REPEATS = 1e-11, CLEAR = 1e-8;
 
-// Fraction of the impulses: impulses have least norm if their part in the null space is below this.
+// Impulses count as having least norm if their part in the null space is below this fraction of
+// their size.
 static const double LEAST = 1e-9;
-// Fractions of dl/d(v, lambda): bounds of residuals, and of the loss's dependence on single
-// impulses.
+// Fractions of dl/d(v, lambda). MISSED is the largest residual of a solution. ASKED is the largest
+// dependence on single impulses that is ignored.
 static const double MISSED = 1e-9, ASKED = 1e-9;
 
 typedef struct ShareRow { // an active row
-  int row, friction;      // friction: of a sliding contact, else -1
-  double slope;           // friction divided by the normal impulse
+  int row, friction;      // friction: the friction row of a sliding contact, else -1
+  double slope;           // friction impulse divided by the normal impulse
   double scale;           // 1/sqrt(w)
 } ShareRow;
 
@@ -48,10 +51,12 @@ typedef struct Share {
   S2Arena *arena;
   int count, ties;
   ShareRow *held;
-  double *a;            // A, row by row
-  S2DenseLu transposed; // of A'
-  double *null, *left;  // orthonormal, one after the other: A z = 0; y' A = 0
-  double *x;            // per active row: the impulses
+  double *a;            // the matrix A, row by row
+  S2DenseLu transposed; // Factors of A'.
+  // Orthonormal vectors, one after the other: null vectors z with A z = 0, left null vectors y with
+  // y' A = 0.
+  double *null, *left;
+  double *x; // impulses of the active rows
 } Share;
 
 static bool share_hold(Share *share, int row, int friction, double slope, double w) {
@@ -62,7 +67,7 @@ static bool share_hold(Share *share, int row, int friction, double slope, double
   return true;
 }
 
-// Lists the active rows. False: there are too many.
+// Lists the active rows. Returns false if there are too many.
 static bool share_collect(Share *share) {
   const S2McpLinear *l = share->l;
   const S2Problem *problem = &l->problem;
@@ -99,13 +104,14 @@ static void share_fill(Share *share) {
   }
 }
 
-// Whether it is clear which pivots are rounding.
+// Whether it is clear which pivots are only rounding.
 static bool share_rank_is_clear(const S2DenseLu *lu) {
   return lu->rank > 0 && lu->rank < lu->n &&
          fabs(lu->a[(lu->rank - 1) * (lu->n + 1)]) > CLEAR * fabs(lu->a[0]);
 }
 
-// An orthonormal basis of the null space of the factored matrix, one vector after the other.
+// Returns an orthonormal basis of the null space of the factored matrix, one vector after the
+// other.
 static double *share_null_space(const S2DenseLu *lu, S2Arena *arena) {
   int n = lu->n, rank = lu->rank;
   double *basis = S2_TAKE_ZEROED(arena, double, (n - rank) * n);
@@ -154,7 +160,8 @@ static void share_take_out(const Share *share, const double *basis, double *x, d
   }
 }
 
-// x := the solution of A' x = b of least norm, with b in x. False: there is none.
+// Replaces b, which is passed in x, by the solution of least norm of A' x = b. Returns false if
+// there is no solution.
 static bool share_solve(const Share *share, double *x, double size) {
   int n = share->count;
   double *b = s2_arena_copy(share->arena, x, n), missed = 0;
@@ -170,8 +177,8 @@ static bool share_solve(const Share *share, double *x, double size) {
   return missed <= MISSED * size;
 }
 
-// Sets up the active rows and their null spaces. False: they do not repeat each other, it is not
-// clear whether they do, or the impulses are not of least norm.
+// Sets up the active rows and their null spaces. Returns false if the rows are independent, if
+// their rank is not clear, or if the impulses do not have least norm.
 static bool share_make(Share *share) {
   S2Arena *arena = share->arena;
   share->held = S2_TAKE(arena, ShareRow, MOST);
@@ -193,7 +200,7 @@ static bool share_make(Share *share) {
   }
   share->null = share_null_space(&lu, arena);
   share->left = share_null_space(&share->transposed, arena);
-  // The impulses, and their coefficients in the null space.
+  // Compute the impulses and their coefficients in the null space.
   double *parts = S2_TAKE_ZEROED(arena, double, n);
   share->x = S2_TAKE(arena, double, n);
   for (int i = 0; i < n; i++) {
@@ -204,7 +211,7 @@ static bool share_make(Share *share) {
   return sqrt(s2_numbers_dot(parts, parts, n)) <= LEAST * size;
 }
 
-// W^-1 (f + J' x) for impulses x of all rows; f may be NULL, which is 0.
+// v := W^-1 (f + J' x) for impulses x of all rows. f may be NULL, which counts as 0.
 static void share_velocity(const S2McpLinear *l, const double *f, const double *x, double *v) {
   const S2Problem *problem = &l->problem;
   for (int i = 0; i < 3 * problem->nodes; i++) {
@@ -222,7 +229,8 @@ static void share_velocity(const S2McpLinear *l, const double *f, const double *
   }
 }
 
-// Impulses of all rows from scaled impulses of the active rows; `follows`: with dependent friction.
+// Converts scaled impulses of the active rows to impulses of all rows. With `follows`, dependent
+// friction is included.
 static void share_spread(const Share *share, const double *x, bool follows, double *to) {
   memset(to, 0, sizeof(double) * (size_t)share->l->problem.rows);
   for (int i = 0; i < share->count; i++) {
@@ -234,7 +242,7 @@ static void share_spread(const Share *share, const double *x, bool follows, doub
   }
 }
 
-// dl/dx of the active rows, with p = W^-1 dl/dv; NULL pointers count as 0.
+// t := dl/dx of the active rows, where p = W^-1 dl/dv. If `dl_dlambda` is NULL it counts as 0.
 static void share_pull(const Share *share, const double *p, const double *dl_dlambda, double *t) {
   const S2McpLinear *l = share->l;
   double *u = S2_TAKE(share->arena, double, l->problem.rows);
@@ -249,7 +257,7 @@ static void share_pull(const Share *share, const double *p, const double *dl_dla
   }
 }
 
-// p and eta of the linear system from those of the active rows.
+// Sets p and eta of the linear system from eta of the active rows.
 static void share_put(const Share *share, const double *dl_dv, const double *eta) {
   S2McpLinear *l = share->l;
   double *all = S2_TAKE(share->arena, double, l->problem.rows);
@@ -287,7 +295,7 @@ bool s2_vjp_share(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda,
   int n = share.count;
   double *none = S2_TAKE_ZEROED(arena, double, l->problem.rows);
   double *t = S2_TAKE(arena, double, n), *beta = S2_TAKE_ZEROED(arena, double, n);
-  // -eta, and r.
+  // Compute -eta in t, and r in share.x.
   share_velocity(l, dl_dv, none, l->p_node);
   share_pull(&share, l->p_node, dl_dlambda, t);
   share_take_out(&share, share.null, t, beta);
@@ -300,7 +308,7 @@ bool s2_vjp_share(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda,
     return false;
   }
   share_put(&share, dl_dv, t);
-  // The terms of the gradient in addition to those of p and eta.
+  // Compute the terms of the gradient that do not come from p and eta.
   share_spread(&share, share.x, false, l->share_r);
   share_spread(&share, beta, true, l->share_z);
   share_velocity(l, NULL, l->share_r, l->share_pr);

@@ -1,24 +1,26 @@
-// The adjoint of a small step problem with independent active rows, by elimination. E are the
-// active rows, each sliding contact as Jn + sigma mu Jt; N are their normal rows alone:
+// The adjoint of a small step problem with independent active rows, computed by elimination. E are
+// the active rows, where a sliding contact has the row Jn + sigma mu Jt. N are the same rows
+// without the friction part:
 //
 //     (E W^-1 N' + C) eta = -(dl/dlambda_E + E W^-1 dl/dv),    p = W^-1 (dl/dv + N' eta)
 //
-// (mcp_vjp.c defines p and eta.) The cost for a ball on the floor is a microsecond, a tenth of the
-// time that the general method takes to set itself up. Rows that repeat each other exactly or
-// nearly, and contacts that may be on an edge are left to that method.
+// (mcp_vjp.c defines p and eta.) A ball on the floor takes a microsecond, a tenth of the setup time
+// of the general method. The general method is used for rows that are exactly or nearly linearly
+// dependent, and for contacts that may be on an edge.
 #include "mcp/adjoint/mcp_vjp_stages.h"
 #include "mcp/solvers.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { MOST = 24 }; // active rows; beyond this number elimination is slower than the general method
+// Largest number of active rows. For more rows, elimination is slower than the general method.
+enum { MOST = 24 };
 
 typedef struct Held { // an active row
-  int row, friction;  // friction: of a sliding contact, else -1
-  double slope;       // sigma mu of that friction
-  double scale;       // 1/sqrt of its Delassus diagonal
-  S2Row along;        // J of E
+  int row, friction;  // friction: the friction row of a sliding contact, else -1
+  double slope;       // sigma mu of the friction row
+  double scale;       // 1/sqrt of the row's Delassus diagonal
+  S2Row along;        // Jacobian of the row of E
 } Held;
 
 typedef struct Small {
@@ -27,7 +29,7 @@ typedef struct Small {
   int count;
   unsigned flags;
   Held held[MOST];
-  signed char bound[MOST * 4]; // per row: -1 or 1 for a boxed row at a bound
+  signed char bound[MOST * 4]; // per row: -1 or 1 for a boxed row at a bound, else 0
   double sign[MOST * 4];       // per row: sigma of a sliding friction row
 } Small;
 
@@ -55,12 +57,12 @@ static double vjp_small_diagonal(const Small *s, int row) {
   return w > 0 ? w : 1;
 }
 
-// lambda - u, both scaled: above 0 where the row is active.
+// lambda - u, both scaled. It is positive if the row is active.
 static double vjp_small_lead(Small *s, int row, double w) {
   const S2Row *of = &s->problem->row[row];
   double u = velocity_of(of, s->v) + of->compliance * s->lambda[row] + of->bias;
   double x = (s->lambda[row] * w - u) / s->problem->velocity_scale;
-  // the general method decides the modes of such numbers
+  // If a number is not finite, the general method decides.
   s->flags |= isfinite(x) ? 0 : S2_VJP_SINGULAR;
   return x;
 }
@@ -74,18 +76,20 @@ static bool vjp_small_read_box(Small *s, int row) {
   return !edge && (s->bound[row] != 0 || vjp_small_hold(s, row, w));
 }
 
-// Reads a contact with its friction row, if it has one; sigma as in s2_mcp_linearise.
+// Reads a contact with its friction row, if it has one. sigma has the same sign as in
+// s2_mcp_linearise.
 static bool read_contact(Small *s, int row, bool rough) {
   const S2Row *friction = &s->problem->row[row + 1];
   double w = vjp_small_diagonal(s, row), x = vjp_small_lead(s, row, w);
-  // The contact clearly separates, or it is too near to the edge for this method.
+  // The contact clearly separates, or it is too close to the edge for this method.
   if (!(x > S2_VJP_EDGE)) {
     return x < -S2_VJP_EDGE;
   }
   if (!vjp_small_hold(s, row, w) || !rough) {
     return s->held[s->count - 1].row == row;
   }
-  // The contact sticks (its friction is another row) or slides (its tangent follows the normal).
+  // The contact sticks, so its friction is a separate row, or slides, so its friction follows the
+  // normal impulse.
   double w_t = vjp_small_diagonal(s, row + 1);
   if (friction->mu > 0) {
     double y = vjp_small_lead(s, row + 1, w_t), bound = friction->mu * w_t / w * x;
@@ -110,7 +114,7 @@ static bool read_contact(Small *s, int row, bool rough) {
   return true;
 }
 
-// Finds the active rows. False: there are too many, or the modes are not clear.
+// Finds the active rows. Returns false if there are too many, or if the modes are not clear.
 static bool vjp_small_read(Small *s) {
   const S2Problem *problem = s->problem;
   for (int r = 0; r < problem->rows; r++) {
@@ -131,7 +135,8 @@ static bool vjp_small_read(Small *s) {
       r += rough;
     }
   }
-  // There are more rigid rows than velocity components of nodes, so some rows repeat each other.
+  // If there are more rigid rows than velocity components of nodes, some rows are linearly
+  // dependent.
   int rigid = 0;
   for (int i = 0; i < s->count; i++) {
     rigid += problem->row[s->held[i].row].compliance == 0;
@@ -139,9 +144,10 @@ static bool vjp_small_read(Small *s) {
   return rigid <= 3 * problem->nodes && (s->flags & S2_VJP_SINGULAR) == 0;
 }
 
-// Elimination with row pivots; x replaces b. False: the rows are not independent.
+// Solves a x = b by elimination with row pivots. x replaces b. Returns false if the rows are not
+// independent.
 static bool vjp_small_eliminate(int n, double a[MOST * MOST], double *b) {
-  // Rows are exchanged by pointers.
+  // Rows are exchanged by swapping pointers.
   double *row[MOST];
   for (int k = 0; k < MOST; k++) {
     row[k] = a + (size_t)k * MOST;
@@ -154,13 +160,13 @@ static bool vjp_small_eliminate(int n, double a[MOST * MOST], double *b) {
     if (!(fabs(row[pivot][k]) > S2_VJP_INDEPENDENT)) {
       return false;
     }
-    // The largest entry of the column. If it is too small, the rows are not independent.
+    // Find the largest entry of the column. If it is too small, the rows are not independent.
     double *chosen = row[pivot], kept = b[pivot];
     row[pivot] = row[k];
     row[k] = chosen;
     b[pivot] = b[k];
     b[k] = kept;
-    // Eliminate below it, together with the right side.
+    // Eliminate below the pivot, including the right side.
     for (int i = k + 1; i < n; i++) {
       double factor = row[i][k] / chosen[k];
       if (factor != 0) {
@@ -186,7 +192,7 @@ static bool vjp_small_meet(const S2Row *x, const S2Row *y) {
          (x->b >= 0 && (x->b == y->a || x->b == y->b));
 }
 
-// p (3 per node) and eta (1 per active row).
+// Computes p (3 per node) and eta (1 per active row).
 static bool vjp_small_solve(const Small *s, const double *dl_dv, const double *dl_dlambda,
                             double *p, double *eta) {
   const S2Problem *problem = s->problem;
@@ -195,7 +201,7 @@ static bool vjp_small_solve(const Small *s, const double *dl_dv, const double *d
   for (int i = 0; i < 3 * problem->nodes; i++) {
     p[i] = (dl_dv != NULL ? dl_dv[i] : 0) / problem->mass[i];
   }
-  // E W^-1 N' + C, scaled, and -(dl/dlambda_E + E p).
+  // Set up E W^-1 N' + C, scaled, and the right side -(dl/dlambda_E + E p).
   for (int i = 0; i < s->count; i++) {
     const Held *of = &s->held[i];
     for (int j = 0; j < s->count; j++) {
@@ -251,8 +257,8 @@ static void vjp_small_write_row(const Small *s, int r, double eta, const double 
                                 const double *dl_dlambda, const S2McpGradient *to) {
   const S2Row *row = &s->problem->row[r];
   s2_vjp_write_products(s->problem, r, p, s->v, eta, s->lambda[r], to);
-  // dl/dmu = sigma lambda_n (dl/dlambda_t + Jt p); for a boxed row, dl/d(lo or hi) of the bound
-  // that holds its impulse.
+  // dl/dmu = sigma lambda_n (dl/dlambda_t + Jt p). For a boxed row, the derivative with respect to
+  // the bound (lo or hi) that holds its impulse.
   double along = (dl_dlambda != NULL ? dl_dlambda[r] : 0) + velocity_of(row, p);
   double values[4] = {s->sign[r] != 0 ? s->sign[r] * s->lambda[row->coupled_to] * along : 0,
                       s->bound[r] < 0 ? along : 0, s->bound[r] > 0 ? along : 0, 0};
@@ -294,7 +300,7 @@ bool s2_mcp_vjp_small(const S2Problem *problem, const double *v, const double *l
                 s2_all_finite(p, 3 * (size_t)problem->nodes) &&
                 s2_all_finite(held, (size_t)s.count);
   if (solved) {
-    // eta of all rows, then the products of the equations in mcp_vjp.c.
+    // Compute eta of all rows, then the products given in mcp_vjp.c.
     memset(eta, 0, sizeof(double) * (size_t)problem->rows);
     for (int i = 0; i < s.count; i++) {
       eta[s.held[i].row] = held[i];

@@ -1,10 +1,10 @@
-// Null impulses (impulses that together have no effect), and the contacts that they tie to each
-// other or to joints.
+// Null impulses are impulses that together have no effect. This file finds the contacts that they
+// tie to each other or to joints.
 #include "mcp/adjoint/mcp_vjp_stages.h"
 
 #include <math.h>
 
-// Fraction of the largest impulse above which a contact takes part.
+// A contact takes part in a tie if its impulse is above this fraction of the largest impulse.
 static const double TIES = 1e-2;
 
 // Whether a limit belongs to a joint with other rows. If dry friction or a motor of that joint is
@@ -49,7 +49,8 @@ S2VjpTie s2_vjp_tie(const S2McpLinear *l, int *pair) {
   double least = TIES * tie_largest_impulse(l, false);
   bool alone = tie_largest_impulse(l, true) > least;
   *pair = S2_VJP_NO_UNIT;
-  // A contact takes part with its normal and is not the limit of a joint: the tie holds.
+  // If the normal impulse of a contact takes part, and the contact is not the limit of a joint, the
+  // tie holds.
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     bool rough = unit->kind == S2_UNIT_CONTACT;
@@ -58,7 +59,7 @@ S2VjpTie s2_vjp_tie(const S2McpLinear *l, int *pair) {
         (rough || !tie_limits_joint(system, unit))) {
       return S2_TIE_HOLDS;
     }
-    // Friction takes part: check that it belongs to one pair of bodies only.
+    // If friction takes part, check that it belongs to one pair of bodies only.
     if (rough && fabs(s2_vjp_pull(system, l->r.unit, k)) > least) {
       const S2Unit *first = *pair == S2_VJP_NO_UNIT ? unit : &system->unit[*pair];
       alone &= first->a == unit->a && first->b == unit->b;

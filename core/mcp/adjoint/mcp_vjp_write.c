@@ -1,5 +1,5 @@
-// From the adjoint of a step problem to the adjoint of its data: the products of the equations in
-// mcp_vjp.c.
+// Computes the derivatives with respect to the data of a step problem from its adjoint, by the
+// products given in mcp_vjp.c.
 #include "linalg/numbers.h"
 #include "mcp/adjoint/mcp_vjp_stages.h"
 #include "mcp/chain/pdipm_step.h"
@@ -72,7 +72,8 @@ static void vjp_write_row(const S2McpLinear *l, int i, const double *dl_dlambda,
   const S2Row *row = &l->system.problem->row[i];
   s2_vjp_write_products(l->system.problem, i, l->p_node, l->v, l->eta_row[i], l->lambda[i],
                         gradient);
-  // A boxed row at a bound, and a sliding contact: dl/dlambda + J p of their rows.
+  // Derivatives of bounds and of friction coefficients: from dl/dlambda + J p of a boxed row at its
+  // bound, or of a sliding contact.
   double *bound = l->bound[i] < 0 ? gradient->lo : l->bound[i] > 0 ? gradient->hi : NULL;
   if (bound != NULL) {
     bound[i] = (dl_dlambda != NULL ? dl_dlambda[i] : 0) + l->u_row[i];
@@ -121,7 +122,8 @@ static void add_body_slope(const S2McpLinear *l, int i, double slope,
   }
 }
 
-// The scale of kappa depends on w = diag(J W^-1 J' + C) of a row: dl/dw = slope.
+// The scale of kappa depends on w = diag(J W^-1 J' + C) of row i. This function adds the resulting
+// derivatives, where dl/dw = slope.
 static void add_scale_slope(const S2McpLinear *l, int i, double slope,
                             const S2McpGradient *gradient) {
   if (l->mobility != NULL) {
@@ -137,14 +139,14 @@ static void add_scale_slope(const S2McpLinear *l, int i, double slope,
   }
 }
 
-// Contributions of a contact on the path other than through its rows.
+// Adds the contributions of a contact on the path that do not come from its rows.
 static void vjp_write_add_path(const S2McpLinear *l, int k, const S2McpGradient *gradient) {
   const S2Unit *unit = &l->system.unit[k];
   const double *w = l->w + 4 * k, *z = l->z + 4 * k, *g = unit->g;
   double scale = l->kappa * l->system.problem->velocity_scale;
   double h[2] = {g[0] * (l->data.unit[2 * k] + l->u[2 * k]),
                  g[1] * (l->data.unit[2 * k + 1] + l->u[2 * k + 1])};
-  // The adjoint of the pairs, which are held at kappa divided by each z.
+  // The adjoint of the pairs, whose sides satisfy s = kappa / z.
   double y[4];
   s2_pairs_adjoint(unit, w, h, y);
   add_scale_slope(l, unit->row, -scale * g[0] * y[0] / z[0], gradient);
@@ -157,7 +159,8 @@ static void vjp_write_add_path(const S2McpLinear *l, int k, const S2McpGradient 
   }
 }
 
-// The change of impulses of least norm with the data: r' dA (Z beta) - (Z beta)' dD x.
+// Adds the terms by which impulses of least norm depend on the data: r' dA (Z beta) - (Z beta)' dD
+// x.
 static void write_share(const S2McpLinear *l, const S2McpGradient *gradient) {
   const S2Problem *problem = &l->problem;
   const double *r = l->share_r, *z = l->share_z, *pr = l->share_pr, *pz = l->share_pz;
@@ -166,7 +169,7 @@ static void write_share(const S2McpLinear *l, const S2McpGradient *gradient) {
   }
   for (int i = 0; i < problem->rows; i++) {
     const S2Row *row = &problem->row[i];
-    double across = 0; // of friction, J W^-1 J' r
+    double across = 0; // J W^-1 J' r of a friction row
     for (int k = 0; k < 6; k++) {
       int32_t node = k < 3 ? row->a : row->b;
       double *to = k < 3 ? gradient->ja : gradient->jb, j = k < 3 ? row->ja[k] : row->jb[k - 3];
@@ -181,7 +184,7 @@ static void write_share(const S2McpLinear *l, const S2McpGradient *gradient) {
     if (gradient->compliance != NULL) {
       gradient->compliance[i] += r[i] * z[i];
     }
-    if (l->sign[i] == 0) { // friction of sliding contacts is not an unknown
+    if (l->sign[i] == 0) { // not for the friction of sliding contacts, which is not an unknown
       add_scale_slope(l, i, -z[i] * l->lambda[i], gradient);
     } else if (gradient->mu != NULL) {
       gradient->mu[i] += l->sign[i] * z[row->coupled_to] * across;
@@ -200,7 +203,7 @@ void s2_vjp_write(const S2McpLinear *l, const double *dl_dlambda, const S2McpGra
   if (gradient->mobility != NULL && l->mobility != NULL) {
     write_mobility(l, gradient->mobility);
   }
-  // Write the gradient row by row; on the path also through the scale of kappa.
+  // Write the gradient row by row. On the path, add the part that acts through the scale of kappa.
   for (int i = 0; i < problem->rows; i++) {
     vjp_write_row(l, i, dl_dlambda, gradient);
   }

@@ -7,21 +7,21 @@
 #include <stddef.h>
 #include <string.h>
 
-// Largest number of pairs of groups on one node, per group: a chain has 1, a net 3, a hub of n
-// joints n / 2. Beyond this number the interior point's matrix, on the graph of the nodes, is
-// sparser.
+// Largest number of pairs of groups on the same node, per group: a chain has 1, a net 3, and a hub
+// of n joints n / 2. Above this number, the matrix of the interior-point method, on the graph of
+// the nodes, is sparser.
 enum { PAIRS_MOST = 8 };
 
-// Corrections with one factorisation. One correction suffices up to rounding; a badly conditioned
-// long chain (up to 1e12) needs two more. A correction that does not halve the residual has reached
-// rounding.
+// Largest number of corrections with one factorisation. Usually one correction reaches rounding. A
+// long chain with a condition number of up to 1e12 needs two more. If a correction does not halve
+// the residual, the residual is rounding.
 enum { CORRECTIONS = 6 };
 static const double GAIN = 0.5;
-static const double ROUNDING = 1e-14; // a scaled residual this good is not improved further
+static const double ROUNDING = 1e-14; // Smaller scaled residuals are not improved further.
 
 // ---- Assembly ---------------------------------------------------------------------------------
 
-// The rows of one joint between the same nodes form a group, at most three.
+// The rows of one joint between the same nodes form a group of at most three rows.
 static bool bilateral_find_groups(S2Bilateral *bilateral, const S2Problem *problem,
                                   S2Arena *arena) {
   int groups = 0, rigid = 0;
@@ -40,17 +40,17 @@ static bool bilateral_find_groups(S2Bilateral *bilateral, const S2Problem *probl
   }
   bilateral->first[groups] = problem->rows;
   bilateral->groups = groups;
-  return groups > 0 && rigid <= 3 * problem->nodes; // more rows cannot be independent
+  return groups > 0 && rigid <= 3 * problem->nodes; // more rigid rows cannot be independent
 }
 
-// The links of each node: the links of node i begin at link[start[i]].
+// Finds the links of each node. The links of node i begin at link[start[i]].
 static void bilateral_find_links(S2Bilateral *bilateral, S2Arena *arena) {
   const S2Problem *problem = bilateral->problem;
   int32_t *start = S2_TAKE_ZEROED(arena, int32_t, problem->nodes + 1);
   int32_t *next = S2_TAKE(arena, int32_t, problem->nodes);
   bilateral->start = start;
   bilateral->link = S2_TAKE(arena, int32_t, 2 * bilateral->groups);
-  // Count, add up, fill.
+  // Count the links, add up the counts, fill in the links.
   for (int g = 0; g < bilateral->groups; g++) {
     const S2Row *row = &problem->row[bilateral->first[g]];
     start[row->a + 1] += row->a >= 0;
@@ -71,7 +71,8 @@ static void bilateral_find_links(S2Bilateral *bilateral, S2Arena *arena) {
   }
 }
 
-// The rows of one side of a link, for impulses or for velocities: row r is at + r * stride.
+// The rows of one side of a link, for impulses or for velocities. Row r begins at `at + r *
+// stride`.
 typedef struct Side {
   const double *at;
   int stride, rows;
@@ -88,8 +89,8 @@ S2_INLINE Side bilateral_side_of(const S2Bilateral *bilateral, const S2RowSides 
   return (Side){link % 2 == 0 ? row->ja : row->jb, sizeof(S2Row) / sizeof(double), rows};
 }
 
-// block += G W^-1 H', by columns: the velocities of rows g per impulse along h. `turned`: adds the
-// transpose.
+// block += G W^-1 H', stored by columns: the velocities of rows g per impulse along rows h. If
+// `turned` is set, adds the transpose instead.
 S2_INLINE void bilateral_couple(Side g, Side h, const double inverse[3], bool turned,
                                 double block[9]) {
   for (int c = 0; c < h.rows; c++) {
@@ -108,7 +109,7 @@ static void bilateral_fill(S2Bilateral *bilateral, const S2RowSides *left) {
   const int32_t *start = bilateral->start, *slot = bilateral->slot;
   S2BlockSparse *matrix = &bilateral->matrix;
   s2_blocksparse_clear(matrix, left != NULL);
-  // S = sum over nodes of G W_i^-1 H' for all pairs of links G, H of that node.
+  // S is the sum of G W_i^-1 H' over all nodes i and all pairs of links G, H of node i.
   for (int i = 0; i < problem->nodes; i++) {
     const double *mass = problem->mass + 3 * i;
     const double inverse[3] = {1 / mass[0], 1 / mass[1], 1 / mass[2]};
@@ -123,7 +124,7 @@ static void bilateral_fill(S2Bilateral *bilateral, const S2RowSides *left) {
         s2_quad_load(&column, own + 3 * c);
         matrix->diagonal[3 * place + c] += column;
       }
-      // Pairs of two groups: the block below the diagonal in the order of elimination ...
+      // For a pair of two groups, fill the block below the diagonal in the order of elimination.
       for (int32_t q = start[i]; q < p; q++, slot++) {
         int32_t y = bilateral->link[q];
         Side other = bilateral_side_of(bilateral, NULL, y),
@@ -135,7 +136,7 @@ static void bilateral_fill(S2Bilateral *bilateral, const S2RowSides *left) {
         } else {
           bilateral_couple(other_sees, pushed, inverse, false, lower);
         }
-        // ... and the one above, if the rows for velocities and impulses differ.
+        // Fill the block above the diagonal, too, if the rows for velocities and impulses differ.
         if (left != NULL && place > matrix->place[y / 2]) {
           bilateral_couple(other_sees, pushed, inverse, true, upper);
         } else if (left != NULL) {
@@ -144,7 +145,8 @@ static void bilateral_fill(S2Bilateral *bilateral, const S2RowSides *left) {
       }
     }
   }
-  // Compliances on the diagonal; 1 where a group has fewer than three rows.
+  // Add compliances to the diagonal. Fill unused diagonal entries of groups with fewer than three
+  // rows with 1.
   for (int g = 0; g < bilateral->groups; g++) {
     int first = bilateral->first[g], rows = bilateral->first[g + 1] - first;
     S2Quad *diagonal = matrix->diagonal + 3 * matrix->place[g];
@@ -168,11 +170,11 @@ double s2_bilateral_least_pivot(const S2Bilateral *bilateral) {
   for (int g = 0; g < bilateral->groups; g++) {
     const S2Quad *block = bilateral->matrix.diagonal + 3 * bilateral->matrix.place[g];
     S2Quad d[3] = {block[0], block[1], block[2]};
-    // Eliminates the block of a group by scalars. Each pivot is taken as a fraction of the row's
-    // diagonal.
+    // Eliminate the block of a group entry by entry. Each pivot is compared with the diagonal of
+    // its row.
     for (int i = bilateral->first[g], r = 0; i < bilateral->first[g + 1]; i++, r++) {
       double left = d[r][r] / bilateral->diagonal[i];
-      least = left > 0 ? fmin(least, left) : -INFINITY; // covers a NaN, too
+      least = left > 0 ? fmin(least, left) : -INFINITY; // also handles NaN
       for (int c = r + 1; c < 3; c++) {
         d[c] -= d[r] * (d[c][r] / d[r][r]);
       }
@@ -187,7 +189,7 @@ int s2_bilateral_redundant(const S2Bilateral *bilateral) {
     int place = bilateral->matrix.place[g];
     const S2Quad *block = bilateral->matrix.diagonal + 3 * place;
     S2Quad d[3] = {block[0], block[1], block[2]};
-    // The remaining fraction of each diagonal, as in s2_bilateral_least_pivot.
+    // Find the remaining fraction of each diagonal, as in s2_bilateral_least_pivot.
     for (int i = bilateral->first[g], r = 0; i < bilateral->first[g + 1]; i++, r++) {
       double left = d[r][r] / bilateral->diagonal[i];
       if (!(left > s2_schur_redundant(false)) && place < first) {
@@ -219,7 +221,8 @@ bool s2_bilateral_init(S2Bilateral *bilateral, const S2Problem *problem, S2Arena
   if (pairs > (int64_t)PAIRS_MOST * groups) {
     return false;
   }
-  // An edge for each pair of links on a node, in the order in which bilateral_fill() meets them.
+  // Add an edge for each pair of links on a node, in the order in which bilateral_fill() visits
+  // them.
   int32_t *edge = S2_TAKE(arena, int32_t, 2 * pairs);
   bilateral->slot = S2_TAKE(arena, int32_t, pairs);
   for (int i = 0; i < problem->nodes; i++) {
@@ -240,7 +243,8 @@ bool s2_bilateral_init(S2Bilateral *bilateral, const S2Problem *problem, S2Arena
 bool s2_bilateral_factor(S2Bilateral *bilateral, const S2RowSides *left) {
   bilateral_fill(bilateral, left);
   keep_diagonal(bilateral);
-  // If elimination leaves almost nothing of a row's diagonal, the row repeats others.
+  // If elimination leaves almost nothing of a row's diagonal, the row depends linearly on other
+  // rows.
   return s2_blocksparse_factor(&bilateral->matrix) &&
          s2_bilateral_least_pivot(bilateral) > s2_schur_redundant(false);
 }
@@ -263,8 +267,8 @@ void s2_bilateral_apply(const S2Bilateral *bilateral, double *x) {
   }
 }
 
-// Writes the errors of the rows into x and the velocities of the impulses into v. Returns the
-// residual of s2_mcp_residual; the balance is exact here.
+// Writes the errors of the rows into x and the velocities of the impulses into v. Returns the same
+// residual as s2_mcp_residual. The momentum balance is exact here.
 static double bilateral_miss(const S2Problem *problem, const double *lambda, double *v, double *x) {
   double worst = 0;
   s2_mcp_velocity(problem, lambda, v);
@@ -273,12 +277,12 @@ static double bilateral_miss(const S2Problem *problem, const double *lambda, dou
     const S2Row *row = &problem->row[i];
     x[i] += row->compliance * lambda[i] + row->bias;
     double error = fabs(x[i]) * s2_row_weight(problem, row);
-    worst = error <= worst ? worst : error; // keeps a NaN
+    worst = error <= worst ? worst : error; // propagates NaN
   }
   return worst / problem->velocity_scale;
 }
 
-// Repeats corrections. The best point met goes to `lambda`, its velocities to v.
+// Repeats corrections. Writes the best point found to `lambda` and its velocities to v.
 static double bilateral_correct(const S2Bilateral *bilateral, const S2Problem *problem,
                                 const S2SolverOptions *options, double *lambda, double *v,
                                 S2Arena *arena) {
@@ -289,7 +293,7 @@ static double bilateral_correct(const S2Bilateral *bilateral, const S2Problem *p
   memcpy(now, lambda, rows);
   bilateral_miss(problem, now, v_now, x);
   double best = INFINITY;
-  // lambda -= S^-1 (J v + C lambda + b), where v are exactly the velocities of the impulses.
+  // lambda -= S^-1 (J v + C lambda + b), where v are exactly the velocities that the impulses give.
   for (int pass = 0; pass < CORRECTIONS; pass++) {
     s2_bilateral_apply(bilateral, x);
     for (int i = 0; i < problem->rows; i++) {
@@ -302,7 +306,7 @@ static double bilateral_correct(const S2Bilateral *bilateral, const S2Problem *p
     }
     memcpy(lambda, now, rows);
     memcpy(v, v_now, nodes);
-    // Stop at the residual of rounding, or when a correction gains too little.
+    // Stop when the residual is rounding, or when a correction gains too little.
     bool slow = residual > GAIN * best;
     best = residual;
     if (slow || best <= ROUNDING) {
@@ -318,10 +322,10 @@ bool s2_bilateral_solve(const S2Problem *problem, const S2SolverOptions *options
   S2Bilateral bilateral;
   bool good =
       s2_bilateral_init(&bilateral, problem, arena) && s2_bilateral_factor(&bilateral, NULL);
-  // A guess saves no time but keeps digits: corrections start from it.
+  // Corrections start from the guess. This saves no time but preserves digits.
   if (good) {
     double *lambda = S2_TAKE(arena, double, problem->rows);
-    for (int i = 0; i < problem->rows; i++) { // a guess may hold any numbers
+    for (int i = 0; i < problem->rows; i++) { // a guess may contain any numbers
       lambda[i] = isfinite(solution->lambda[i]) ? solution->lambda[i] : 0;
     }
     double *v = S2_TAKE(arena, double, 3 * problem->nodes);
@@ -335,7 +339,7 @@ bool s2_bilateral_solve(const S2Problem *problem, const S2SolverOptions *options
       solution->iterations = 1;
     }
   }
-  // If the caller asks for the factor, keep it and its memory.
+  // If the caller asks for the factorisation, keep it and its memory.
   if (good && options->keep != NULL) {
     *options->keep = bilateral;
     options->keep->problem = NULL;

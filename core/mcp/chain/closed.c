@@ -7,10 +7,10 @@
 //     slide ahead    t = -mu n, n = -q_n / (a - mu b)       needs n >= 0, u_t >= 0
 //     slide back     t = +mu n, n = -q_n / (a + mu b)       needs n >= 0, u_t <= 0
 //
-// For mu |b| < a exactly one mode holds, up to boundaries where neighbours agree. For mu |b| >= a
-// (Painleve) several can hold. Then separation is chosen if it holds; otherwise sticking if it
-// holds, else the sliding mode with the smallest normal impulse. At least one mode holds if G is
-// positive definite, because the step problem is posed in impulses.
+// For mu |b| < a exactly one mode holds, except on boundaries, where neighbouring modes agree. For
+// mu |b| >= a (Painleve) several modes can hold. Then the first choice is separation, the second is
+// sticking, and the third is the sliding mode with the smallest normal impulse. At least one mode
+// holds if G is positive definite, because the step problem is posed in impulses.
 #include "mcp/solvers.h"
 
 #include <math.h>
@@ -21,11 +21,11 @@
 // A contact on the boundary of two modes must not be rejected in both because of rounding.
 static const double SLACK = 1e-13;
 
-// Relative size of the determinant (over a d), or of a -+ mu b (over a + mu |b|), at which a mode's
-// system is singular.
+// The system of a mode is singular if its determinant is below this fraction of a d, or a -+ mu b
+// is below this fraction of a + mu |b|.
 static const double DEGENERATE = 1e-14;
 
-enum { REFINEMENTS = 2 }; // with the residual computed through the velocities
+enum { REFINEMENTS = 2 }; // refinements, with the residual computed from the velocities
 
 typedef struct Contact {
   double a, b, d, mu;
@@ -50,8 +50,8 @@ static Contact closed_contact_of(const S2Problem *problem) {
   return contact;
 }
 
-// The change of impulse that satisfies the equations of a mode when they have the errors (un, ut).
-// False if the mode's system is singular.
+// Computes the change of impulse that corrects the errors (un, ut) of the equations of a mode.
+// Returns false if the system of the mode is singular.
 static bool solve_mode(const Contact *c, Mode mode, double un, double ut, Impulse *change) {
   double slope = mode == SLIDE_AHEAD ? -c->mu : mode == SLIDE_BACK ? c->mu : 0;
   double normal = c->a + slope * c->b, determinant = c->a * c->d - c->b * c->b;
@@ -61,7 +61,7 @@ static bool solve_mode(const Contact *c, Mode mode, double un, double ut, Impuls
     *change = (Impulse){0, 0};
     return true;
   case STICK:
-    if (!c->friction) { // without friction, sticking only means pressing
+    if (!c->friction) { // without friction, STICK only means that the contact presses
       *change = (Impulse){-un / c->a, 0};
       return c->a > 0;
     }
@@ -75,8 +75,8 @@ static bool solve_mode(const Contact *c, Mode mode, double un, double ut, Impuls
   }
 }
 
-// The violation of a mode's inequalities by its solution, as a velocity (impulses times the
-// diagonal of G).
+// The amount by which the solution of a mode violates its inequalities, as a velocity. Impulses are
+// multiplied by the diagonal of G.
 static double closed_violation(const Contact *c, Mode mode, Impulse p, double un, double ut) {
   double excess = mode == SEPARATE ? -un : -p.n * c->a;
   if (mode == STICK && c->friction) {
@@ -89,8 +89,8 @@ static double closed_violation(const Contact *c, Mode mode, Impulse p, double un
   return fmax(0, excess);
 }
 
-// Chooses the mode for the free velocities (qn, qt), with its impulse. If no mode holds (a singular
-// G), it chooses the mode with the smallest violation.
+// Chooses the mode for the free velocities (qn, qt) and computes its impulse. If no mode holds,
+// because G is singular, chooses the mode with the smallest violation.
 static Mode closed_choose(const Contact *c, double qn, double qt, Impulse *impulse) {
   double scale = fmax(fabs(qn), c->friction ? fabs(qt) : 0);
   Mode best = SEPARATE, nearest = SEPARATE;
@@ -101,8 +101,8 @@ static Mode closed_choose(const Contact *c, double qn, double qt, Impulse *impul
     *impulse = (Impulse){0, 0};
     return SEPARATE;
   }
-  // The mode that holds: sticking before sliding, then the smaller impulse; if none holds, the
-  // nearest.
+  // Otherwise choose a mode that holds: sticking first, then sliding with the smaller impulse. If
+  // no mode holds, choose the mode with the smallest violation.
   for (Mode mode = SEPARATE; mode < MODES; ++mode) {
     if (!solve_mode(c, mode, qn, qt, &found[mode])) {
       continue;
@@ -157,8 +157,8 @@ S2SolveStatus s2_closed_solve(const S2Problem *problem, const S2SolverOptions *o
     return s2_solver_refuse(problem, arena, solution);
   }
   if (problem->rows > 0) {
-    // Choose the mode from the free velocities. Then solve its equations for the remaining errors,
-    // for the last digits.
+    // Choose the mode from the free velocities. Then solve its equations for the remaining errors
+    // to reach full precision.
     Contact contact = closed_contact_of(problem);
     double u[2] = {0, 0};
     Impulse impulse = {0, 0};

@@ -1,39 +1,41 @@
-// Proximal semismooth Newton on the law of Alart and Curnier (1991). With the impulses `anchor` of
+// Proximal semismooth Newton on the law of Alart and Curnier (1991). Given the impulses `anchor` of
 // the last outer step and a weight sigma, the law of a row gives impulses for any velocity:
 //
 //     x = max(0, anchor_n - sigma u_n),  y = clip(anchor_t - sigma u_t, -mu x, mu x)
 //
 // Newton solves v = A (c + J' lambda(v)) with a line search. If anchor = lambda, this is the
-// original problem, so outer steps move the anchor to lambda. Hyperstatic contacts need no special
-// treatment: the method finds the multiplier nearest to the anchor.
+// original problem, so each outer step moves the anchor to lambda. Hyperstatic contacts need no
+// special treatment, because the method finds the multipliers nearest to the anchor.
 //
-// The weight adapts. A large weight needs few outer steps, but Newton may oscillate when contacts
-// slide, because the problem is not monotone then. With a small weight W dominates the inner
-// problem, which can always be solved. So the weight grows while Newton needs few steps and shrinks
-// when Newton fails. This solves violent states (random velocities in a touching pile) at which the
-// interior point stalls.
+// The weight adapts. With a large weight few outer steps are needed, but Newton may oscillate when
+// contacts slide, because the problem is then not monotone. With a small weight, W dominates the
+// inner problem, which can then always be solved. Therefore the weight grows while Newton needs few
+// steps and shrinks when Newton fails. This method solves violent states, such as a touching pile
+// with random velocities, at which the interior-point method stalls.
 #include "mcp/chain/pdipm_stages.h"
 
 #include <math.h>
 #include <string.h>
 
-static const double SUFFICIENT = 0.1; // fraction of the predicted decrease that a step must achieve
-enum { HALVINGS = 8 };                // afterwards the step with the smallest merit is taken
+// A step must achieve this fraction of the predicted decrease.
+static const double SUFFICIENT = 0.1;
+// After this number of halvings, take the step with the smallest merit.
+enum { HALVINGS = 8 };
 
-// Rates at which the weight adapts. Measured on piles of discs and pyramids at mu .3 to 1.5:
-// growing twice as fast or shrinking half as fast solves 1 to 3 % fewer of these problems.
+// Factors by which the weight grows and shrinks. They were tuned on pyramids and piles of discs:
+// twice the growth or half the shrinkage solves 1 to 3 % fewer problems.
 static const double GROW = 1.5, SHRINK = 3;
-// larger weights lose digits to round-off and save no outer steps
+// Largest weight. Larger weights lose digits to rounding and save no outer steps.
 static const double SIGMA_MOST = 1e6;
-static const double SIGMA_LEAST = 0.3; // inner problems are almost linear at this value
+static const double SIGMA_LEAST = 0.3; // smallest weight, at which inner problems are almost linear
 enum { FEW_STEPS = 2, SOME_STEPS = 4 };
 
-// An inner problem is solved to this fraction of the whole residual, because its answer is
+// An inner problem is solved only to this fraction of the whole residual, because its solution is
 // provisional.
 static const double INNER_ACCURACY = 0.05;
 
-// After this many consecutive failures, sweeps of Gauss-Seidel leave the neighbourhood. After the
-// first failure it is better to reduce only the weight, because sweeps undo much progress.
+// After this many consecutive failures, Gauss-Seidel sweeps move the point away. After the first
+// failure only the weight is reduced, because sweeps undo much progress.
 enum { STIR_AFTER = 2, STIR_SWEEPS = 20 };
 
 const S2NewtonWay s2_newton_cold = {.weight = 10,
@@ -49,8 +51,8 @@ typedef struct Newton {
   double *lambda, *anchor, *u, *du;
   S2Response *response;
   S2Mode *mode, *mode_before;
-  S2Quad *at, *next; // velocities at the anchor, and the present ones of its inner problem
-  bool tried;        // whether mode_before has been tried exactly
+  S2Quad *at, *next; // velocities at the anchor, and current velocities of the inner problem
+  bool tried;        // whether the equations of mode_before have been solved exactly
   int failures;      // consecutive failures of the inner problem
 } Newton;
 
@@ -81,23 +83,24 @@ static void newton_copy_point(const S2System *system, S2Quad *v, double *lambda,
 
 // ---- The law ----------------------------------------------------------------------------------
 
-// Impulses, mode and response of one unit at row velocities u = J v.
+// Computes the impulses, the mode and the response of one unit at row velocities u = J v.
 static S2Mode newton_apply_law(const S2Unit *unit, double sigma, const double *u,
                                const double *anchor, double *lambda, S2Response *d) {
-  // The unbounded impulse for these velocities, with the row's compliance.
+  // The impulse for these velocities without bounds, including the compliance of the row.
   double kn = sigma / (1 + sigma * unit->c[0]), kt = sigma / (1 + sigma * unit->c[1]);
   double x = (anchor[0] - sigma * (u[0] + unit->b0[0])) / (1 + sigma * unit->c[0]);
   double y = (anchor[1] - sigma * (u[1] + unit->b0[1])) / (1 + sigma * unit->c[1]);
   S2Mode mode = S2_STICK;
   *d = (S2Response){.nn = kn, .tt = unit->rows == 2 ? kt : 0};
-  // Boxes: clip to the bounds.
+  // Boxed rows: clip the impulse to its bounds.
   if (unit->kind == S2_UNIT_BOX) {
     double free = x;
     x = s2_unit_clip(unit, free);
     mode = x < free ? S2_SLIDE_PLUS : x > free ? S2_SLIDE_MINUS : S2_STICK;
     d->nn = mode == S2_STICK ? kn : 0;
   } else if (unit->kind != S2_UNIT_BILATERAL) {
-    // Contacts: clip to 0, and the tangent to the cone of the new normal impulse.
+    // Contacts: clip the normal impulse at 0, and the friction impulse to the cone of the new
+    // normal impulse.
     double bound = unit->mu * x;
     if (!(x > 0)) {
       x = y = 0;
@@ -125,14 +128,14 @@ static S2Mode newton_apply_law(const S2Unit *unit, double sigma, const double *u
 // response.
 static double newton_evaluate(Newton *newton, double sigma, const S2Quad *v, double step) {
   S2System *system = newton->system;
-  // Impulses by the law at v + step dv.
+  // Compute the impulses that the law gives at v + step dv.
   for (int k = 0; k < system->units; k++) {
     double u[2] = {newton->u[2 * k] + step * newton->du[2 * k],
                    newton->u[2 * k + 1] + step * newton->du[2 * k + 1]};
     newton->mode[k] = newton_apply_law(&system->unit[k], sigma, u, newton->anchor + 2 * k,
                                        newton->lambda + 2 * k, &newton->response[k]);
   }
-  // The imbalance of the nodes, as an energy.
+  // Compute the imbalance of the nodes as an energy.
   double merit = 0;
   for (int i = 0; i <= system->nodes; i++) {
     newton->v[i] = v[i] + step * newton->dv[i];
@@ -164,7 +167,8 @@ static double newton_largest_imbalance(const Newton *newton) {
   return worst;
 }
 
-// Halves the step until the merit falls enough; otherwise takes the step with the smallest merit.
+// Halves the step until the merit decreases enough. If it never does, takes the step with the
+// smallest merit.
 static double newton_search(Newton *newton, double sigma, const S2Quad *v, double merit,
                             double *taken) {
   double step = 1, best = 1, least = INFINITY;
@@ -185,8 +189,8 @@ static double newton_search(Newton *newton, double sigma, const S2Quad *v, doubl
 
 // ---- Newton -----------------------------------------------------------------------------------
 
-// Newton steps at the given anchor from `v` until the largest imbalance is at most `enough`; false
-// if that fails. Leaves the impulses of the law in `lambda`.
+// Takes Newton steps from `v` at the given anchor until the largest imbalance is at most `enough`.
+// Returns false if that fails. Leaves the impulses of the law in `lambda`.
 static bool newton_solve_inner(Newton *newton, double sigma, int inners, double enough, S2Quad *v,
                                int *factorizations) {
   S2System *system = newton->system;
@@ -195,7 +199,7 @@ static bool newton_solve_inner(Newton *newton, double sigma, int inners, double 
   memset(newton->du, 0, sizeof(double) * (size_t)(2 * system->units));
   s2_system_row_velocity(system, v, newton->u);
   double merit = newton_evaluate(newton, sigma, v, 0);
-  // K dv = -(v - A (c + J' lambda(v))) and a line search on the merit.
+  // Solve K dv = -(v - A (c + J' lambda(v))), then search along dv for a smaller merit.
   for (int i = 0; i < inners && !(newton_largest_imbalance(newton) <= enough); i++) {
     (*factorizations)++;
     if (!s2_system_factor(system, newton->response, any_sliding(newton))) {
@@ -208,7 +212,7 @@ static bool newton_solve_inner(Newton *newton, double sigma, int inners, double 
     s2_system_row_velocity(system, newton->dv, newton->du);
     double step, now = newton_search(newton, sigma, v, merit, &step);
     memcpy(v, newton->v, sizeof(S2Quad) * (size_t)(system->nodes + 1));
-    // The record contains the residual of the whole problem, which the method does not need.
+    // The history records the residual of the whole problem, which the method itself does not need.
     if (system->history != NULL) {
       s2_history_add(system->history, s2_system_residual(system, v, newton->lambda, newton->u),
                      step, 0);
@@ -222,12 +226,13 @@ static bool newton_solve_inner(Newton *newton, double sigma, int inners, double 
   return newton_largest_imbalance(newton) <= enough;
 }
 
-// Solves the modes of the anchor exactly, once for each set of modes that two outer steps agree on.
+// Solves the equations of the modes of the anchor exactly, once for each set of modes that occurs
+// in two consecutive outer steps.
 static double try_modes(Newton *newton, double best, S2Quad *v, double *lambda, int *factorizations,
                         S2Arena *arena) {
   S2System *system = newton->system;
   s2_refine_modes(system, newton->u, newton->anchor, newton->mode);
-  // Try modes that two outer steps agree on, once.
+  // Try modes that occur in two consecutive outer steps, and try them only once.
   size_t size = sizeof(S2Mode) * (size_t)system->units;
   if (memcmp(newton->mode, newton->mode_before, size) != 0) {
     memcpy(newton->mode_before, newton->mode, size);
@@ -238,7 +243,7 @@ static double try_modes(Newton *newton, double best, S2Quad *v, double *lambda, 
     return best;
   }
   newton->tried = true;
-  // Solve in the memory of the inner problem; keep the result if it is the best so far.
+  // Solve in the memory of the inner problem. Keep the result if it is the best so far.
   newton_copy_point(system, newton->v, newton->lambda, newton->at, newton->anchor);
   double residual =
       s2_refine_solve(system, newton->mode, newton->v, newton->lambda, factorizations, arena);
@@ -249,7 +254,7 @@ static double try_modes(Newton *newton, double best, S2Quad *v, double *lambda, 
   return residual;
 }
 
-// One outer step; false if its inner problem is not solved.
+// Makes one outer step. Returns false if its inner problem is not solved.
 static bool newton_step(Newton *newton, double sigma, int inners, double enough, int follow,
                         int *factorizations, S2Arena *arena) {
   S2System *system = newton->system;
@@ -273,13 +278,14 @@ double s2_newton_solve(S2System *system, const S2NewtonWay *way, double toleranc
   s2_refine_modes(system, newton.u, lambda, newton.mode_before);
   int last = *factorizations + way->most;
   double sigma = way->weight;
-  // An outer step: solve at the anchor, move it there, adapt the weight.
+  // Each outer step solves the inner problem, moves the anchor to its solution and adapts the
+  // weight.
   for (int outer = 0; outer < way->outers && *factorizations < last && !(best <= tolerance);
        outer++) {
     int before = *factorizations;
     double enough = fmax(tolerance / 5, INNER_ACCURACY * fmin(now, 1));
     int follow = outer >= way->follow_after ? way->follow_segments : 0;
-    // Solved: measure the residual, and try the modes of this point.
+    // If the inner problem is solved, measure the residual and try the modes of this point.
     if (newton_step(&newton, sigma, way->inners, enough, follow, factorizations, arena)) {
       now = s2_system_residual(system, newton.at, newton.anchor, newton.u);
       if (now < best) {
@@ -289,14 +295,15 @@ double s2_newton_solve(S2System *system, const S2NewtonWay *way, double toleranc
       if (best > tolerance) {
         best = try_modes(&newton, best, v, lambda, factorizations, arena);
       }
-      // After few factorisations, a larger weight reduces the number of outer steps.
+      // If the step took few factorisations, increase the weight to reduce the number of outer
+      // steps.
       int steps = *factorizations - before;
       double growth = steps <= FEW_STEPS ? GROW * GROW : steps <= SOME_STEPS ? GROW : 1;
       sigma = fmin(SIGMA_MOST, sigma * growth);
       newton.failures = 0;
     } else {
-      // The inner problem was not solved: reduce the weight, and after repeated failures leave the
-      // neighbourhood by sweeps.
+      // The inner problem was not solved: reduce the weight, and after repeated failures move away
+      // by sweeps.
       sigma = fmax(SIGMA_LEAST, sigma / SHRINK);
       if (++newton.failures >= STIR_AFTER) {
         now = s2_pgs_solve(system, STIR_SWEEPS, newton.at, newton.anchor, arena);

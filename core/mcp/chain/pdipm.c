@@ -1,7 +1,8 @@
 // The chain of methods for islands of any size. Warm starts come first, because most steps of a
-// resting scene need nothing else. Then the interior point runs and hands over to an exact solution
-// in the modes that it finds. If it stalls, proximal Newton continues from a Gauss-Seidel start.
-// Piles are solved by a flow. The chain keeps the best point met, judged by one residual.
+// resting scene need nothing else. Then the interior-point method runs, and the equations of the
+// modes that it finds are solved exactly. If it stalls, proximal Newton continues from a
+// Gauss-Seidel start. Piles are solved by a flow. The chain keeps the point with the smallest
+// scaled residual.
 #include "mcp/chain/solve_run.h"
 #include "mcp/problem/conflict.h"
 #include "mcp/problem/convex.h"
@@ -12,35 +13,36 @@
 #include <stddef.h>
 #include <string.h>
 
-// For a warm start the active set is nearly known, so the first weight is large.
+// In a warm start the active set is nearly known, so the first weight is large.
 static const S2NewtonWay warm_way = {
     .weight = 1e6, .outers = 1, .inners = 3, .most = S2_NEWTON_MOST};
 enum { WARM_ITERATIONS = 12 };
-// distance from the boundary where a warm interior point starts
+// Distance from the boundary at which a warm interior-point run starts.
 static const double WARM_FLOOR = 0.01;
 enum { POLISH_SWEEPS = 100 };
-enum { FIRST_NEWTON = 3000 }; // factorisations; then another start helps more
+// Limit in factorisations, after which another start helps more.
+enum { FIRST_NEWTON = 3000 };
 
 // Limits for piles. A guess with a residual below PILE_NEAR is the solution for slightly different
-// rows. NEAR_SWEEPS follow such a guess, FAR_SWEEPS any other one, ANEW_SWEEPS a start from zero
-// impulses. The limits of a flow are factorisations: nearly all flows that end do so within
-// FIRST_FLOW. After that another start is more promising. The limits were measured on 470 first
-// solves of pours of 120 to 1000 discs and boxes, on 50 hard solves, and on pyramids in violent
-// motion.
+// rows. Such a guess is followed by NEAR_SWEEPS, another guess by FAR_SWEEPS, and a start from zero
+// impulses by ANEW_SWEEPS. A flow is limited to FIRST_FLOW or LATER_FLOW factorisations. Nearly all
+// flows that end do so within FIRST_FLOW, and after that another start is more promising. The
+// limits were measured on the first solves of poured discs and boxes, on hard solves, and on
+// pyramids in violent motion.
 enum { NEAR_SWEEPS = 100, FAR_SWEEPS = 400, ANEW_SWEEPS = 3000 };
 enum { FINISH_SEGMENTS = 20, FIRST_FLOW = 1000, LATER_FLOW = 1500, PILE_NEWTON = 600 };
-static const double CONVEX_TOLERANCE = 1e-6; // of the convex start
-// Fraction of S2_PATIENCE: after a second's work no other start begins. With twice this value the
-// slowest steps of 1000 discs take a third longer, and one in a hundred more is solved.
+static const double CONVEX_TOLERANCE = 1e-6; // Tolerance of the convex start.
+// Fraction of S2_PATIENCE, about a second of work, after which no other start begins. With twice
+// this value, the slowest steps of 1000 discs take a third longer, and 1 % more of them are solved.
 static const double PILE_PATIENCE = 0.12;
 static const double PILE_NEAR = 0.05;
 
-// Solves within a budget. Work counts blocks times factorisations. In these units, measured on
-// piles of 300 and 1000 discs and a pyramid of 1275 boxes, a sweep costs SWEEP_WORK per contact,
-// and the rest of a solve as much as OVERHEAD_SWEEPS. At least LEAST_SWEEPS run even if the budget
-// is used up. A budget of few sweeps is too small for a factorisation. Larger budgets spend
-// SWEEPS_SHARE on sweeps, which bring a pile in violent motion near its solution. For other piles
-// the flow then finds the last digits.
+// Constants for solves within a budget. The unit of work is one block in one factorisation. In this
+// unit, a sweep costs SWEEP_WORK per contact, and the overhead of a solve equals OVERHEAD_SWEEPS
+// sweeps. (Both were measured on piles of discs and on a pyramid of boxes.) At least LEAST_SWEEPS
+// run even if the budget is used up. A budget below FEW_SWEEPS is too small for a factorisation.
+// Larger budgets spend the fraction SWEEPS_SHARE on sweeps, which bring a pile in violent motion
+// near its solution. For other piles the flow then finds the last digits.
 enum { OVERHEAD_SWEEPS = 24, LEAST_SWEEPS = 20, FEW_SWEEPS = 64, MOST_SWEEPS = 1000 };
 enum { ROOMY = 100 }; // factorisations
 static const double SWEEP_WORK = 0.15, SWEEPS_SHARE = 2.0 / 3;
@@ -65,8 +67,7 @@ static void pdipm_refine(S2SolveRun *chain) {
   s2_run_keep(chain, residual);
 }
 
-// Whether the point only just meets the tolerance, so that another factorisation helps the next
-// step.
+// Whether the point barely meets the tolerance, so that another factorisation helps the next step.
 static bool is_worth_refining(const S2SolveRun *chain) {
   return s2_run_solved(chain) && chain->best > S2_REFINED && chain->iterations > 0 &&
          chain->system.contacts > 0;
@@ -108,12 +109,12 @@ static bool is_rough(const S2SolveRun *chain) {
   return rough;
 }
 
-// Blocks of the factored matrix, diagonal included.
+// Number of blocks of the factored matrix, including the diagonal.
 static double pile_blocks(const S2SolveRun *chain) {
   return chain->system.sparse.blocks + chain->system.nodes;
 }
 
-// Solves in the modes that the impulses of the guess show.
+// Solves the equations of the modes that the impulses of the guess indicate.
 static void pile_finish(S2SolveRun *chain, int most) {
   s2_run_keep(chain, s2_finish_solve(&chain->system, FINISH_SEGMENTS, most, chain->tolerance,
                                      chain->v, chain->lambda, &chain->iterations, chain->arena));
@@ -125,8 +126,8 @@ static void pile_sweep(S2SolveRun *chain, int sweeps) {
       chain, s2_nncg_sweeps(&chain->system, sweeps, enough, chain->v, chain->lambda, chain->arena));
 }
 
-// Approaches a solution by sweeps, then follows the flow. If the sweeps have solved it, only the
-// last digits remain.
+// Approaches a solution by sweeps, then follows the flow. If the sweeps solve the problem, only
+// refines the result.
 static void pile_flow(S2SolveRun *chain, int sweeps, int most, bool strictly) {
   pile_sweep(chain, sweeps);
   if (s2_run_solved(chain)) {
@@ -138,8 +139,8 @@ static void pile_flow(S2SolveRun *chain, int sweeps, int most, bool strictly) {
   }
 }
 
-// Starts from the impulses of the convex law, which are near enough. The convex problem has one
-// solution, which is found at once.
+// Starts from the impulses of the convex law, which are close enough to a solution. The convex
+// problem has only one solution, which the solver finds at the first attempt.
 static void pile_start_convex(S2SolveRun *chain, int iterations) {
   const S2Problem *problem = chain->system.problem;
   S2ArenaMark mark = s2_arena_mark(chain->arena);
@@ -155,7 +156,7 @@ static void pile_start_convex(S2SolveRun *chain, int iterations) {
   s2_arena_rewind(chain->arena, mark);
 }
 
-// Starts from the best point with the friction removed.
+// Starts from the best point without its friction impulses.
 static void pile_start_smooth(S2SolveRun *chain) {
   s2_run_back(chain);
   for (int k = 0; k < chain->system.units; k++) {
@@ -164,8 +165,8 @@ static void pile_start_smooth(S2SolveRun *chain) {
   }
 }
 
-// Newton from the best point after a few sweeps. After a failed flow it solves one problem in
-// three.
+// Runs Newton from the best point after a few sweeps. After a failed flow, Newton solves one
+// problem in three.
 static void pile_newton(S2SolveRun *chain, int iterations) {
   s2_run_back(chain);
   pdipm_sweep(chain, POLISH_SWEEPS);
@@ -175,10 +176,10 @@ static void pile_newton(S2SolveRun *chain, int iterations) {
   pdipm_newton(chain, &way);
 }
 
-// Runs after the flow from the guess has failed: Newton, and flows from starts of other kinds. Each
-// start solves most of the cases that the others leave. If two flows in a row end on a ray,
-// contacts jam: bodies are driven into a place from which friction does not release them. In such
-// cases Newton and further starts have never found a solution.
+// Runs after the flow from the guess has failed: tries Newton, and flows from other starts. Each
+// start solves most of the cases that the other starts do not solve. If two consecutive flows end
+// on a ray, contacts jam: bodies are driven into a place from which friction does not release them.
+// In all measured cases of this kind, Newton and further starts found no solution.
 static void pile_search_on(S2SolveRun *chain, int iterations) {
   enum { CONVEX, NOTHING, SMOOTH, STARTS };
   for (int start = CONVEX; start <= STARTS && !s2_run_solved(chain); start++) {
@@ -193,7 +194,7 @@ static void pile_search_on(S2SolveRun *chain, int iterations) {
     if (s2_run_solved(chain) || start == STARTS) {
       return;
     }
-    // Take the next start and its flow.
+    // Run the flow from the next start.
     if (start == CONVEX) {
       pile_start_convex(chain, iterations);
     } else if (start == SMOOTH) {
@@ -211,9 +212,9 @@ static void pile_search_on(S2SolveRun *chain, int iterations) {
   }
 }
 
-// Solves within a budget: first in the modes of a near guess, then by sweeps, then by the flow with
-// the remaining budget. (Newton in place of the flow achieves no more, and passes through worse
-// points.) Returns the work.
+// Solves within a budget. If the guess is near, its modes come first. Then sweeps run, and then the
+// flow with the remaining budget. (Newton in place of the flow does not solve more problems, and
+// passes through worse points.) Returns the work.
 static double pile_within(S2SolveRun *chain, const S2SolverOptions *options,
                           const double *lambda_guess) {
   S2System *system = &chain->system;
@@ -236,10 +237,10 @@ static double pile_within(S2SolveRun *chain, const S2SolverOptions *options,
   } else if (!solved && is_warm(chain, lambda_guess) && chain->best < PILE_NEAR) {
     pile_finish(chain, most - most / 2);
   }
-  // Sweeps, then the flow.
+  // Run sweeps, then the flow.
   if (!s2_run_solved(chain)) {
     double left = fmax(0, budget - blocks * system->spent);
-    // If the budget suffices for the whole flow, make no more sweeps than without a budget.
+    // If the budget is enough for the whole flow, make no more sweeps than without a budget.
     int usual = chain->best < PILE_NEAR ? NEAR_SWEEPS : FAR_SWEEPS;
     int limit = left > ROOMY * blocks ? usual : MOST_SWEEPS;
     sweeps = (int)fmin(limit, fmax(LEAST_SWEEPS, SWEEPS_SHARE * left / sweep));
@@ -252,14 +253,14 @@ static double pile_within(S2SolveRun *chain, const S2SolverOptions *options,
   return overhead + blocks * system->spent + sweeps * sweep;
 }
 
-// Starts from the guess. First checks whether it already solves the problem. For piles: solves in
-// its modes, then runs the first flow. In impacts and without friction the flow runs even without a
-// guess. For other problems: a few steps of Newton, then a warm interior point (which would lose
-// the modes of a pile).
+// Starts from the guess. First checks whether it already solves the problem. For piles, solves in
+// the modes of the guess, then runs the first flow. In impacts and without friction, the flow runs
+// even without a guess. For other problems, takes a few Newton steps, then runs a warm
+// interior-point method, which would lose the modes of a pile. Returns whether the flow ran.
 static bool solve_warm(S2SolveRun *chain, const S2SolverOptions *options, bool thorough,
                        const double *lambda_guess) {
   const S2System *system = &chain->system;
-  // A body at rest: the guess is the solution.
+  // For bodies at rest, the guess is the solution.
   bool solved = s2_run_solved(chain);
   if (solved && !options->fresh) {
     return false;
@@ -282,7 +283,7 @@ static bool solve_warm(S2SolveRun *chain, const S2SolverOptions *options, bool t
     }
     return flows;
   }
-  // The active set of the last step is nearly right: try Newton, then the interior point.
+  // The active set of the last step is nearly correct: try Newton, then the interior-point method.
   if (warm) {
     pdipm_newton(chain, &warm_way);
   }
@@ -293,8 +294,9 @@ static bool solve_warm(S2SolveRun *chain, const S2SolverOptions *options, bool t
   return false;
 }
 
-// Continues after the first interior point. For piles: the flow, if it was not tried. Then a proof
-// of conflict; if there is one, the result is true. For piles: the remaining attempts of the flow.
+// Continues after the first interior-point run. For piles, runs the flow if it has not been tried.
+// Returns true if it can then prove that the problem has no solution. Otherwise, for piles, runs
+// the remaining attempts.
 static bool cold_search(S2SolveRun *chain, const S2SolverOptions *options, bool flowed) {
   bool pile = is_pile(chain);
   if (pile && !flowed && !s2_run_solved(chain)) {
@@ -313,7 +315,7 @@ static bool cold_search(S2SolveRun *chain, const S2SolverOptions *options, bool 
   return false;
 }
 
-// True: the problem provably has no solution, so the search ends.
+// Returns true if the problem provably has no solution, which ends the search.
 static bool solve_cold(S2SolveRun *chain, const S2SolverOptions *options, bool thorough,
                        bool flowed) {
   static const S2InteriorStart starts[] = {
@@ -322,11 +324,12 @@ static bool solve_cold(S2SolveRun *chain, const S2SolverOptions *options, bool t
       {.impulse = 1, .velocity = 1, .spread = 2, .seed = 2},
       {.impulse = 3, .velocity = 3, .spread = 2, .seed = 3},
   };
-  // Sweeps of Gauss-Seidel from zero impulses before Newton; 0: POLISH_SWEEPS from the best point.
-  // A further start is needed only after Newton has failed from the best point, so some starts are
-  // from zero.
+  // Number of Gauss-Seidel sweeps from zero impulses before Newton; 0 means POLISH_SWEEPS from the
+  // best point. A further start is needed only if Newton has failed from the best point, so some
+  // starts begin at zero.
   static const int fresh_sweeps[] = {0, 20, 0, 40};
-  // Try start after start: interior point, the search (once), then Newton from sweeps.
+  // For each start, run the interior-point method, then the search (only once), then Newton after
+  // sweeps.
   bool pile = is_pile(chain);
   double most = INFINITY; // factorisations
   if (pile) {
@@ -343,12 +346,12 @@ static bool solve_cold(S2SolveRun *chain, const S2SolverOptions *options, bool t
       return true;
     }
     if ((pile && flowed) ||
-        chain->jammed) { // Newton from another start has hardly ever succeeded then
+        chain->jammed) { // in this case Newton from another start hardly ever succeeds
       return false;
     }
     if (!s2_run_solved(chain)) {
       s2_run_back(chain);
-      // Sweeps from zero leave the point at which Newton stalled.
+      // Sweeps from zero impulses move away from the point at which Newton stalled.
       if (fresh_sweeps[i] > 0) {
         memset(chain->lambda, 0, sizeof(double) * (size_t)(2 * chain->system.units));
       }
@@ -363,7 +366,7 @@ static bool solve_cold(S2SolveRun *chain, const S2SolverOptions *options, bool t
   return false;
 }
 
-typedef struct Question { // whether a problem has a solution
+typedef struct Question { // arguments of is_hopeless
   const S2Problem *problem;
   const S2SolverOptions *options;
   S2Arena *arena;
@@ -385,16 +388,16 @@ static S2SolveStatus pdipm_solve(const S2Problem *problem, const S2SolverOptions
     return solution->status;
   }
   Question question = {problem, options, arena};
-  if (thorough) { // otherwise this solve may be part of that proof
+  if (thorough) { // A solve that is not thorough may itself be part of such a proof.
     chain.watch = (S2FlowWatch){.hopeless = is_hopeless, .user = &question};
   }
   bool flowed = solve_warm(&chain, options, thorough, solution->lambda);
   if (is_worth_refining(&chain)) {
     pdipm_refine(&chain);
   }
-  // Continue only if there are contacts: the warm part solves equations alone to the last digits.
-  // With `attempt` the search ends after the flow, except for the interior point of convex
-  // problems.
+  // Continue only if there are contacts, because solve_warm solves pure equations to full
+  // precision. With `attempt` the search ends after the flow. Frictionless problems are an
+  // exception: the interior-point method still runs.
   bool ends = options->attempt > 0 && flowed;
   bool on = !s2_run_solved(&chain) && chain.system.contacts > 0 && !(ends && is_rough(&chain));
   bool proved = on && solve_cold(&chain, options, thorough && !ends, flowed);

@@ -1,56 +1,58 @@
-// Endless sweeps of Gauss-Seidel approximate a flow whose attractors are solutions. Its long smooth
-// stretches end where single contacts snap. A proximal step with compliance e is an implicit Euler
-// step of length 1 / e along the flow. Each step is solved by a few undamped mode changes or,
-// across a snap, by path following from the step before. If both fail, sweeps from the present
-// point continue the flow, across snaps if necessary.
+// Gauss-Seidel sweeps approximate a continuous flow whose attractors are solutions. The flow has
+// long smooth stretches, which end where single contacts suddenly change their mode (snap). A
+// proximal step with compliance e is an implicit Euler step of length 1 / e along the flow. Each
+// step is solved by a few undamped mode changes or, across a snap, by path following from the
+// previous step. If both fail, sweeps from the current point continue the flow, even across snaps.
 #include "mcp/chain/pdipm_follow.h"
 
 #include <limits.h>
 #include <math.h>
 #include <string.h>
 
-// Compliances of the flow, scaled: the first, the largest and the smallest; the factor by which
-// they rise after a failed step, and by which they fall at first. A failed step costs as much as
-// ten successful ones. So each failure reduces the rate of the fall, down to FLOW_SLOWEST; long
-// flows then need a third less time.
+// Scaled compliances of the flow. The first three values are the initial, the largest and the
+// smallest compliance. FLOW_SOFTEN is the factor by which the compliance grows after a failed step.
+// FLOW_HARDEN is the factor by which it shrinks at first after an easy step. A failed step costs as
+// much as ten successful steps. Therefore each failure reduces the latter factor, down to
+// FLOW_SLOWEST. Long flows then need a third less time.
 static const double FLOW_BEGIN = 1e-2, FLOW_SOFTEST = 0.3, FLOW_HARDEST = 1e-9, FLOW_SOFTEN = 10,
                     FLOW_HARDEN = 3, FLOW_SLOWER = 0.8, FLOW_SLOWEST = 1.3;
-// Paths are checked (S2FollowStart.looks) until this many steps have failed. Later paths pass
-// through folds.
+// Paths are checked (S2FollowStart.looks) until this many steps have failed. After that, paths may
+// pass through folds.
 enum { FLOW_LOOKS = 20 };
-// Residual below which the present modes are tried for an exact solution. Above that residual the
-// modes are seldom right.
+// If the residual is below this limit, try to solve the equations of the current modes exactly. At
+// larger residuals the modes are seldom correct.
 static const double FLOW_NEAR = 1e-5;
-// Solves of an easy step, and easy steps in a row; mode changes of a step, segments of a path
-// across a snap, and of the finish.
+// A step is easy if it needs at most FLOW_EASY solves. After FLOW_GOOD successful steps, an easy
+// step reduces the compliance faster. The other limits are the mode changes of a step, the segments
+// of a path across a snap, and the segments of a path of the finish.
 enum { FLOW_EASY = 2, FLOW_GOOD = 3 };
 enum { FLOW_SOLVES = 8, FLOW_SEGMENTS = 40, FLOW_FINISH = 2 };
-// Sweeps after a failed step, whose path has taken some 10 factorisations; the sweeps take a fifth
-// of that time. They solve 70 of the 141 problems at which this flow fails without them. For 368
-// first solves of pours they save the flow a quarter of its factorisations. 100 sweeps are too few;
-// 300 take more time than they save.
+// Number of sweeps after a failed step. The sweeps take a fifth of the time of the failed path.
+// They solve half of the problems at which the flow fails without them. In first solves of poured
+// bodies they save a quarter of the factorisations. 100 sweeps are too few, and 300 sweeps take
+// more time than they save.
 enum { FLOW_SWEEPS = 200 };
-// FLOW_RAY: steps of the largest length in the same modes, with residuals that agree to within
-// FLOW_SAME, after which the flow is on a ray. The impulses are then so large that their initial
-// values do not matter, and the modes stay. FLOW_ASKS: factorisations after which the flow asks
+// The flow is on a ray after FLOW_RAY steps of the largest length whose modes are the same and
+// whose residuals agree to within FLOW_SAME. The impulses are then so large that their initial
+// values do not matter, and the modes stay the same. After FLOW_ASKS factorisations the flow checks
 // whether there is a solution at all.
 enum { FLOW_RAY = 10, FLOW_ASKS = 200 };
 static const double FLOW_SAME = 1e-2;
 
 typedef struct Flow {
   S2Follow follow;
-  double *x, *lambda, *tried; // of the present point; of an exact attempt
+  double *x, *lambda, *tried; // x and lambda of the current point; lambda of an exact attempt
   S2Quad *v, *v_tried;
   S2Mode *mode;
   double compliance, harden, best;
   bool accepted;     // whether a step has succeeded
-  int good, changed; // successful steps in a row; modes that the last one changed
+  int good, changed; // good: consecutive successful steps; changed: mode changes in the last step
   int failures;      // failed steps
-  int steady;        // consecutive steps that may be on a ray
-  double missed;     // residual after the last of them
+  int steady;        // number of consecutive steps that may be on a ray
+  double missed;     // residual after the last step
 } Flow;
 
-// Starts at its point, with the modes that the impulses there show.
+// Starts the flow at its current point, in the modes that x = lambda - u indicates.
 static void flow_begin(Flow *flow) {
   const S2System *system = flow->follow.system;
   s2_follow_begin(&flow->follow, flow->lambda, false);
@@ -79,13 +81,13 @@ static Flow flow_make(S2System *system, const S2Quad *v, const double *lambda, S
   return flow;
 }
 
-// One proximal step from the present point with up to about `most` factorisations. Returns the
-// number of solves, or 0 after a failure.
+// Makes one proximal step from the current point with up to about `most` factorisations. Returns
+// the number of solves, or 0 if it fails.
 static int flow_step(Flow *flow, int most, int *factorizations, S2Arena *arena) {
   S2Follow *follow = &flow->follow;
   S2System *system = follow->system;
   size_t rows = sizeof(double) * (size_t)(2 * system->units);
-  // From the last modes by undamped changes ...
+  // Try undamped mode changes, starting from the last modes.
   follow->weight = 1 / flow->compliance;
   system->sparse.accurate = follow->weight > S2_ACCURATE_WEIGHT;
   memcpy(follow->mode, flow->mode, sizeof(S2Mode) * (size_t)system->units);
@@ -100,7 +102,8 @@ static int flow_step(Flow *flow, int most, int *factorizations, S2Arena *arena) 
     s2_system_velocity(system, flow->lambda, flow->v);
     return solves;
   }
-  // ... otherwise along the path from the last point, if that belongs to the flow.
+  // If they fail, follow the path from the last point, provided that this point belongs to the
+  // flow.
   S2FollowStart start = {.weight = follow->weight,
                          .segments = most < FLOW_SEGMENTS ? most : FLOW_SEGMENTS,
                          .looks = flow->failures < FLOW_LOOKS};
@@ -122,7 +125,7 @@ static void flow_keep(Flow *flow, double residual, const S2Quad *v, const double
   }
 }
 
-// Continues by sweeps from the present point.
+// Continues by sweeps from the current point.
 static double flow_sweep(Flow *flow, double enough, S2Arena *arena) {
   double residual =
       s2_nncg_sweeps(flow->follow.system, FLOW_SWEEPS, enough, flow->v, flow->lambda, arena);
@@ -130,8 +133,8 @@ static double flow_sweep(Flow *flow, double enough, S2Arena *arena) {
   return residual;
 }
 
-// Takes the modes of the step. True: the modes have not changed, and have not been solved exactly
-// yet.
+// Takes over the modes of the step. Returns true if they have hardly changed and have not yet been
+// solved exactly.
 static bool flow_take_modes(Flow *flow) {
   const S2System *system = flow->follow.system;
   int before = flow->changed;
@@ -176,8 +179,9 @@ double s2_flow_solve(S2System *system, int most, bool strictly, double tolerance
       break;
     }
     int solves = flow_step(&flow, strictly ? left : INT_MAX, factorizations, arena);
-    // Failed: shorten the steps, and continue from sweeps (unless work is counted, because sweeps
-    // have then had their share). At the start, the shortest step would be repeated without end.
+    // If the step failed, shorten the steps and continue from sweeps. If work is limited, skip the
+    // sweeps, because they have already used their share of the budget. Sweep at the start, too, if
+    // the shortest step failed, because it would fail forever.
     if (solves == 0) {
       bool shortest = !(flow.compliance < FLOW_SOFTEST);
       flow.compliance = fmin(FLOW_SOFTEST, flow.compliance * FLOW_SOFTEN);
@@ -204,7 +208,7 @@ double s2_flow_solve(S2System *system, int most, bool strictly, double tolerance
       flow_keep(&flow, residual, flow.v_tried, flow.tried, v, lambda);
     }
     watch->ray = flow_on_ray(&flow, solves, residual);
-    // Easy steps: lengthen them.
+    // After easy steps, lengthen the steps.
     bool easy = solves <= FLOW_EASY, fair = solves <= 2 * FLOW_EASY && flow.good > 1;
     double harden = easy && flow.good > FLOW_GOOD ? flow.harden * flow.harden
                     : easy || fair                ? flow.harden

@@ -1,41 +1,39 @@
-// Path following. The law of every contact is a function of x = impulse - velocity (the normal map
-// of Robinson 1992), linear in each of its modes, so the residual G(x) is piecewise linear. From
-// any x0 the solutions of
+// Path following. The law of every contact is a function of x = impulse - velocity, the normal map
+// of Robinson (1992). It is linear in each mode of the contact, so the residual G(x) is piecewise
+// linear. From any x0, the solutions of G(x) = t G(x0) form a path that starts at t = 1. It
+// consists of straight segments, one for each set of modes. The solver follows the path to t = 0
+// through all its turns, which may lead away from the solution for a while. At the end of a segment
+// one contact changes its mode. (Lemke's method follows such a path from another start. PATH of
+// Dirkse and Ferris (1995) follows such paths, after Ralph (1994).) The residual may rise along the
+// path, so the path can reach a solution where line searches stop in a local minimum.
 //
-//     G(x) = t G(x0)
-//
-// form a path that starts at t = 1 and consists of straight segments, one for each set of modes.
-// The solver follows it to t = 0 through all its turns, which may lead away from the solution for a
-// while. At the end of a segment one contact changes its mode. (Lemke's method is the same from
-// another start. PATH of Dirkse & Ferris 1995 follows such paths, after Ralph 1994.) The residual
-// need not fall along the path, so the path can reach a solution where line searches stop in a
-// local minimum.
-//
-// A compliance 1 / weight relative to the starting impulses makes segments unique where contacts
-// constrain more than the nodes can move. A larger compliance gives fewer turns, so this is one
-// step of the proximal method of newton.c and not the whole method.
+// A compliance 1 / weight relative to the starting impulses makes segments unique for hyperstatic
+// contacts. A larger compliance gives fewer turns. Therefore a path solves one step of the proximal
+// method of newton.c and not the whole problem.
 #include "mcp/chain/pdipm_follow.h"
 
 #include <limits.h>
 #include <math.h>
 #include <string.h>
 
-// Bound of t: beyond it the path is taken to go to infinity.
+// Bound of t. Beyond this bound the path counts as going to infinity.
 static const double FARTHEST = 1e4;
 
-// Check of a path: after LOOK_SEGMENTS segments t must be at most LOOK_LEFT. In
-// flows of piles 63 % of 2900 paths arrived within 20 segments, but only a fifth of the paths that
-// were above LOOK_LEFT after 6 segments.
+// A path is checked after LOOK_SEGMENTS segments: t must then be at most LOOK_LEFT. In flows of
+// piles, 63 % of all paths reached t = 0 within 20 segments. Only a fifth of the paths that failed
+// this check did so.
 enum { LOOK_SEGMENTS = 6 };
 static const double LOOK_LEFT = 0.8;
 
-// Undamped changes of modes: distance beyond a border that counts as a violation, scaled.
+// Undamped mode changes: x violates its mode if it is beyond a border by more than this scaled
+// distance.
 static const double VIOLATED = 1e-11;
 
-// x0 by impulses: smallest distance of a unit from the border of its mode, scaled.
+// If x0 follows from impulses alone: the smallest scaled distance of a unit from the border of its
+// mode.
 static const double APART = 1e-9;
 
-// The end of a segment: where unit `unit` (-1: none) leaves its mode.
+// The end of a segment, where unit `unit` leaves its mode. `unit` is -1 if no unit does.
 typedef struct Crossing {
   int unit;
   S2Mode from, to;
@@ -70,7 +68,7 @@ static bool is_held(const S2Unit *unit, S2Mode mode) {
   return mode == S2_SEPARATE || (unit->kind == S2_UNIT_BOX && mode != S2_STICK);
 }
 
-// u = J v + C lambda + b of all rows.
+// Computes u = J v + C lambda + b of all rows.
 S2_WIDE void s2_follow_row_speeds(S2Follow *follow, const double *lambda) {
   const S2System *system = follow->system;
   s2_system_velocity(system, lambda, follow->v);
@@ -100,8 +98,8 @@ static S2Mode follow_mode_of(const S2Unit *unit, const double *x) {
   return x[1] > 0 ? S2_SLIDE_PLUS : S2_SLIDE_MINUS;
 }
 
-// x of a unit in the mode that its impulses alone show. The velocities u of the rows are not used,
-// because they may belong to other rows.
+// Computes x of a unit in the mode that its impulses alone indicate. The row velocities u do not
+// influence the mode, because they may belong to other rows.
 static void follow_start_held(const S2Unit *unit, const double *lambda, const double *u,
                               double *x) {
   S2Mode mode = s2_impulse_mode(unit, lambda);
@@ -118,7 +116,7 @@ static void follow_start_held(const S2Unit *unit, const double *lambda, const do
   }
 }
 
-// The impulses of x by the law of its mode.
+// Computes the impulses that x has by the law of its mode.
 static void follow_impulses(const S2Unit *unit, S2Mode mode, const double *x, double *lambda) {
   if (unit->kind == S2_UNIT_BOX) {
     lambda[0] = mode == S2_STICK ? x[0] : mode == S2_SLIDE_PLUS ? unit->hi : unit->lo;
@@ -132,7 +130,7 @@ static void follow_impulses(const S2Unit *unit, S2Mode mode, const double *x, do
 
 void s2_follow_begin(S2Follow *follow, const double *lambda, bool by_impulses) {
   const S2System *system = follow->system;
-  // x = lambda - u gives the mode, the mode gives the impulses.
+  // x = lambda - u determines the mode, and the mode determines the impulses.
   s2_follow_row_speeds(follow, lambda);
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
@@ -153,7 +151,7 @@ void s2_follow_begin(S2Follow *follow, const double *lambda, bool by_impulses) {
   }
 }
 
-// Fills the responses; returns whether the matrix is nonsymmetric.
+// Computes the responses. Returns whether the matrix is nonsymmetric.
 static bool follow_respond(S2Follow *follow) {
   bool sliding = false;
   for (int k = 0; k < follow->system->units; k++) {
@@ -175,15 +173,17 @@ static bool follow_respond(S2Follow *follow) {
   return sliding;
 }
 
-// The rates of all variables along the segment as t falls; false if the matrix is singular.
+// Computes the rates of all variables along the segment as t falls. Returns false if the matrix is
+// singular.
 S2_WIDE bool s2_follow_rates(S2Follow *follow) {
   S2System *system = follow->system;
-  // K = 1 + A J' D J with the responses of the present modes, one factorisation per segment.
+  // Factor K = 1 + A J' D J with the responses of the current modes, once per segment.
   bool nonsymmetric = follow_respond(follow);
   if (!s2_system_factor(system, follow->response, nonsymmetric)) {
     return false;
   }
-  // Impulses at fixed velocities of the nodes, then the response of the nodes: K dv = A J' base.
+  // Compute the impulses at fixed node velocities, then the response of the nodes: K dv = A J'
+  // base.
   for (int k = 0; k < system->units; k++) {
     const S2Response *d = &follow->response[k];
     const double *r = follow->r + 2 * k;
@@ -193,7 +193,7 @@ S2_WIDE bool s2_follow_rates(S2Follow *follow) {
   memset(follow->dv, 0, sizeof(S2Quad) * (size_t)(system->nodes + 1));
   s2_system_push_all(system, follow->base, 1, follow->dv);
   s2_system_solve(system, follow->dv, follow->dv);
-  // Impulses and x = lambda - u follow the row velocities: dlambda = base - D du.
+  // Compute impulses and x = lambda - u from the row velocities: dlambda = base - D du.
   for (int k = 0; k < system->units; k++) {
     const S2Response *d = &follow->response[k];
     const double *r = follow->r + 2 * k;
@@ -219,8 +219,8 @@ static void follow_turn(S2Follow *follow) {
 
 // ---- Borders ----------------------------------------------------------------------------------
 
-// The distance of x from the border between `mode` and `other`, positive inside `mode`. With
-// `edges` = 0 and dx in place of x, the rate of that distance.
+// The distance of x from the border between `mode` and `other`, positive inside `mode`. If `edges`
+// is 0 and x is a rate dx, the result is the rate of this distance.
 S2_INLINE double follow_inside(const S2Unit *unit, S2Mode mode, S2Mode other, const double *x,
                                double edges) {
   if (unit->kind == S2_UNIT_BOX) {
@@ -252,7 +252,7 @@ S2_INLINE void try_border(const S2Follow *follow, int k, S2Mode other, Crossing 
   }
 }
 
-// The first border within a step of `most`.
+// Finds the first border within a step of length `most`.
 static Crossing find_crossing(const S2Follow *follow, double most) {
   Crossing first = {.unit = -1, .step = most};
   // A mode has borders only with the modes that it can change into.
@@ -278,7 +278,7 @@ static Crossing find_crossing(const S2Follow *follow, double most) {
   }
   if (first.unit >= 0 && first.from == S2_SEPARATE &&
       follow->system->unit[first.unit].kind == S2_UNIT_CONTACT) {
-    // The cone has no width where contact begins, so a contact begins with sliding.
+    // At zero normal impulse the cone has no width, so a closing contact first slides.
     int t = 2 * first.unit + 1;
     double x = follow->x[t] + first.step * follow->dx[t];
     first.to = x > 0 ? S2_SLIDE_PLUS : S2_SLIDE_MINUS;
@@ -294,13 +294,13 @@ bool s2_follow_solve(S2System *system, const S2FollowStart *start, S2Quad *v, do
   system->sparse.accurate = start->weight > S2_ACCURATE_WEIGHT;
   double t = 1;
   Crossing crossing = {.unit = -1};
-  // One segment of the path for each turn: its direction, then its end.
+  // Each iteration follows one segment of the path: find its direction, then its end.
   for (int i = 0; i < start->segments && t > 0 && t < FARTHEST; i++) {
     (*factorizations)++;
     if (!s2_follow_rates(&follow)) {
       break;
     }
-    // The path enters the new mode; t may have to rise for this.
+    // The path must enter the new mode, even if t rises.
     bool rises =
         crossing.unit >= 0 && follow_inside(&system->unit[crossing.unit], crossing.to,
                                             crossing.from, follow.dx + 2 * crossing.unit, 0) < 0;
@@ -311,7 +311,7 @@ bool s2_follow_solve(S2System *system, const S2FollowStart *start, S2Quad *v, do
     if (!isfinite(crossing.step)) {
       break;
     }
-    // Go to the end of the segment, where one contact takes its new mode.
+    // Go to the end of the segment, where one contact changes to its new mode.
     for (int k = 0; k < 2 * system->units; k++) {
       follow.x[k] += crossing.step * follow.dx[k];
       follow.lambda[k] += crossing.step * follow.dlambda[k];
@@ -337,7 +337,7 @@ bool s2_follow_solve(S2System *system, const S2FollowStart *start, S2Quad *v, do
 
 // ---- Changes of modes -----------------------------------------------------------------------
 
-// The distance of a unit beyond the border of its mode, scaled.
+// The scaled distance by which a unit is beyond the border of its mode.
 static double follow_violation(const S2Unit *unit, S2Mode mode, const double *x) {
   if (unit->kind == S2_UNIT_BILATERAL) {
     return 0;
@@ -371,7 +371,7 @@ int s2_follow_change_modes(S2Follow *follow, const double *anchor, int most, int
   S2System *system = follow->system;
   *left = system->units + 1;
   for (int solve = 1; solve <= most; solve++) {
-    // Go to the point where G vanishes if the modes stay.
+    // Go to the point where G is 0 if the modes do not change.
     s2_follow_measure(follow, anchor);
     (*factorizations)++;
     if (!s2_follow_rates(follow)) {
@@ -391,8 +391,8 @@ int s2_follow_change_modes(S2Follow *follow, const double *anchor, int most, int
     if (violated == 0) {
       return solve;
     }
-    // If the number of violations does not fall, the changes seldom converge, and following the
-    // path costs no more.
+    // Give up if the number of violations does not fall. The changes then seldom converge, and
+    // following the path costs no more.
     if (violated >= *left) {
       return 0;
     }
@@ -403,12 +403,14 @@ int s2_follow_change_modes(S2Follow *follow, const double *anchor, int most, int
 
 // ---- Finish -----------------------------------------------------------------------------------
 
-// The finish: nearly rigid proximal steps. The residual may rise by this factor in a step.
+// The finish makes nearly rigid proximal steps of weight FINISH_WEIGHT. In a step the residual may
+// rise by the factor FINISH_RISE.
 static const double FINISH_WEIGHT = 1e8, FINISH_RISE = 3;
 enum { FINISH_STEPS = 8, FINISH_SOLVES = 6 };
 
-// One proximal step from the modes that the impulses show. It changes all violated modes at once,
-// which redundant rows need; if that fails, it changes one mode at a time along the path.
+// Makes one proximal step from the modes that the impulses indicate. First tries to change all
+// violated modes at once, which redundant rows need. If that fails, changes one mode at a time
+// along the path.
 static bool finish_step(S2Follow *follow, int segments, S2Quad *v, double *lambda,
                         int *factorizations, S2Arena *arena) {
   S2System *system = follow->system;
@@ -438,7 +440,7 @@ double s2_finish_solve(S2System *system, int segments, int most, double toleranc
   double best = s2_system_residual(system, v, lambda, u), last = INFINITY;
   S2Follow follow = s2_follow_make(system, FINISH_WEIGHT, arena);
   memcpy(at, lambda, sizeof(double) * (size_t)two);
-  // Take steps while they succeed and do not diverge. The best point goes to the caller.
+  // Take steps while they succeed and do not diverge. Return the best point to the caller.
   int end = most < INT_MAX ? *factorizations + most : INT_MAX;
   for (int i = 0; i < FINISH_STEPS && *factorizations < end && !(best <= tolerance); i++) {
     int longest = segments < end - *factorizations ? segments : end - *factorizations;

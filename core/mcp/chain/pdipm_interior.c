@@ -1,5 +1,5 @@
-// Primal-dual interior point for the step problem: starting points, and where to stop. The step
-// itself is in pdipm_step.h.
+// The primal-dual interior-point method for the step problem: its starting points and its stopping
+// criteria. A single step is in pdipm_step.c.
 #include "mcp/chain/pdipm_stages.h"
 #include "mcp/chain/pdipm_step.h"
 
@@ -8,16 +8,17 @@
 #include <math.h>
 #include <string.h>
 
-// iterations without halving the complementarity, after which progress is unlikely
+// After this many iterations without halving the complementarity, progress is unlikely.
 enum { STALL = 12 };
 
-static const double EXHAUSTED = 1e-14; // mean complementarity, below which round-off dominates
+static const double EXHAUSTED = 1e-14; // Mean complementarity below which rounding dominates.
 
 // ---- Starting points --------------------------------------------------------------------------
 
 static void start_cold(S2Interior *ip, const S2InteriorStart *start) {
   S2Rng rng = s2_rng_seeded(start->seed);
-  // All pairs start with the same values, spread at random if a start has failed before.
+  // All pairs start with the same values, multiplied by random factors if a start has failed
+  // before.
   for (int k = 0; k < 4 * ip->system->units; k++) {
     double a = 1, b = 1;
     if (start->spread > 0) {
@@ -29,7 +30,7 @@ static void start_cold(S2Interior *ip, const S2InteriorStart *start) {
   }
   for (int k = 0; k < ip->system->units; k++) {
     const S2Unit *unit = &ip->system->unit[k];
-    if (unit->kind == S2_UNIT_BOX) { // the two distances add up to the width
+    if (unit->kind == S2_UNIT_BOX) { // the distances from the two bounds add up to the width
       ip->z[4 * k] = ip->z[4 * k + 1] = (unit->hi - unit->lo) / 2;
     }
   }
@@ -41,13 +42,14 @@ static void start_warm(S2Interior *ip, const S2InteriorStart *start, const S2Qua
   memcpy(ip->v, v, sizeof(S2Quad) * (size_t)system->nodes);
   memcpy(ip->lambda, lambda, sizeof(double) * (size_t)(2 * system->units));
   s2_system_row_velocity(system, v, ip->u);
-  // Pairs from the impulses and velocities of the guess, at least the floor.
+  // Set the pairs from the impulses and velocities of the guess, but not below the floor.
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     double n = lambda[2 * k], t = lambda[2 * k + 1];
     double un = ip->u[2 * k] + unit->c[0] * n + unit->b0[0];
     double ut = ip->u[2 * k + 1] + unit->c[1] * t + unit->b0[1], speed = fabs(ut);
-    // The three parts of the cone share the slack, so that none starts at the boundary.
+    // The three pairs of the friction cone share the slack, so that none of them starts at the
+    // boundary.
     double slack = fmax(0, unit->mu * n - fabs(t));
     double z[4] = {n, fmax(t, 0) + slack / 4, fmax(-t, 0) + slack / 4, speed};
     double s[4] = {un, speed + ut, speed - ut, slack / 2};
@@ -55,7 +57,8 @@ static void start_warm(S2Interior *ip, const S2InteriorStart *start, const S2Qua
       ip->z[4 * k + i] = fmax(z[i], start->floor);
       ip->s[4 * k + i] = fmax(s[i], start->floor);
     }
-    // The two distances of a box add up to its width, so the floor is limited to a fraction of it.
+    // The distances of a boxed row from its two bounds add up to its width, so the floor is limited
+    // to a fraction of the width.
     if (unit->kind == S2_UNIT_BOX) {
       double width = unit->hi - unit->lo, least = fmin(start->floor, width / 4);
       double inside = fmax(least, fmin(width - least, n - unit->lo));
@@ -67,12 +70,12 @@ static void start_warm(S2Interior *ip, const S2InteriorStart *start, const S2Qua
   }
 }
 
-// The present point, and the best one so far, which is the caller's.
+// Progress of the iterations. v and lambda are the caller's arrays and hold the best point so far.
 typedef struct Progress {
   S2Quad *v;
   double *lambda, best;
   S2Mode *mode, *mode_before;
-  bool tried; // whether these modes have been tried
+  bool tried; // whether the equations of the current modes have been solved
 } Progress;
 
 static void keep_if_better(const S2Interior *ip, Progress *progress, double residual) {
@@ -84,16 +87,16 @@ static void keep_if_better(const S2Interior *ip, Progress *progress, double resi
   }
 }
 
-// Modes that two iterations agree on are most likely the modes of the solution. One more
-// factorisation then finds it exactly. This saves the last iterations, in which the interior point
-// fails if rows are weakly active.
+// Modes that occur in two consecutive iterations are most likely the modes of the solution. One
+// more factorisation then solves their equations exactly. This saves the last iterations, in which
+// the interior-point method fails if rows are weakly active.
 static void interior_cross_over(S2Interior *ip, Progress *progress, int *factorizations,
                                 S2Arena *arena) {
   S2System *system = ip->system;
   s2_refine_modes(system, ip->u, ip->lambda, progress->mode);
   bool same =
       memcmp(progress->mode, progress->mode_before, sizeof(S2Mode) * (size_t)system->units) == 0;
-  // The modes differ from the last ones and have not been tried.
+  // The modes differ from the last modes and have not been tried.
   if (!same) {
     progress->tried = false;
     S2Mode *other = progress->mode_before;
@@ -101,7 +104,7 @@ static void interior_cross_over(S2Interior *ip, Progress *progress, int *factori
     progress->mode = other;
   } else if (!progress->tried) {
     progress->tried = true;
-    // The same modes occurred twice: solve their equations in a copy, and keep the result if it is
+    // The same modes occurred twice. Solve their equations in a copy, and keep the result if it is
     // the best point.
     S2ArenaMark mark = s2_arena_mark(arena);
     S2Quad *v = S2_TAKE(arena, S2Quad, system->nodes + 1);
@@ -137,7 +140,8 @@ double s2_interior_solve(S2System *system, const S2InteriorStart *start, double 
     start_cold(&ip, start);
   }
   double milestone = INFINITY;
-  // An iteration: measure, try the modes, check the progress, step towards z o s = 0.
+  // Each iteration measures the point, tries its modes, checks the progress and steps towards z o s
+  // = 0.
   for (int i = 0, since = 0;; i++, since++) {
     s2_system_row_velocity(system, ip.v, ip.u);
     s2_interior_measure(&ip);
@@ -149,7 +153,8 @@ double s2_interior_solve(S2System *system, const S2InteriorStart *start, double 
     if (progress.best > tolerance) {
       interior_cross_over(&ip, &progress, factorizations, arena);
     }
-    // Progress means a halved mean of z o s. If there is none for a while, rounding dominates.
+    // Progress means that the mean of z o s has halved. If it does not halve for several
+    // iterations, rounding dominates.
     if (ip.mean < milestone / 2) {
       milestone = ip.mean;
       since = 0;
@@ -158,7 +163,7 @@ double s2_interior_solve(S2System *system, const S2InteriorStart *start, double 
         !(ip.mean > EXHAUSTED)) {
       break;
     }
-    // Predictor and corrector with one factorisation.
+    // Take a predictor-corrector step with one factorisation.
     (*factorizations)++;
     if (!s2_interior_step(&ip, 0)) {
       break;

@@ -1,6 +1,6 @@
-// The matrix 1 + A D, with D block diagonal (the responses of each node's units), has the pattern
-// of A + A' and is factored in this form. The matrix is never symmetric, but it is as well
-// conditioned as A + D^-1, because it only scales the columns of that matrix.
+// The local form factors the matrix 1 + A D. D is block diagonal and holds the responses of the
+// units of each node. The matrix has the pattern of A + A'. It is not symmetric, but it is as well
+// conditioned as A + D^-1, because it only scales the columns of A + D^-1.
 #include "mcp/chain/pdipm_local.h"
 
 #include "mcp/solvers.h"
@@ -21,8 +21,8 @@ static void fill_columns(S2LocalMobility *local, int nodes, S2Arena *arena) {
   for (int i = 0; i < nodes; i++) {
     local->column_start[i + 1] += local->column_start[i];
   }
-  // Store the blocks of A by columns: the counts have become starts, and rows come in ascending
-  // order.
+  // Store the blocks of A by columns. column_start holds the starts of the columns, and rows are
+  // visited in ascending order.
   S2ArenaMark mark = s2_arena_mark(arena);
   int32_t *next = S2_TAKE(arena, int32_t, nodes + 1);
   memcpy(next, local->column_start, sizeof(int32_t) * (size_t)(nodes + 1));
@@ -44,7 +44,7 @@ static void add_edge(S2LocalMobility *local, int32_t i, int32_t j, int32_t below
   local->edges++;
 }
 
-// Walk along row i and column i of A together, up to the diagonal.
+// Finds the edges: walks along row i and column i of A together, up to the diagonal.
 static void fill_edges(S2LocalMobility *local, int nodes, S2Arena *arena) {
   const S2Mobility *a = local->a;
   int32_t blocks = a->start[nodes];
@@ -97,7 +97,8 @@ void s2_local_prepare(S2System *system, S2Arena *arena) {
 
 // ---- Products ---------------------------------------------------------------------------------
 
-// sum += block x, through pointers: vectors by value have no fixed calling convention.
+// sum += block x. Vectors are passed by pointers, because their calling convention by value is not
+// fixed.
 S2_INLINE void add_times(S2Quad *sum, const S2Quad *block, const S2Quad *x) {
   *sum += block[0] * (*x)[0] + block[1] * (*x)[1] + block[2] * (*x)[2];
 }
@@ -184,7 +185,8 @@ bool s2_local_factor(S2System *system, const S2Response *response) {
       diagonal[c][c] += 1;
     }
   }
-  // The other blocks, K_ij = A_ij D_j, below and (transposed) above by the order of elimination.
+  // The other blocks are K_ij = A_ij D_j. The order of elimination decides whether a block is
+  // stored below the diagonal or, transposed, above it.
   for (int32_t e = 0; e < local->edges; e++) {
     int32_t i = local->edge[2 * e], j = local->edge[2 * e + 1];
     int32_t ij = local->edge_block[2 * e], ji = local->edge_block[2 * e + 1];

@@ -1,4 +1,4 @@
-// The local form of pdipm_system.h: the data that it has in place of the data of bodies.
+// Data of the local form of pdipm_system.h, which replace the data of bodies.
 #ifndef S2_PDIPM_LOCAL_H
 #define S2_PDIPM_LOCAL_H
 
@@ -7,16 +7,16 @@
 struct S2LocalMobility {
   const S2Mobility *a;
   S2Quad *block;         // 3 columns per block
-  int32_t *column_start; // nodes + 1: blocks by columns,
-  int32_t *column_row;   // their rows ascending
+  int32_t *column_start; // start of each column; nodes + 1 numbers
+  int32_t *column_row;   // row of each block, ascending within a column
   int32_t *column_block;
-  int32_t *diagonal;   // nodes: blocks (i, i)
-  int32_t edges;       // pairs i > j with a block on either side
-  int32_t *edge;       // 2 per pair
-  int32_t *edge_block; // 2 per pair: blocks (i, j) and (j, i), -1 where there is none
-  int32_t *slot;       // of the pair in the sparse matrix
-  S2Quad *impulse;     // nodes + 1: scratch
-  S2Quad *response;    // 3 columns per node: scratch
+  int32_t *diagonal;   // index of block (i, i) of each node
+  int32_t edges;       // number of pairs i > j with at least one block
+  int32_t *edge;       // 2 numbers per pair
+  int32_t *edge_block; // 2 per pair: blocks (i, j) and (j, i), or -1 if there is no block
+  int32_t *slot;       // slot of each pair in the sparse matrix
+  S2Quad *impulse;     // scratch, nodes + 1
+  S2Quad *response;    // scratch, 3 columns per node
 };
 
 void s2_local_init(S2System *system, S2Arena *arena);    // fills system->local

@@ -1,20 +1,22 @@
-// Projected Gauss-Seidel, normal row then tangent row of a contact. Scalar steps with the current
-// cone converge to Coulomb's law; a projection onto the whole cone would not.
+// Projected Gauss-Seidel. It updates the normal row of a contact, then the tangent row. Scalar
+// steps with the current friction bound converge to Coulomb's law. Projections onto the whole cone
+// would not.
 #include "linalg/numbers.h"
 #include "mcp/chain/pdipm_stages.h"
 
 #include <math.h>
 #include <string.h>
 
-// In scaled units the diagonal of the Delassus matrix is 1, so a row's step is its velocity. Both
-// rows update the nodes together; the tangent sees the change of the normal through the coupling g.
+// In scaled units the diagonal of the Delassus matrix is 1, so the step of a row equals its
+// velocity. The nodes are updated once for both rows. The coupling g therefore passes the change of
+// the normal impulse on to the tangent row.
 S2_INLINE void pgs_relax(const S2System *system, int k, const S2Response *g, S2Quad *v,
                          double *lambda) {
   const S2Unit *unit = &system->unit[k];
   bool bilateral = unit->kind == S2_UNIT_BILATERAL;
   double u[2], change[2] = {0, 0};
   s2_system_unit_velocity(system, k, v, u);
-  // The normal row: one step by its velocity, clipped to its bounds.
+  // The normal row takes one step by its velocity and is clipped to its bounds.
   double n = lambda[0] - (u[0] + unit->c[0] * lambda[0] + unit->b0[0]);
   if (unit->kind == S2_UNIT_BOX) {
     n = s2_unit_clip(unit, n);
@@ -23,8 +25,8 @@ S2_INLINE void pgs_relax(const S2System *system, int k, const S2Response *g, S2Q
   }
   change[0] = n - lambda[0];
   lambda[0] = n;
-  // The tangent sees the change of the normal through g, and is clipped to the bound of the new
-  // normal impulse.
+  // The tangent row accounts for the change of the normal impulse through g. It is clipped to the
+  // bound that the new normal impulse gives.
   if (unit->rows == 2) {
     double bound = unit->mu * n;
     double t = lambda[1] - (u[1] + g->tn * change[0] + unit->c[1] * lambda[1] + unit->b0[1]);
@@ -39,7 +41,8 @@ S2_INLINE void pgs_relax(const S2System *system, int k, const S2Response *g, S2Q
   }
 }
 
-// Clips the impulses to their bounds; sets their velocities and the couplings of all units.
+// Clips the impulses to their bounds, then computes their velocities and the couplings of all
+// units.
 static const S2Response *pgs_begin(const S2System *system, S2Quad *v, double *lambda,
                                    S2Arena *arena) {
   S2Response *coupling = S2_TAKE(arena, S2Response, system->units);
@@ -56,14 +59,14 @@ S2_WIDE double s2_pgs_solve(const S2System *system, int sweeps, S2Quad *v, doubl
   S2ArenaMark mark = s2_arena_mark(arena);
   double *u = S2_TAKE(arena, double, 2 * system->units);
   const S2Response *coupling = pgs_begin(system, v, lambda, arena);
-  // Sweeps alternate their direction, so that neither end of a stack is favoured.
+  // The direction of the sweeps alternates, so that neither end of a stack is favoured.
   for (int sweep = 0; sweep < sweeps; sweep++) {
     for (int i = 0; i < system->units; i++) {
       int k = sweep % 2 == 0 ? i : system->units - 1 - i;
       pgs_relax(system, k, &coupling[k], v, lambda + 2 * k);
     }
   }
-  s2_system_velocity(system, lambda, v); // the updates above have accumulated rounding
+  s2_system_velocity(system, lambda, v); // recompute, because the updates accumulate rounding
   double residual = s2_system_residual(system, v, lambda, u);
   s2_arena_rewind(arena, mark);
   return residual;
@@ -71,31 +74,33 @@ S2_WIDE double s2_pgs_solve(const S2System *system, int sweeps, S2Quad *v, doubl
 
 // ---- Sweeps of piles ----------------------------------------------------------------------------
 
-typedef double Pair __attribute__((vector_size(16))); // of a normal and a tangent
+typedef double Pair __attribute__((vector_size(16))); // Values of a normal row and a tangent row.
 
-// A unit of any kind, laid out for sweeps only. Velocities are multiplied by the root of their
-// masses, so the same rows convert in both directions. The bounds do not depend on the kind.
+// A unit of any kind, laid out for sweeps only. Velocities are multiplied by the square root of the
+// masses, so that the same rows convert in both directions. The bounds have the same form for all
+// kinds of units.
 typedef struct SweptUnit {
   S2Quad ja[2], jb[2];
   Pair g, c, b0;
-  double tn;       // of the scaled Delassus matrix: u_t per lambda_n
-  double lo, hi;   // of the normal impulse
-  double mu, free; // the tangent's bound: mu lambda_n + free (0 or infinite)
+  double tn;       // u_t per lambda_n: an entry of the scaled Delassus matrix
+  double lo, hi;   // bounds of the normal impulse
+  double mu, free; // bound of the tangent impulse: mu lambda_n + free, where free is 0 or infinite
   int32_t a, b;
 } SweptUnit;
 
-// Neighbouring units usually share a body, and the processor would finish one unit before it begins
-// the next. So a sweep interleaves this many parts of the list.
+// A sweep interleaves this many parts of the list of units. Neighbouring units usually share a
+// body, so the processor would otherwise have to finish one unit before it begins the next.
 enum { SWEEP_PARTS = 4 };
 
 typedef struct Sweeper {
   int units, nodes;
-  SweptUnit *unit; // in the order of a sweep
-  int32_t *of;     // their indices in S2System.unit
-  // Vectors over nodes, times the roots of masses: velocities, also of the ground; velocities
-  // before a sweep; velocities of p.
+  SweptUnit *unit; // units in the order of a sweep
+  int32_t *of;     // Index of each unit in S2System.unit.
+  // Vectors over nodes, multiplied by the square roots of the masses: velocities, including the
+  // ground; velocities before a sweep; velocities that p gives.
   S2Quad *v, *before, *v_of_p;
-  Pair *lambda, *r, *p; // of units; the change by a sweep; the conjugate direction
+  // Vectors over units: impulses, their change in a sweep, and the conjugate direction.
+  Pair *lambda, *r, *p;
 } Sweeper;
 
 static void swept_unit(const S2System *system, int k, const S2Quad *root, SweptUnit *swept) {
@@ -123,7 +128,7 @@ static void swept_unit(const S2System *system, int k, const S2Quad *root, SweptU
   }
 }
 
-// Starts from the given impulses, clipped to their bounds, and their velocities.
+// Starts from the given impulses, which are clipped to their bounds, and from their velocities.
 static Sweeper sweeper_make(const S2System *system, const S2Quad *v, const double *lambda,
                             S2Arena *arena) {
   int n = system->nodes, units = system->units;
@@ -139,7 +144,7 @@ static Sweeper sweeper_make(const S2System *system, const S2Quad *v, const doubl
       .r = S2_TAKE(arena, Pair, units),
       .p = S2_TAKE_ZEROED(arena, Pair, units),
   };
-  // Roots of inverse masses; velocities divided by them.
+  // Compute the square roots of the inverse masses, and divide the velocities by them.
   S2Quad *root = S2_TAKE_ZEROED(arena, S2Quad, n + 1);
   for (int i = 0; i < n; i++) {
     for (int c = 0; c < 3; c++) {
@@ -159,13 +164,14 @@ static Sweeper sweeper_make(const S2System *system, const S2Quad *v, const doubl
   return sweeper;
 }
 
-// The change by a sweep.
+// The size of the change in a sweep.
 typedef struct Change {
-  double square; // of impulses, weighted by their row's g: an energy for all masses
-  double most;   // largest change of a row's impulse, scaled: about the residual
+  double square; // squared change of the impulses, weighted by g of their rows: an energy for any
+                 // masses
+  double most;   // largest scaled change of the impulse of a row: approximately the residual
 } Change;
 
-// These two functions do not handle NaN; each is one instruction.
+// These two functions do not handle NaN, so that each compiles to one instruction.
 S2_INLINE double sweep_larger(double a, double b) {
   return a > b ? a : b;
 }
@@ -174,19 +180,20 @@ S2_INLINE double sweep_smaller(double a, double b) {
   return a < b ? a : b;
 }
 
-// One sweep. r receives its change, which serves as minus a gradient.
+// Makes one sweep. Its change of the impulses goes to r and serves as a negative gradient.
 S2_WIDE static Change nncg_sweep(const Sweeper *sweeper) {
   S2Quad *v = sweeper->v;
   Pair square = {0, 0}, most = {0, 0};
   for (int k = 0; k < sweeper->units; k++) {
     const SweptUnit *unit = &sweeper->unit[k];
     Pair before = sweeper->lambda[k];
-    // The velocities of both rows.
+    // Compute the velocities of both rows.
     S2Quad va = v[unit->a], vb = v[unit->b];
     S2Quad n = unit->ja[0] * va + unit->jb[0] * vb, t = unit->ja[1] * va + unit->jb[1] * vb;
     Pair u = {n[0] + n[1] + n[2], t[0] + t[1] + t[2]};
     Pair free = before - (u + unit->c * before + unit->b0);
-    // Each row steps by its velocity. The tangent sees the change of the normal and its bound.
+    // Each row steps by its velocity. The tangent row uses the new normal impulse and the bound
+    // that it gives.
     double normal = sweep_smaller(sweep_larger(free[0], unit->lo), unit->hi);
     double bound = unit->mu * normal + unit->free;
     double tangent = free[1] - unit->tn * (normal - before[0]);
@@ -204,7 +211,8 @@ S2_WIDE static Change nncg_sweep(const Sweeper *sweeper) {
   return (Change){square[0] + square[1], sweep_larger(most[0], most[1])};
 }
 
-// Adds p to the impulses, then sets p = beta p + kept r; the velocities likewise.
+// Adds beta p to the impulses, then sets p = beta p + kept r. Updates the velocities in the same
+// way.
 S2_WIDE static void nncg_extend(const Sweeper *sweeper, double beta, double kept) {
   for (int k = 0; k < sweeper->units; k++) {
     Pair more = beta * sweeper->p[k];
@@ -228,11 +236,11 @@ double s2_nncg_sweeps(const S2System *system, int sweeps, double enough, S2Quad 
   for (int sweep = 0; sweep < sweeps; sweep++) {
     memcpy(sweeper.before, sweeper.v, sizeof(S2Quad) * (size_t)system->nodes);
     Change now = nncg_sweep(&sweeper);
-    // The last sweep adds no direction, so that impulses stay within their bounds.
+    // After the last sweep no direction is added, so that the impulses stay within their bounds.
     if (now.most <= enough || sweep + 1 == sweeps) {
       break;
     }
-    // Fletcher and Reeves, beta = |r|^2 / |last r|^2; restarted if the gradient grows.
+    // Fletcher and Reeves: beta = |r|^2 / |last r|^2. Restart if the gradient grows.
     bool grows = last > 0 && !(now.square <= last);
     double beta = last > 0 && !grows ? now.square / last : 0, kept = grows ? 0 : 1;
     nncg_extend(&sweeper, beta, kept);
@@ -242,7 +250,7 @@ double s2_nncg_sweeps(const S2System *system, int sweeps, double enough, S2Quad 
     lambda[2 * sweeper.of[k]] = sweeper.lambda[k][0];
     lambda[2 * sweeper.of[k] + 1] = sweeper.lambda[k][1];
   }
-  s2_system_velocity(system, lambda, v); // the updates above have accumulated rounding
+  s2_system_velocity(system, lambda, v); // recompute, because the updates accumulate rounding
   double *u = S2_TAKE(arena, double, 2 * system->units);
   double residual = s2_system_residual(system, v, lambda, u);
   s2_history_add(system->history, residual, 1, 0);

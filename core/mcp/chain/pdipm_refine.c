@@ -1,23 +1,27 @@
 // Once the active rows are known, the step problem is linear. Proximal steps with one factorisation
-// solve its equations. Every pass multiplies the error of an active row by 1 / (WEIGHT times its
-// stiffness) (scaled: 1 for a lone row) and the error of the free motion by WEIGHT times the unit
-// round-off. Redundant rows need no special treatment: the method finds the impulses nearest to the
-// given ones.
+// solve its equations. Every pass divides the error of an active row by WEIGHT times the stiffness
+// of the row. (The stiffness is scaled: a single row has stiffness 1.) The error of the free motion
+// is multiplied by WEIGHT times the unit round-off. Redundant rows need no special treatment,
+// because the method finds the impulses nearest to the given impulses.
 #include "mcp/chain/pdipm_stages.h"
 
 #include <math.h>
 #include <string.h>
 
-static const double WEIGHT = 1e8; // the square root of the unit round-off equalises both errors
-// First weight for joints alone, with a careful factorisation. (With other factorisations 1e11
-// stalled at residuals of 1e-12.) The softest direction of a chain of 100 links has a stiffness of
-// 6e-8; there WEIGHT gains a factor of 7 per pass, this weight 600.
+// The inverse square root of the unit round-off makes both factors equal.
+static const double WEIGHT = 1e8;
+// First weight for problems with joints only, with a careful factorisation. (Other factorisations
+// stall at residuals of 1e-12 with a weight of 1e11.) The softest direction of a chain of 100 links
+// has a stiffness of 6e-8. In this direction, a pass with WEIGHT reduces the error by a factor of
+// 7, and a pass with STIFF_WEIGHT by a factor of 600.
 static const double STIFF_WEIGHT = 1e10;
 
-static const double AT_BOUND = 1e-7; // a friction impulse this near to its bound is at the bound
+// A friction impulse within this relative distance of its bound counts as being at the bound.
+static const double AT_BOUND = 1e-7;
 
 enum { PASSES = 12 };
-static const double GAIN = 0.5; // stop if a pass leaves more than this fraction of the residual
+// Stop if a pass leaves more than this fraction of the residual.
+static const double GAIN = 0.5;
 
 typedef struct Refinement {
   S2System *system;
@@ -35,7 +39,8 @@ void s2_refine_modes(const S2System *system, const double *u, const double *lamb
     if (unit->kind == S2_UNIT_BILATERAL) {
       continue;
     }
-    // As in the normal map: x = lambda - u decides normals and boxes, y against mu x the tangent.
+    // The modes follow from the normal map: x = lambda - u for normal and boxed rows, and y
+    // compared with mu x for friction rows.
     double x = n - (u[2 * k] + unit->c[0] * n + unit->b0[0]);
     if (unit->kind == S2_UNIT_BOX) {
       mode[k] = x > unit->hi ? S2_SLIDE_PLUS : x < unit->lo ? S2_SLIDE_MINUS : S2_STICK;
@@ -77,7 +82,7 @@ bool s2_refine_respond(const S2System *system, const S2Mode *mode, double weight
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     S2Response *d = &response[k];
-    // An active row yields by 1 / weight: -d lambda / d u = weight / (1 + weight C).
+    // An active row yields by 1 / weight, so -d lambda / d u = weight / (1 + weight C).
     double normal = weight / (1 + weight * unit->c[0]);
     *d = (S2Response){0};
     switch (mode[k]) {
@@ -90,7 +95,7 @@ bool s2_refine_respond(const S2System *system, const S2Mode *mode, double weight
     case S2_SLIDE_PLUS:
     case S2_SLIDE_MINUS:
       if (unit->kind == S2_UNIT_BOX) {
-        break; // at a bound for all velocities
+        break; // at a bound, whatever the velocity
       }
       d->nn = normal;
       d->tn = (mode[k] == S2_SLIDE_PLUS ? unit->mu : -unit->mu) * normal;
@@ -101,7 +106,8 @@ bool s2_refine_respond(const S2System *system, const S2Mode *mode, double weight
   return sliding;
 }
 
-// The change of a unit's impulses at fixed velocities of the nodes, where its rows move by u.
+// The change of the impulses of a unit at fixed node velocities, which give its rows the velocities
+// u.
 static void stand_still(const Refinement *refinement, int k) {
   const S2Unit *unit = &refinement->system->unit[k];
   const S2Response *d = &refinement->response[k];
@@ -123,12 +129,13 @@ static void stand_still(const Refinement *refinement, int k) {
   }
 }
 
-// One correction: d lambda = base - D J dv, with the nodes in balance. Uses J v and the imbalance
-// of the last s2_system_residual.
+// Makes one correction: d lambda = base - D J dv, with the nodes in balance. Uses J v and the
+// imbalance from the last call of s2_system_residual.
 static void refine_pass(Refinement *refinement) {
   S2System *system = refinement->system;
   S2Quad *q = refinement->q;
-  // Impulses at fixed velocities, then the response of the nodes: K q = imbalance - A J' base.
+  // Compute the impulses at fixed velocities, then the response of the nodes: K q = imbalance - A
+  // J' base.
   for (int k = 0; k < system->units; k++) {
     stand_still(refinement, k);
   }
@@ -148,22 +155,23 @@ static void refine_pass(Refinement *refinement) {
   }
 }
 
-// Passes with one factorisation. The best point met goes to v and lambda; returns its residual.
+// Makes passes with one factorisation. Writes the best point found to v and lambda, and returns its
+// residual.
 static double run_passes(Refinement *refinement, double weight, bool careful, double best,
                          S2Quad *v, double *lambda) {
   S2System *system = refinement->system;
   size_t nodes = sizeof(S2Quad) * (size_t)(system->nodes + 1);
   size_t units = sizeof(double) * (size_t)(2 * system->units);
   double last = INFINITY;
-  // One factorisation for these modes and this weight.
+  // Factor once for these modes and this weight.
   memcpy(refinement->v, v, nodes);
   memcpy(refinement->lambda, lambda, units);
   system->sparse.careful = careful;
   bool nonsymmetric = s2_refine_respond(system, refinement->mode, weight, refinement->response);
   bool regular = s2_system_factor(system, refinement->response, nonsymmetric);
   s2_system_residual(system, refinement->v, refinement->lambda, refinement->u);
-  // Each pass multiplies the errors of rows by 1 / (weight times their stiffness), down to
-  // rounding.
+  // Each pass divides the error of a row by the weight times the stiffness of the row, until only
+  // rounding is left.
   for (int i = 0; i < PASSES && regular; i++) {
     refine_pass(refinement);
     double residual = s2_system_residual(system, refinement->v, refinement->lambda, refinement->u);
@@ -196,14 +204,15 @@ double s2_refine_solve(S2System *system, const S2Mode *mode, S2Quad *v, double *
       .q = S2_TAKE(arena, S2Quad, system->nodes + 1),
   };
   double best = s2_system_residual(system, v, lambda, refinement.u);
-  // Joints alone permit a more rigid weight if the factorisation is careful.
+  // Problems with joints only permit a larger weight if the factorisation is careful.
   if (system->contacts == 0) {
     (*factorizations)++;
     best = run_passes(&refinement, STIFF_WEIGHT, true, best, v, lambda);
   }
   if (!(best <= S2_REFINED)) {
     (*factorizations)++;
-    system->sparse.accurate = system->contacts >= S2_PILE_CONTACTS; // smaller problems are pivoted
+    // Only piles use the accurate factorisation. Smaller problems can fall back on Lemke's method.
+    system->sparse.accurate = system->contacts >= S2_PILE_CONTACTS;
     best = run_passes(&refinement, WEIGHT, false, best, v, lambda);
     system->sparse.accurate = false;
   }

@@ -3,34 +3,35 @@
 #include <math.h>
 #include <string.h>
 
-// Added to w: keeps D finite for contacts that constrain more than the nodes can move
-// (hyperstatic). Far below any w that is still undecided.
+// This value is added to w. It keeps D finite for hyperstatic contacts, which constrain more than
+// the nodes can move. It is far below w of any pair whose mode is still undecided.
 static const double PROXIMAL_CONTACT = 1e-13;
 
-// The proximal term of bilateral rows, whose equations are refined afterwards: at 1e-9, two
-// refinements leave 1e-18 of the joint error of well-posed joints.
+// The proximal term of bilateral rows. Refinements remove its effect: at 1e-9, two refinements
+// leave 1e-18 of the error of well-posed joints.
 static const double PROXIMAL_JOINT = 1e-9;
 enum { JOINT_REFINEMENTS = 2 };
 
-// Below this complementarity the matrix is ill-conditioned, so a step of iterative refinement is
-// worth its cost.
+// Below this complementarity the matrix is so ill-conditioned that a step of iterative refinement
+// is worth its cost.
 static const double REFINE_BELOW = 1e-4;
 
-// fraction of the way to the boundary, while far from the solution
+// Fraction of the distance to the boundary that a step may cover while it is far from the solution.
 static const double STEP_MARGIN = 0.99;
 
-static const double CROWDED = 0.1;  // a shorter step is replaced by one of centring,
-static const double CENTRING = 0.5; // aimed at this fraction of the mean complementarity
+static const double CROWDED = 0.1; // A shorter step is replaced by a centring step.
+// The target of a centring step is this fraction of the mean complementarity.
+static const double CENTRING = 0.5;
 
-// Memory of one step in addition to the point. This memory is half of the total, and other code
-// uses it between steps.
+// Memory of one step in addition to the point. It is half of the total memory, and other code can
+// use it between steps.
 typedef struct Direction {
   S2Quad *dv, *imbalance, *q;
-  double *change, *base, *du; // 2 per unit
-  double *dz, *ds;            // 4 per unit
+  double *change, *base, *du; // 2 numbers per unit
+  double *dz, *ds;            // 4 numbers per unit
   S2Response *response;
-  double aim;  // target of z o s,
-  bool second; // minus the product dz o ds of the direction before
+  double aim;  // target value of z o s
+  bool second; // whether to include the product dz o ds of the previous direction
 } Direction;
 
 S2Interior s2_interior_make(S2System *system, S2Arena *arena) {
@@ -46,7 +47,7 @@ S2Interior s2_interior_make(S2System *system, S2Arena *arena) {
       .z = S2_TAKE_ZEROED(arena, double, four),
       .s = S2_TAKE_ZEROED(arena, double, four),
   };
-  // The mean of z o s is taken over all pairs; joints have none.
+  // Count the pairs for the mean of z o s. Joints have no pairs.
   for (int k = 0; k < system->units; k++) {
     ip.pairs += s2_unit_pairs(&system->unit[k]);
     ip.joints |= system->unit[k].kind == S2_UNIT_BILATERAL;
@@ -106,7 +107,8 @@ void s2_pairs_adjoint(const S2Unit *unit, const double *w, const double h[2], do
     y[0] = h[0] / (w[0] + w[1] + unit->c[0]);
     y[1] = -y[0];
   }
-  // The friction pairs by their eliminated form (tangent_of), then the normal with its share of mu.
+  // Solve the friction pairs in their eliminated form (tangent_of), then the normal pair, which
+  // depends on them through mu.
   if (unit->kind == S2_UNIT_CONTACT) {
     Tangent t = tangent_of(unit, w);
     double share = h[1] * t.damp / t.total;
@@ -117,11 +119,11 @@ void s2_pairs_adjoint(const S2Unit *unit, const double *w, const double h[2], do
   }
 }
 
-// dz of a contact when its rows move by (un, ut): the solution of
+// Computes dz of a contact whose rows have the velocities (un, ut), as the solution of
 //     (w + F) dz = e - G du,  F the constant coupling of the four pairs.
 static void contact_change(double dz[4], const S2Unit *unit, const double *w, const double *e,
                            double un, double ut) {
-  // The two ends of a box: z0 and z1 change by opposite amounts.
+  // For a boxed row, z0 and z1 change by opposite amounts.
   if (unit->kind == S2_UNIT_BOX) {
     dz[0] = (e[0] - e[1] - un) / (w[0] + w[1] + unit->c[0]);
     dz[1] = -dz[0];
@@ -131,10 +133,11 @@ static void contact_change(double dz[4], const S2Unit *unit, const double *w, co
   if (unit->kind != S2_UNIT_CONTACT) {
     return;
   }
-  // The pairs of friction: z3 from the sum of both sides, then z1 and z2 given z3.
+  // Friction pairs: compute z3 from the sum of both sides, then z1 and z2 from z3.
   Tangent t = tangent_of(unit, w);
   double e3 = e[3] - unit->mu * dz[0];
-  // The velocity of a compliant tangent row depends on its impulse, which the first pass finds.
+  // The velocity of a compliant tangent row depends on its impulse, so a first pass finds this
+  // impulse.
   for (int pass = unit->c[1] > 0 ? 0 : 1; pass < 2; pass++) {
     double e1 = e[1] - ut, e2 = e[2] + ut;
     dz[3] = (e3 + t.p * e1 + t.q * e2) / t.total;
@@ -146,7 +149,7 @@ static void contact_change(double dz[4], const S2Unit *unit, const double *w, co
 
 // ---- The direction ----------------------------------------------------------------------------
 
-// u of a unit, including compliance and bias.
+// Computes u of a unit, including compliance and bias.
 S2_INLINE void interior_rows(const S2Interior *ip, int k, double u[2]) {
   const S2Unit *unit = &ip->system->unit[k];
   for (int r = 0; r < 2; r++) {
@@ -203,8 +206,9 @@ static void interior_ratios(const S2Interior *ip, int k, double w[4]) {
   }
 }
 
-// The amount by which Newton must reduce z o s and, with s eliminated, (w + F) dz = e - G du, e =
-// -gap - target / z. For bilateral rows e is their error.
+// `target` is the amount by which Newton must reduce z o s. With s eliminated, the equations are (w
+// + F) dz = e - G du, where e = -gap - target / z. For bilateral rows e is the negative error of
+// the row.
 static void interior_targets(const S2Interior *ip, const Direction *way, int k, double target[4],
                              double e[4]) {
   const S2Unit *unit = &ip->system->unit[k];
@@ -233,11 +237,11 @@ static void subtract_response(const S2System *system, const Direction *way) {
   }
 }
 
-// dv and the changes of impulse; the linear system is refined on the way.
+// Computes dv and the changes of the impulses, and refines the solution of the linear system.
 static void interior_solve_linear(const S2Interior *ip, const Direction *way, int refinements) {
   S2System *system = ip->system;
   int n = system->nodes, units = system->units;
-  // Impulses at fixed velocities of the nodes.
+  // Compute the impulses at fixed node velocities.
   for (int k = 0; k < units; k++) {
     const S2Unit *unit = &system->unit[k];
     double dz[4] = {0}, *base = way->base + 2 * k, w[4], e[4], target[4];
@@ -252,13 +256,14 @@ static void interior_solve_linear(const S2Interior *ip, const Direction *way, in
       base[1] = unit->kind == S2_UNIT_CONTACT ? dz[1] - dz[2] : 0;
     }
   }
-  // dv = K^-1 (A J' base - imbalance), change = base - D J dv; then again for the remaining error.
+  // Compute dv = K^-1 (A J' base - imbalance) and change = base - D J dv. Repeat this for the
+  // remaining error.
   for (int i = 0; i <= n; i++) {
     way->dv[i] = (S2Quad){0};
     way->q[i] = -way->imbalance[i];
   }
   memset(way->change, 0, sizeof(double) * (size_t)(2 * units));
-  // The proximal term softens only joints, so only they need a further pass.
+  // The proximal term softens only joints, so only joints need further passes.
   for (int pass = 0;; pass++) {
     s2_system_push_all(system, way->base, 1, way->q);
     s2_system_solve(system, way->q, way->q);
@@ -292,13 +297,14 @@ static void interior_solve_linear(const S2Interior *ip, const Direction *way, in
   }
 }
 
-// All changes for z o s -> aim. Returns the longest step, at most 1, that keeps z, s >= 0.
+// Computes all changes of a step towards z o s = aim. Returns the longest step, at most 1, that
+// keeps z, s >= 0.
 static double interior_find_direction(const S2Interior *ip, const Direction *way, int refinements) {
   const S2System *system = ip->system;
   interior_solve_linear(ip, way, refinements);
   double step = 1;
-  // Pairs from the velocities found, and the longest step that keeps both sides of all of them >=
-  // 0.
+  // Compute the pairs from these velocities, and the longest step that keeps both sides of all
+  // pairs >= 0.
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     double w[4], e[4], target[4];
@@ -321,7 +327,7 @@ static double interior_find_direction(const S2Interior *ip, const Direction *way
   return step;
 }
 
-// The target of Mehrotra's corrector; `ahead` is z's at the end of the affine step (towards kappa).
+// The target of Mehrotra's corrector. `ahead` is z's at the end of the predictor step.
 static double aim_at(const S2Interior *ip, double ahead, double kappa) {
   if (kappa > 0) {
     double left = ip->mean - kappa, ratio = left > 0 ? (ahead / ip->pairs - kappa) / left : 0;
@@ -332,20 +338,22 @@ static double aim_at(const S2Interior *ip, double ahead, double kappa) {
   return ratio * ratio * ratio * ip->mean;
 }
 
-// The fraction of the direction to go when the boundary is `step` away (1: a full step stays
-// inside).
+// Returns the fraction of the direction to take if the boundary is at the fraction `step`. If
+// `step` is 1, a full step stays inside.
 static double interior_shorten(const S2Interior *ip, double step, double kappa) {
-  if (kappa > 0 && step == 1) { // Newton on the path itself converges quadratically
+  // Take full steps, because Newton converges quadratically at a point on the path.
+  if (kappa > 0 && step == 1) {
     return 1;
   }
   return fmin(1, step * fmax(STEP_MARGIN, kappa > 0 ? 0 : 1 - ip->mean));
 }
 
-// The direction of predictor and corrector. Returns the step length along it, or NAN if the matrix
-// is singular.
+// Computes the direction by predictor and corrector. Returns the step length along this direction,
+// or NAN if the matrix is singular.
 static double interior_direct(const S2Interior *ip, Direction *way, double kappa) {
   S2System *system = ip->system;
-  // The matrix of this iteration: w = s / z of each pair, condensed to K.
+  // Factor the matrix of this iteration. It depends on w = s / z of each pair and is condensed to
+  // K.
   for (int k = 0; k < system->units; k++) {
     double w[4];
     interior_ratios(ip, k, w);
@@ -355,7 +363,7 @@ static double interior_direct(const S2Interior *ip, Direction *way, double kappa
     return NAN;
   }
   s2_system_imbalance(system, ip->v, ip->lambda, way->imbalance);
-  // Predictor: aimed at kappa. Its length determines the necessary centring.
+  // The predictor aims at kappa. Its step length determines the necessary centring.
   way->aim = kappa;
   double step = interior_find_direction(ip, way, ip->joints ? 1 : 0), ahead = 0;
   for (int k = 0; k < system->units; k++) {
@@ -363,7 +371,7 @@ static double interior_direct(const S2Interior *ip, Direction *way, double kappa
       ahead += (ip->z[i] + step * way->dz[i]) * (ip->s[i] + step * way->ds[i]);
     }
   }
-  // Corrector: includes the product dz o ds, which the predictor neglects.
+  // The corrector includes the product dz o ds, which the predictor neglects.
   way->aim = aim_at(ip, ahead, kappa);
   way->second = true;
   int refinements = ip->joints ? ip->joint_refinements : ip->mean < REFINE_BELOW ? 1 : 0;
@@ -384,7 +392,8 @@ bool s2_interior_step(S2Interior *ip, double kappa) {
   Direction way = direction_make(ip);
   double step = interior_direct(ip, &way, kappa);
   bool finite = isfinite(step);
-  // Impulses of joints and velocities are unknowns; impulses of contacts follow from z.
+  // Update the unknowns: velocities, impulses of joints, and pairs. The impulses of contacts follow
+  // from z.
   for (int k = 0; k < system->units && finite; k++) {
     const S2Unit *unit = &system->unit[k];
     for (int i = 4 * k; i < 4 * k + s2_unit_pairs(unit); i++) {

@@ -1,15 +1,16 @@
-// One step of the primal-dual interior point (Mehrotra 1992) for the step problem. A contact has
-// four pairs,
+// One step of the primal-dual interior-point method (Mehrotra 1992) for the step problem. A contact
+// has four pairs,
 //
 //   z0 = lambda_n,  s0 = u_n                       u = J v + C lambda + b
 //   z1, z2 with lambda_t = z1 - z2,                s1 = u_t + z3,  s2 = -u_t + z3
 //   z3 = sliding speed,                            s3 = mu z0 - z1 - z2
 //
-// z, s >= 0 and z o s = kappa. A frictionless contact has only the first pair. A boxed row has two,
+// with z, s >= 0 and z o s = kappa. A frictionless contact has only the first pair. A boxed row has
+// two pairs,
 //
 //   z0 = lambda - lo,  z1 = hi - lambda            s0 - s1 = u
 //
-// kappa is 0 for a solution; above 0 it denotes a point of the central path.
+// kappa is 0 for a solution. A positive kappa denotes a point on the central path.
 #ifndef S2_PDIPM_STEP_H
 #define S2_PDIPM_STEP_H
 
@@ -17,16 +18,16 @@
 
 typedef struct S2Interior {
   S2System *system;
-  S2Arena *arena; // for the other memory of a step
+  S2Arena *arena; // arena for the temporary memory of a step
   S2Quad *v;
-  double *lambda, *u; // 2 per unit
-  double *z, *s;      // 4 per unit
+  double *lambda, *u; // 2 numbers per unit
+  double *z, *s;      // 4 numbers per unit
   int pairs;
   bool joints;
-  double joint_proximal; // compliance (scaled) of bilateral rows,
-  int joint_refinements; // and the number of refinements that remove its effect
-  double mean;           // z's / pairs
-  double taken;          // fraction of the last direction
+  double joint_proximal; // scaled compliance of bilateral rows
+  int joint_refinements; // number of refinements that remove the effect of joint_proximal
+  double mean;           // mean of z o s over all pairs
+  double taken;          // fraction of the last direction that was taken
 } S2Interior;
 
 static inline int s2_unit_pairs(const S2Unit *unit) {
@@ -36,18 +37,20 @@ static inline int s2_unit_pairs(const S2Unit *unit) {
                                         : 0;
 }
 
-// All zeros, with memory from the arena. The caller sets v, z, s and the lambda of bilateral rows.
+// Allocates a point in the arena, with all values 0. The caller sets v, z, s and lambda of
+// bilateral rows.
 S2Interior s2_interior_make(S2System *system, S2Arena *arena);
 
-// From v, z, s, and u = J v, computes lambda of contacts and the mean.
+// Computes lambda of contacts and the mean from v, z, s and u = J v.
 void s2_interior_measure(S2Interior *interior);
 
-// The errors in unit k, after s2_interior_measure: of the definitions of s, one for each pair; for
-// bilateral rows the errors of the rows.
+// The errors in unit k, to be called after s2_interior_measure. For each pair, the error in the
+// definition of s. For bilateral rows, the errors of the rows.
 void s2_interior_gap(const S2Interior *interior, int k, double gap[4]);
 
-// One predictor-corrector step towards z o s = kappa with one factorisation; after measure. False
-// if the matrix is singular or the direction not finite.
+// Makes one predictor-corrector step towards z o s = kappa, with one factorisation. Call
+// s2_interior_measure first. Returns false if the matrix is singular or the direction is not
+// finite.
 bool s2_interior_step(S2Interior *interior, double kappa);
 
 // The response of a unit whose pairs have w = s / z.

@@ -8,25 +8,27 @@
 #include <math.h>
 #include <string.h>
 
-// Up to this number of nodes K is dense and LAPACK pivots. Measured (us per solve, dense / sparse):
-// one box on the ground 3.8 / 2.1, two stacked 5.9 / 2.5, five 14 / 5.5, ten 31 / 15. The sparse
-// factorisation is always faster, so the dense one is kept only where it loses little time.
+// Up to this number of nodes K is dense, and LAPACK factors it with pivoting. The sparse
+// factorisation is always faster: a solve takes 2.1 us instead of 3.8 us for one box on the ground,
+// and half the time for ten boxes. The dense factorisation is therefore used only where it costs
+// little time.
 enum { DENSE_NODES = 1 };
 
 // ---- Building ---------------------------------------------------------------------------------
 
 static void system_fill_row(S2Unit *unit, int r, const S2Row *row, double w,
                             const S2Problem *problem) {
-  unit->g[r] = w > 0 ? 1 / w : 1; // w = 0: a row that nothing can move
+  unit->g[r] = w > 0 ? 1 / w : 1; // w = 0 for a row that no impulse can move
   unit->c[r] = row->compliance * unit->g[r];
   unit->b0[r] = row->bias / problem->velocity_scale;
   unit->angular[r] = s2_row_is_angular(row);
 }
 
-// Packs the rows that begin with `i` into one unit; returns the number of the problem's rows in it.
+// Packs the rows that begin with `i` into one unit. Returns the number of rows of the problem in
+// this unit.
 static int fill_unit(S2Unit *unit, const S2Problem *problem, int i, const double *w) {
   const S2Row *row = &problem->row[i], *next = i + 1 < problem->rows ? row + 1 : NULL;
-  // One node may be the ground; the other node then comes first.
+  // One of the nodes may be the ground. The other node then comes first.
   *unit = (S2Unit){.row = i, .rows = 1, .slot = -1, .g = {1, 1}, .turned = row->a < 0};
   assert(row->coupled_to < 0 && row->a != row->b);
   unit->a = unit->turned ? row->b : row->a;
@@ -44,7 +46,7 @@ static int fill_unit(S2Unit *unit, const S2Problem *problem, int i, const double
     }
     return unit->rows;
   }
-  // A box; its bounds are scaled like its impulse.
+  // A boxed row. Its bounds are scaled like its impulse.
   if (isfinite(row->hi)) {
     double scale = w[i] > 0 ? w[i] / problem->velocity_scale : 1 / problem->velocity_scale;
     assert(row->lo < row->hi && isfinite(row->lo));
@@ -53,7 +55,7 @@ static int fill_unit(S2Unit *unit, const S2Problem *problem, int i, const double
     unit->hi = row->hi * scale;
     return 1;
   }
-  // A contact, with its friction row if that has a coefficient.
+  // A contact, with its friction row if mu > 0.
   assert(row->lo == 0 && row->hi == INFINITY);
   unit->kind = S2_UNIT_NORMAL;
   if (next == NULL || next->coupled_to != i) {
@@ -75,7 +77,7 @@ void s2_system_prepare(S2System *system, S2Arena *arena) {
     return;
   }
   system->prepared = true;
-  // The local form has another pattern; a single node is dense.
+  // The local form has a different pattern, and small problems are dense.
   if (system->local != NULL) {
     s2_local_prepare(system, arena);
     return;
@@ -130,7 +132,7 @@ void s2_system_init(S2System *system, const S2Problem *problem, S2Arena *arena) 
   system->rhs = S2_TAKE_ZEROED(arena, S2Quad, n + 1);
   system->scratch = S2_TAKE(arena, S2Quad, n + 1);
   double scale = problem->velocity_scale;
-  // Divide velocities by V, and the right side likewise. Nodes weigh 1 if there are no masses.
+  // Divide velocities and the right side by V. Nodes have weight 1 if there are no masses.
   for (int i = 0; i < n; i++) {
     const double *c = problem->rhs + 3 * i;
     system->rhs[i] = (S2Quad){c[0] / scale, c[1] / scale, c[2] / scale, 0};
@@ -141,7 +143,7 @@ void s2_system_init(S2System *system, const S2Problem *problem, S2Arena *arena) 
     init_masses(system, arena);
   }
   // Rows become units, scaled by their Delassus diagonals w.
-  int most = 0; // friction rows belong to the preceding unit
+  int most = 0; // friction rows belong to the unit of the preceding row
   for (int i = 0; i < problem->rows; i++) {
     most += problem->row[i].coupled_to < 0;
   }
@@ -167,12 +169,12 @@ void s2_system_read(const S2System *system, const double *v, const double *lambd
     v_scaled[i] = (S2Quad){v[3 * i] / scale, v[3 * i + 1] / scale, v[3 * i + 2] / scale, 0};
   }
   v_scaled[system->nodes] = (S2Quad){0};
-  // Impulses times w / V, which is division by g V.
+  // Multiply impulses by w / V = 1 / (g V).
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     for (int r = 0; r < 2; r++) {
       double value = r < unit->rows ? lambda[unit->row + r] / (unit->g[r] * scale) : 0;
-      lambda_scaled[2 * k + r] = isfinite(value) ? value : 0; // a guess may hold any numbers
+      lambda_scaled[2 * k + r] = isfinite(value) ? value : 0; // a guess may contain any numbers
     }
   }
 }
@@ -270,7 +272,7 @@ S2_WIDE void s2_system_imbalance(const S2System *system, const S2Quad *v, const 
 S2_WIDE double s2_system_residual(const S2System *system, const S2Quad *v, const double *lambda,
                                   double *u) {
   double worst = 0, length = system->problem->length;
-  // Nodes: v - A (c + J' (g o lambda)), angular parts times L.
+  // Nodes: v - A (c + J' (g o lambda)), with angular parts multiplied by L.
   s2_system_imbalance(system, v, lambda, system->scratch);
   for (int i = 0; i < system->nodes; i++) {
     S2Quad error = system->scratch[i];
@@ -278,7 +280,7 @@ S2_WIDE double s2_system_residual(const S2System *system, const S2Quad *v, const
     worst = s2_larger(worst, fabs(error[1]));
     worst = s2_larger(worst, fabs(error[2]));
   }
-  // Rows: the laws of residual.c; in scaled units they have w = 1.
+  // Rows: the laws of residual.c, which have w = 1 in scaled units.
   s2_system_row_velocity(system, v, u);
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
@@ -305,7 +307,7 @@ S2_WIDE double s2_system_residual(const S2System *system, const S2Quad *v, const
 
 // ---- The linear system ------------------------------------------------------------------------
 
-// block += left' * right, where right holds 2 x 3 numbers and left two quads
+// block += left' * right, where right has 2 x 3 numbers and left has two quads.
 S2_INLINE void add_pivot(S2Quad *block, const S2Quad *left, double right[2][3]) {
   for (int c = 0; c < 3; c++) {
     block[c] += left[0] * right[0][c] + left[1] * right[1][c];
@@ -337,14 +339,14 @@ S2_INLINE void system_times(double out[2][3], const S2Response *d, const S2Quad 
   }
 }
 
-// Adds to all columns, or to stale ones only.
+// Adds the contribution of a unit to all columns, or only to stale columns.
 S2_INLINE void fill_sparse_unit(S2System *system, const S2Unit *unit, const S2Response *d,
                                 bool all) {
   S2BlockSparse *matrix = &system->sparse;
   S2UnitRows j;
   s2_unit_rows(system, unit, &j);
   double da[2][3], db[2][3];
-  // ja' D ja, and with a second node jb' D jb and the block between them.
+  // Add ja' D ja. If there is a second node, add jb' D jb and the block between the nodes.
   int32_t a = matrix->place[unit->a];
   system_times(da, d, j.ja);
   if (all || matrix->stale[a]) {
@@ -365,7 +367,7 @@ S2_INLINE void fill_sparse_unit(S2System *system, const S2Unit *unit, const S2Re
   }
   const S2Quad *below = a_below ? j.ja : j.jb, *above = a_below ? j.jb : j.ja;
   add_sparse(matrix->lower + S2_BLOCK * (size_t)unit->slot, below, a_below ? db : da);
-  // Above the diagonal is the transpose, with D'.
+  // The block above the diagonal is the transpose, with D' in place of D.
   if (matrix->nonsymmetric) {
     S2Response transposed = {d->nn, d->tn, d->nt, d->tt};
     system_times(da, &transposed, above);
@@ -389,7 +391,7 @@ S2_INLINE void fill_dense_unit(S2System *system, const S2Unit *unit, const S2Res
   }
 }
 
-// g o D of a unit; false: it does not respond, and adds nothing.
+// Computes g o D of a unit. Returns false if the unit does not respond, so that it adds nothing.
 S2_INLINE bool unit_response(const S2Unit *unit, const S2Response *r, S2Response *d) {
   *d = (S2Response){unit->g[0] * r->nn, unit->g[0] * r->nt, unit->g[1] * r->tn, unit->g[1] * r->tt};
   return r->nn != 0 || r->tt != 0;
@@ -412,7 +414,7 @@ static bool dense_factor(S2System *system, const S2Response *response, bool nons
   return s2_dense_factor(matrix);
 }
 
-// Fills the stale columns, or all.
+// Fills all columns, or only the stale columns.
 S2_INLINE void fill_sparse(S2System *system, const S2Response *response, bool all) {
   S2BlockSparse *matrix = &system->sparse;
   for (int i = 0; i < system->nodes; i++) {
@@ -432,7 +434,7 @@ S2_INLINE void fill_sparse(S2System *system, const S2Response *response, bool al
   }
 }
 
-// Marks the columns that change with the responses; returns the number of changed units.
+// Marks the columns that change with the responses. Returns the number of changed units.
 static int mark_stale(S2System *system, const S2Response *response) {
   S2BlockSparse *matrix = &system->sparse;
   int changed = 0;
@@ -451,9 +453,9 @@ static int mark_stale(S2System *system, const S2Response *response) {
   return changed;
 }
 
-// MOST_CHANGED: fraction of changed units above which everything is factored again, because nearly
-// all columns would change. BESIDE: the share of solves and products in the total time of a
-// factorisation and these, measured on piles of 1000 discs.
+// MOST_CHANGED: if a larger fraction of the units has changed, the whole matrix is factored again,
+// because nearly all columns would change. BESIDE: the share of solves and products in the total
+// time of a factorisation with its solves and products. It was measured on piles of 1000 discs.
 static const double MOST_CHANGED = 0.25, BESIDE = 0.4;
 
 S2_WIDE bool s2_system_factor(S2System *system, const S2Response *response, bool nonsymmetric) {
@@ -461,7 +463,7 @@ S2_WIDE bool s2_system_factor(S2System *system, const S2Response *response, bool
   if (system->local != NULL) {
     return s2_local_factor(system, response);
   }
-  // K = W + J' D J, which is W (1 + W^-1 J' D J): the masses first, then unit after unit.
+  // Assemble K = W + J' D J = W (1 + W^-1 J' D J): first the masses, then all units.
   if (system->dense) {
     return dense_factor(system, response, nonsymmetric);
   }
@@ -480,7 +482,7 @@ S2_WIDE bool s2_system_factor(S2System *system, const S2Response *response, bool
     fill_sparse(system, response, true);
     regular = s2_blocksparse_factor(matrix);
   }
-  // The state that the next call may build on.
+  // Record the state that the next call can build on.
   system->is_factored = regular && !matrix->careful;
   system->factored_accurate = matrix->accurate;
   memcpy(system->factored, response, sizeof(S2Response) * (size_t)system->units);
@@ -489,7 +491,7 @@ S2_WIDE bool s2_system_factor(S2System *system, const S2Response *response, bool
 
 void s2_system_solve(const S2System *system, const S2Quad *b, S2Quad *x) {
   int n = system->nodes;
-  // K x = W b for bodies; the local form has no masses.
+  // Solve K x = W b for bodies. The local form has no masses.
   if (system->local != NULL) {
     s2_blocksparse_solve(&system->sparse, b, x);
   } else if (!system->dense) {

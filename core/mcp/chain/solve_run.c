@@ -14,7 +14,8 @@ S2SolveRun s2_run_begin(const S2Problem *problem, const S2SolverOptions *options
   run.lambda = S2_TAKE_ZEROED(arena, double, rows);
   run.lambda_best = S2_TAKE_ZEROED(arena, double, rows);
   run.u = S2_TAKE(arena, double, rows);
-  // The guessed impulses with their velocities; the given velocities are not used.
+  // Start from the guessed impulses and the velocities that they give. The given velocities are not
+  // used.
   s2_system_read(&run.system, guess->v, guess->lambda, run.v, run.lambda);
   s2_system_velocity(&run.system, run.lambda, run.v);
   s2_run_measure(&run);
@@ -28,7 +29,7 @@ double s2_run_measure(S2SolveRun *run) {
 }
 
 void s2_run_keep(S2SolveRun *run, double residual) {
-  if (residual < run->best) { // never for a NaN
+  if (residual < run->best) { // never true for NaN
     run->best = residual;
     memcpy(run->v_best, run->v, sizeof(S2Quad) * (size_t)(run->system.nodes + 1));
     memcpy(run->lambda_best, run->lambda, sizeof(double) * (size_t)(2 * run->system.units));
@@ -56,7 +57,7 @@ S2SolveStatus s2_run_end(S2SolveRun *run, S2Solution *solution) {
   s2_system_write(system, run->v_best, run->lambda_best, solution->v, solution->lambda);
   solution->residual = s2_mcp_residual(system->problem, solution->v, solution->lambda, run->arena);
   solution->iterations = run->iterations;
-  // Unscaling may have rounded across the tolerance.
+  // Rounding in the conversion may have moved the residual across the tolerance.
   bool good = solution->residual.scaled <= run->tolerance;
   solution->status = good ? S2_SOLVED : !(run->best < INFINITY) ? S2_SINGULAR : S2_MAX_ITERATIONS;
   return solution->status;

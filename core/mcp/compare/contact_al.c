@@ -1,15 +1,16 @@
-// Augmented Lagrangian (Hestenes 1969, Powell 1969; for contact Simo and Laursen 1992). `anchor`
-// are the impulses of the last outer step. Friction bounds are fixed at mu times their normal part
-// (Tresca's law). With a weight sigma, the law of a row is
+// The augmented Lagrangian method (Hestenes 1969, Powell 1969; Simo and Laursen 1992 for contact).
+// `anchor` are the impulses of the last outer step. In an outer step, friction bounds are fixed at
+// mu times the normal impulses (Tresca's law). With a weight sigma, the law of a row is
 //
 //     lambda(u) = proj(anchor - sigma u) on [0, inf), [-bound, bound] or the whole line.
 //
-// It is minus the gradient of a convex piecewise quadratic of u, so v = A (c + J' lambda(J v)) is
-// the minimum of a strongly convex function. Newton with an exact line search finds it from any
-// start (its matrix is symmetric positive definite). Then anchor and bounds move to the new lambda.
+// lambda(u) is the negative gradient of a convex, piecewise quadratic function of u. Therefore the
+// solution of v = A (c + J' lambda(J v)) is the minimum of a strongly convex function. Newton with
+// an exact line search finds it from any start, because its matrix is symmetric and positive
+// definite. Then the anchor and the bounds move to the new lambda.
 //
-// For fixed bounds this always converges. The update of the bounds is the fixed-point iteration of
-// Haslinger (1983), whose convergence is certain only for small friction.
+// For fixed bounds this method always converges. The update of the bounds is the fixed-point
+// iteration of Haslinger (1983), which is certain to converge only for small friction.
 #include "mcp/chain/solve_run.h"
 #include "mcp/solvers.h"
 
@@ -17,40 +18,44 @@
 #include <string.h>
 
 // Scaled rows have a Delassus diagonal of 1, so an outer step multiplies the error of significant
-// impulses by about 1 / sigma. The weight grows while the residual falls. Otherwise the friction
-// bounds do not settle; the weight then shrinks, because shorter steps of the impulses calm the
-// bounds.
+// impulses by about 1 / sigma. The weight grows while the residual falls. If the residual does not
+// fall, the friction bounds oscillate. The weight then shrinks, because shorter steps of the
+// impulses damp this oscillation.
 static const double SIGMA = 1e4, SIGMA_LEAST = 0.3, SIGMA_MOST = 1e7;
 static const double SIGMA_GROWTH = 1.5, SIGMA_SHRINK = 3;
 
-// Fraction of the way to the new friction bounds; reduced when a move is larger than the last one.
+// Limits of the fraction by which friction bounds move to their new values. The fraction is reduced
+// if a move is larger than the last move.
 static const double SHARE_LEAST = 0.02, SHARE_GROWTH = 1.2;
 
-// Bounds and normal impulses of squeezed bodies may increase each other without end. At this
-// multiple of the best residual the method returns to the best point.
+// Friction bounds and normal impulses of squeezed bodies may increase each other without limit. If
+// the residual exceeds this multiple of the best residual, the method returns to the best point.
 static const double RUNAWAY = 100, RUNAWAY_LEAST = 1e-3;
 
-// An inner problem is solved to this fraction of the whole residual, because its answer is
+// An inner problem is solved only to this fraction of the whole residual, because its solution is
 // provisional.
 static const double INNER_ACCURACY = 0.05;
 
-// Newton steps for one inner problem; outer steps for one of the caller's iterations. Outer steps
-// near the end cost at most one factorisation.
+// INNERS: Newton steps per inner problem. OUTERS_PER_ITERATION: outer steps per iteration of the
+// caller's limit. Near the end an outer step costs at most one factorisation.
 enum { INNERS = 40, OUTERS_PER_ITERATION = 20 };
-enum { STALL = 100 }; // outer steps without halving the residual, after which progress is unlikely
+// After this many outer steps without halving the residual, progress is unlikely.
+enum { STALL = 100 };
 
-// The line search ends when the slope has fallen to this fraction: exact up to rounding.
+// The line search ends when the slope has fallen to this fraction, which makes it exact up to
+// rounding.
 static const double FLAT = 1e-9;
 enum { SEARCHES = 40 };
 
 typedef struct Al {
   S2SolveRun *run;
-  // 2 per unit: v = A (c + J' (g o eta)); its change; the outer step's impulses; changes of u
+  // Two numbers per unit: the impulses eta with v = A (c + J' (g o eta)), their change, the
+  // impulses of the last outer step, and the change of u.
   double *eta, *d_eta, *anchor, *du;
   double *bound;                 // 1 per unit
-  double sigma, share, mismatch; // share: fraction of the way to new bounds
+  double sigma, share, mismatch; // share: fraction by which bounds move to their new values
   S2Quad *imbalance;
-  S2Response *response, *factored; // of lambda; of the factored matrix
+  S2Response *response, *factored; // responses at lambda, and in the factored matrix
   bool ready;                      // whether there is a factored matrix
 } Al;
 
@@ -73,7 +78,7 @@ static Al al_make(S2SolveRun *run) {
 
 // ---- The law ----------------------------------------------------------------------------------
 
-// Impulse of row r of a unit at its velocity u = J v; `stiffness` becomes -d lambda / d u.
+// The impulse of row r of unit k at the row velocity u = J v. `stiffness` receives -d lambda / d u.
 static double row_law(const Al *al, int k, int r, double u, double *stiffness) {
   const S2Unit *unit = &al->run->system.unit[k];
   double soft = 1 + al->sigma * unit->c[r];
@@ -90,10 +95,10 @@ static double row_law(const Al *al, int k, int r, double u, double *stiffness) {
   return fmin(high, fmax(low, x));
 }
 
-// lambda and response of all rows at u + step du.
+// Computes lambda and the response of all rows at u + step du.
 static void al_apply_law(Al *al, double step) {
   S2SolveRun *run = al->run;
-  // Row by row: the bounds are given, so rows are independent.
+  // Rows are independent of each other, because their bounds are fixed.
   for (int k = 0; k < run->system.units; k++) {
     S2Response *d = &al->response[k];
     *d = (S2Response){0};
@@ -105,7 +110,7 @@ static void al_apply_law(Al *al, double step) {
 
 // ---- The inner problem ------------------------------------------------------------------------
 
-// Slope of the convex function along (dv, d_eta) at `step`, in rows alone:
+// The slope of the convex function along (dv, d_eta) at `step`. It needs only quantities of rows:
 // dv' W (v + step dv - A (c + J' lambda)) = du' g o (eta + step d_eta - lambda).
 static double al_slope(const Al *al, double step, double *curvature) {
   const S2SolveRun *run = al->run;
@@ -124,12 +129,12 @@ static double al_slope(const Al *al, double step, double *curvature) {
 }
 
 // Finds the zero of the slope. The slope is piecewise linear and increasing, so Newton ends at the
-// root of a piece; a bracket prevents oscillation.
+// root of one linear piece. A bracket prevents oscillation.
 static double al_search(const Al *al) {
   double curvature, low = 0, high = INFINITY, step = 1;
   double first = fabs(al_slope(al, 0, &curvature));
-  // Newton on the slope. If the step leaves the bracket, take the middle of the bracket, or twice
-  // the step.
+  // Take Newton steps on the slope. If a step leaves the bracket, take the middle of the bracket,
+  // or double the step if there is no upper limit.
   for (int i = 0; i < SEARCHES; i++) {
     double now = al_slope(al, step, &curvature);
     if (!(fabs(now) > FLAT * first)) {
@@ -160,11 +165,11 @@ static double al_largest_imbalance(Al *al) {
   return worst;
 }
 
-// Equal responses need no new factorisation.
+// Factors the matrix, unless the responses are unchanged.
 static bool al_factor(Al *al) {
   S2SolveRun *run = al->run;
   size_t size = sizeof(S2Response) * (size_t)run->system.units;
-  // Other active rows need another factorisation.
+  // A change of the active rows requires a new factorisation.
   if (!al->ready || memcmp(al->response, al->factored, size) != 0) {
     memcpy(al->factored, al->response, size);
     run->iterations++;
@@ -173,15 +178,16 @@ static bool al_factor(Al *al) {
   return al->ready;
 }
 
-// One Newton step; false if the matrix is singular (only by rounding). `done`: the whole step stays
-// in its piece, so the new point is the minimum.
+// Makes one Newton step. Returns false if the matrix is singular, which only rounding can cause.
+// Sets `done` if the full step stays in the same linear piece, so that the new point is the
+// minimum.
 static bool step_inner(Al *al, bool *done) {
   S2SolveRun *run = al->run;
   S2System *system = &run->system;
   if (!al_factor(al)) {
     return false;
   }
-  // dv = -K^-1 imbalance, and the corresponding impulses: d eta = lambda - D du - eta.
+  // Compute dv = -K^-1 imbalance and the corresponding impulses d eta = lambda - D du - eta.
   s2_system_solve(system, al->imbalance, al->imbalance);
   s2_system_row_velocity(system, al->imbalance, al->du);
   for (int k = 0; k < system->units; k++) {
@@ -191,12 +197,13 @@ static bool step_inner(Al *al, bool *done) {
       al->d_eta[i] = run->lambda[i] - (r == 0 ? d->nn : d->tt) * al->du[i] - al->eta[i];
     }
   }
-  // No row has left its piece: the full step reaches the minimum.
+  // If no row leaves its linear piece, the full step reaches the minimum.
   al_apply_law(al, 1);
   size_t size = sizeof(S2Response) * (size_t)system->units;
   *done = memcmp(al->response, al->factored, size) == 0;
   double step = *done ? 1 : al_search(al);
-  // Velocities correspond to eta exactly, so the search uses rows alone.
+  // The velocities are computed from eta, so that they correspond to it exactly and the search can
+  // use rows only.
   for (int i = 0; i < 2 * system->units; i++) {
     al->eta[i] += step * al->d_eta[i];
   }
@@ -208,14 +215,14 @@ static bool step_inner(Al *al, bool *done) {
   return true;
 }
 
-// Ends at the minimum, or when the balance is good enough. The impulses are then eta, because
-// lambda(u) has the round-off of u times sigma.
+// Solves the inner problem to its minimum, or until the balance is good enough. The resulting
+// impulses are eta, because lambda(u) contains the rounding error of u times sigma.
 static void al_solve_inner(Al *al, double enough) {
   S2SolveRun *run = al->run;
   S2System *system = &run->system;
   bool done = false;
   memset(al->du, 0, sizeof(double) * (size_t)(2 * system->units));
-  // Newton steps; at least one, because the law at its anchor is trivially balanced.
+  // Make at least one Newton step, because the law is always balanced at its anchor.
   for (int i = 0; i < INNERS && !done; i++) {
     s2_system_row_velocity(system, run->v, run->u);
     al_apply_law(al, 0);
@@ -252,12 +259,12 @@ static void set_anchor(Al *al) {
   size_t size = sizeof(double) * (size_t)(2 * run->system.units);
   memcpy(al->anchor, run->lambda, size);
   memcpy(al->eta, run->lambda, size);
-  // The distance of the friction bounds from mu times the normal impulses.
+  // Find the largest distance of a friction bound from mu times its normal impulse.
   double mismatch = 0;
   for (int k = 0; k < run->system.units; k++) {
     mismatch = fmax(mismatch, fabs(coulomb_bound(al, k) - al->bound[k]));
   }
-  // Bounds that move away from the fixed point change by shorter steps.
+  // If the bounds move away from the fixed point, shorten their steps.
   bool worse = mismatch > al->mismatch;
   al->share = worse ? fmax(SHARE_LEAST, al->share / 2) : fmin(1, al->share * SHARE_GROWTH);
   al->mismatch = mismatch;
@@ -270,7 +277,7 @@ static void al_solve(S2SolveRun *run, int outers) {
   Al al = al_make(run);
   double residual = run->best, milestone = INFINITY;
   al_restart(&al, 1);
-  // An outer step: anchor, inner problem, residual.
+  // Each outer step sets the anchor, solves the inner problem and computes the residual.
   for (int i = 0, since = 0; i < outers && since < STALL && !s2_run_solved(run); i++, since++) {
     set_anchor(&al);
     al_solve_inner(&al, fmax(run->tolerance / 5, INNER_ACCURACY * fmin(residual, 1)));
@@ -280,14 +287,15 @@ static void al_solve(S2SolveRun *run, int outers) {
     if (isnan(residual)) {
       break;
     }
-    // Increase the weight while that helps; otherwise reduce it to calm the bounds.
+    // Increase the weight while the residual falls. Otherwise reduce it, so that the bounds
+    // oscillate less.
     al.sigma = residual < last ? fmin(SIGMA_MOST, al.sigma * SIGMA_GROWTH)
                                : fmax(SIGMA_LEAST, al.sigma / SIGMA_SHRINK);
     if (run->best < milestone / 2) {
       milestone = run->best;
       since = 0;
     }
-    // Squeezed bodies: return to the best point, with shorter steps of the bounds.
+    // Bodies are squeezed: return to the best point and shorten the steps of the bounds.
     if (residual > RUNAWAY * fmax(run->best, RUNAWAY_LEAST)) {
       s2_run_back(run);
       al_restart(&al, al.share / 4);

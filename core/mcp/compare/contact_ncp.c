@@ -1,23 +1,24 @@
-// The primal-dual cone interior point of Dojo (Howell, Le Cleac'h, Kolter, Schwager, Manchester
-// 2022; ncp.c is the general version) on the step problem. A contact has a pair of numbers and a
-// pair of vectors in the second-order cone of the plane,
+// The primal-dual interior-point method of Dojo (Howell, Le Cleac'h, Kolter, Schwager, Manchester
+// 2022), applied to the step problem. ncp.c is the general version. A contact has a pair of numbers
+// and a pair of vectors in the two-dimensional second-order cone,
 //
 //     lambda_n o s_n = kappa,   (y0, lambda_t) o (psi, s_t) = (kappa, 0),   y0 = mu lambda_n,
 //
-// s_n = u_n and s_t = u_t at the solution. That cone is an orthant turned by 45 degrees: with
+// where s_n = u_n and s_t = u_t at the solution. This cone is an orthant rotated by 45 degrees:
+// with
 //
 //     p = (lambda_n, y0 + lambda_t, y0 - lambda_t),   q = (s_n, psi + s_t, psi - s_t)
 //
-// all products are p_i q_i = kappa. The method stores p and q, so nothing cancels near the
-// boundary. The changes of a contact follow in closed form from the changes of its velocities,
-// which leaves 1 + A J' D J on the nodes.
+// the products become p_i q_i = kappa. The method stores p and q, which avoids cancellation near
+// the boundary. The changes of a contact follow in closed form from the changes of its velocities.
+// This leaves a linear system with the matrix 1 + A J' D J on the nodes.
 //
-// All equations except the products are linear, so any step of length a leaves the fraction 1 - a
-// of their errors. Dojo's line search, which requires one of the two violations to fall, is not
-// needed here.
+// All equations except the products are linear, so a step of length a leaves the fraction 1 - a of
+// their errors. Dojo uses a line search, which requires one of the two violations to fall. This
+// method does not need it.
 //
-// With a final kappa above 0 (S2SolverOptions.kappa) it ends on the central path, where p_i q_i =
-// kappa. That point is the answer, whatever its residual.
+// If the final kappa (S2SolverOptions.kappa) is above 0, the method ends on the central path, where
+// p_i q_i = kappa. This point is the answer, whatever its residual.
 #include "linalg/numbers.h"
 #include "mcp/chain/solve_run.h"
 #include "mcp/solvers.h"
@@ -25,50 +26,56 @@
 #include <math.h>
 #include <string.h>
 
-// As in ncp.c: fraction of the way to the boundary, lower and upper limits (numbers, cones).
-// Directions shorter than SHORT are tried without the correction; directions shorter than JAMMED
-// lead to a lift.
+// The same constants as in ncp.c. TAU is the smallest fraction of the distance to the boundary that
+// a step may cover. TAU_MAX and TAU_CONE_MAX are the upper limits for numbers and cones. If a
+// direction permits only a step below SHORT, it is tried without the correction. If the step is
+// below JAMMED, the point is lifted off the boundary.
 static const double TAU = 0.95, TAU_MAX = 1 - 1e-8, TAU_CONE_MAX = 0.99;
 static const double SHORT = 0.5, JAMMED = 0.05;
 enum { MAX_LIFTS = 3 };
-// a violation below this fraction of its former value has made progress
+// A violation has made progress if it falls below this fraction of its former value.
 static const double PROGRESS = 0.8;
 static const double UNDERCUT = 5, NO_PROGRESS_UNDERCUT = 10;
 enum { NO_PROGRESS_MAX = 3 };
 
-// Added to q / p: keeps D small enough for a factorisation without pivoting. The targets of the
-// products then have an error of this times p dp. With 1e-13, a tenth fewer shaken piles of discs
-// are solved.
+// This value is added to q / p. It keeps D small enough for a factorisation without pivoting. The
+// products then miss their targets by this value times p dp. With 1e-13, 10 % fewer shaken piles of
+// discs are solved.
 static const double PROXIMAL_CONTACT = 1e-8;
 
-// The proximal term of bilateral rows, whose equations are refined until they hold. Each pass
-// leaves an error of about this value over the row's own freedom. The round-off of velocities
-// appears in the impulses divided by this value, so it must not be much smaller: 1e-9 fails on
-// chains of seven hinges.
+// The proximal term of bilateral rows. Refinements remove its effect: each pass multiplies the
+// error of a row by about this value divided by the stiffness of the row. The rounding errors of
+// velocities appear in the impulses divided by this value, so it must not be much smaller. 1e-9
+// fails on chains of seven hinges.
 static const double PROXIMAL_JOINT = 1e-6;
 enum { PASSES = 6 };
-// refinement stops when the error is below this, or hardly falls
+// Refinement stops when the error is at most PASS_ENOUGH, or when a pass leaves more than the
+// fraction PASS_GAIN.
 static const double PASS_GAIN = 0.5, PASS_ENOUGH = 1e-13;
 
-enum { ITERATIONS = 2 }; // for one of the caller's iterations
-enum { FINISHES = 5 };   // exact solutions at the end, each in the modes of the last one
-// With a final kappa: required relative accuracy of the products, and its rounding limit.
+enum { ITERATIONS = 2 }; // iterations per iteration of the caller's limit
+enum { FINISHES = 5 };   // Exact solutions at the end, each in the modes of the previous solution.
+// If the final kappa is above 0: required accuracy of the products relative to kappa, and the limit
+// that rounding sets.
 static const double PATH_PART = 1e-6, PATH_ROUNDING = 1e-12;
-enum { STALL = 40 }; // iterations without halving the violations, after which progress is unlikely
+// After this many iterations without halving the violations, progress is unlikely.
+enum { STALL = 40 };
 
 typedef struct Cone {
   S2SolveRun *run;
-  double *joint;           // 2 per unit: impulses of bilateral rows
-  double *p, *q, *dp, *dq; // 3 per unit
-  double *w, *e;           // 3 per unit: q / p; target of p dq + q dp, of bilateral rows -u
-  double *gap;             // 3 per unit: errors of s_n, s_t and y0
+  double *joint;           // impulses of bilateral rows, 2 per unit
+  double *p, *q, *dp, *dq; // 3 numbers per unit.
+  // Three numbers per unit: w = q / p, and the target e of p dq + q dp. For bilateral rows e is -u.
+  double *w, *e;
+  double *gap; // errors of s_n, s_t and y0, 3 per unit
   double *base, *change, *du;
   S2Quad *imbalance, *dv, *x;
   S2Response *response;
   S2Mode *mode, *mode_before;
-  bool tried;                  // whether mode_before has been tried exactly
-  double r, b, mean, undercut; // violations; mean product
-  double kappa;                // final value; 0: the solution
+  bool tried; // Whether the equations of mode_before have been solved.
+  // r and b: violations of the linear equations and of the products. mean: the mean product.
+  double r, b, mean, undercut;
+  double kappa; // final value of kappa; 0 for the solution
   int no_progress, lifts;
 } Cone;
 
@@ -97,7 +104,7 @@ static Cone contact_ncp_make(S2SolveRun *run, const S2SolverOptions *options) {
       .undercut = options->undercut > 0 ? options->undercut : UNDERCUT,
       .kappa = options->kappa,
   };
-  // p = q = 1: in the middle of the cones.
+  // Start in the middle of the cones, at p = q = 1.
   for (int i = 0; i < 3 * units; i++) {
     cone.p[i] = cone.q[i] = 1; // the neutral elements
   }
@@ -127,14 +134,15 @@ static void measure_unit(Cone *cone, int k) {
   const double *p = cone->p + 3 * k, *q = cone->q + 3 * k;
   double un = u[0] + unit->c[0] * lambda[0] + unit->b0[0];
   double ut = u[1] + unit->c[1] * lambda[1] + unit->b0[1], *gap = cone->gap + 3 * k;
-  // Equations count among the linear violations.
+  // Errors of equations count as linear violations.
   if (unit->kind == S2_UNIT_BILATERAL) {
     cone->e[3 * k] = -un;
     cone->e[3 * k + 1] = -ut;
     cone->r = s2_larger(cone->r, fmax(fabs(un), fabs(ut)));
     return;
   }
-  // The error of s_n and its product; then, with friction, the errors and products of the cone.
+  // Compute the error of s_n and its product. With friction, add the errors and products of the
+  // cone.
   gap[0] = un - q[0];
   cone->r = s2_larger(cone->r, fabs(gap[0]));
   cone->b = s2_larger(cone->b, fabs(p[0] * q[0] - cone->kappa));
@@ -150,14 +158,15 @@ static void measure_unit(Cone *cone, int k) {
   }
 }
 
-// Computes all that depends on the point, and its violations.
+// Computes the violations at the point, and all other quantities that depend on the point.
 static void contact_ncp_measure(Cone *cone) {
   S2SolveRun *run = cone->run;
   S2System *system = &run->system;
   read_impulses(cone);
   s2_run_measure(run);
   s2_system_imbalance(system, run->v, run->lambda, cone->imbalance);
-  // r: the largest error of linear equations, of nodes and rows; b: of the products.
+  // r is the largest error of the linear equations of nodes and rows. b is the largest error of the
+  // products.
   cone->r = cone->b = cone->mean = 0;
   for (int i = 0; i < system->nodes; i++) {
     S2Quad f = cone->imbalance[i];
@@ -189,16 +198,16 @@ static S2Response contact_ncp_respond(const S2Unit *unit, const double *w) {
   return d;
 }
 
-// Change of the impulses of a contact at fixed velocities of its rows.
+// Computes the change of the impulses of a contact at fixed velocities of its rows.
 static void contact_base(const Cone *cone, int k, double *change) {
   const S2Unit *unit = &cone->run->system.unit[k];
   const double *p = cone->p + 3 * k, *w = cone->w + 3 * k, *e = cone->e + 3 * k;
   const double *gap = cone->gap + 3 * k;
   const S2Response *d = &cone->response[k];
-  // d lambda_n from e0 = p0 dq0 + q0 dp0 at a fixed velocity.
+  // d lambda_n follows from e0 = p0 dq0 + q0 dp0 at a fixed velocity.
   change[0] = (e[0] / p[0] - gap[0]) * d->nn;
   change[1] = 0;
-  // The cone's two products, with the bound moving by mu d lambda_n.
+  // d lambda_t follows from the two products of the cone, whose bound changes by mu d lambda_n.
   if (unit->kind == S2_UNIT_CONTACT) {
     double bound = gap[2] + unit->mu * change[0]; // of y0
     double push = (e[1] / p[1] - e[2] / p[2] - (w[1] - w[2]) * bound) / 2;
@@ -210,7 +219,7 @@ static void contact_base(const Cone *cone, int k, double *change) {
 
 static void start_linear(Cone *cone) {
   const S2System *system = &cone->run->system;
-  // Impulses at fixed velocities of the nodes, and the imbalance of the nodes.
+  // Compute the impulses at fixed node velocities, and the imbalance of the nodes.
   for (int k = 0; k < system->units; k++) {
     const S2Response *d = &cone->response[k];
     double *base = cone->base + 2 * k;
@@ -228,8 +237,9 @@ static void start_linear(Cone *cone) {
   }
 }
 
-// The residual of (dv, change) in the linear system: the residual of the balance goes to x; that of
-// bilateral rows, times their response, goes to base. Returns the largest.
+// Computes the residual of (dv, change) in the linear system. x receives the residual of the
+// momentum balance. base receives the residual of bilateral rows, multiplied by their response.
+// Returns the largest residual.
 static double contact_ncp_miss(Cone *cone) {
   S2System *system = &cone->run->system;
   double worst = 0;
@@ -242,7 +252,7 @@ static double contact_ncp_miss(Cone *cone) {
     worst = fmax(worst, fmax(fabs(cone->x[i][1]), fabs(cone->x[i][2])));
     worst = fmax(worst, fabs(cone->x[i][0]) * system->problem->length);
   }
-  // Equations: e - J dv - C change, as impulses.
+  // Equations: e - J dv - C change, converted to impulses.
   memset(cone->base, 0, sizeof(double) * (size_t)(2 * system->units));
   s2_system_row_velocity(system, cone->dv, cone->du);
   for (int k = 0; k < system->units; k++) {
@@ -258,13 +268,13 @@ static double contact_ncp_miss(Cone *cone) {
   return worst;
 }
 
-// dv and the changes of impulse, refined on the way because bilateral rows are only nearly
-// eliminated.
+// Computes dv and the changes of the impulses. Refines the result, because the proximal term
+// disturbs bilateral rows.
 static void contact_ncp_solve_linear(Cone *cone) {
   S2System *system = &cone->run->system;
   start_linear(cone);
   double last = INFINITY;
-  // dv += K^-1 x, change += base - D J (K^-1 x); then again for the remainder.
+  // Compute dv += K^-1 x and change += base - D J (K^-1 x). Repeat this for the remaining error.
   for (int pass = 0; pass < PASSES; pass++) {
     s2_system_push_all(system, cone->base, 1, cone->x);
     s2_system_solve(system, cone->x, cone->x);
@@ -286,17 +296,19 @@ static void contact_ncp_solve_linear(Cone *cone) {
   }
 }
 
-// The direction to p q = kappa. `corrected`: with the products that the last direction neglects.
+// Computes the direction towards p q = kappa. With `corrected`, includes the products dp dq of the
+// last direction.
 static void contact_ncp_find_direction(Cone *cone, double kappa, bool corrected) {
   const S2System *system = &cone->run->system;
-  // Right sides: kappa - p q, minus the product dp dq of the last direction.
+  // The right sides are kappa - p q, minus the product dp dq of the last direction if `corrected`
+  // is set.
   for (int k = 0; k < system->units; k++) {
     for (int i = 3 * k; i < 3 * k + pairs_of(&system->unit[k]); i++) {
       cone->e[i] = kappa - cone->p[i] * cone->q[i] - (corrected ? cone->dp[i] * cone->dq[i] : 0);
     }
   }
   contact_ncp_solve_linear(cone);
-  // dp from the impulses' changes, dq = e / p - w dp.
+  // Compute dp from the changes of the impulses, and dq = e / p - w dp.
   for (int k = 0; k < system->units; k++) {
     int pairs = pairs_of(&system->unit[k]);
     const double *change = cone->change + 2 * k;
@@ -310,7 +322,8 @@ static void contact_ncp_find_direction(Cone *cone, double kappa, bool corrected)
   }
 }
 
-// The longest step, at most 1, that goes at most the fraction `tau` of the way to the boundary.
+// The longest step, at most 1, that covers at most the fraction `tau` of the distance to the
+// boundary.
 static double contact_ncp_reach(const Cone *cone, double tau) {
   const S2System *system = &cone->run->system;
   double step = 1;
@@ -324,12 +337,12 @@ static double contact_ncp_reach(const Cone *cone, double tau) {
   return step;
 }
 
-// The next target for kappa on the central path, from the length of the affine direction.
+// The next target of kappa, computed from the step length along the affine direction.
 static double contact_ncp_next_kappa(const Cone *cone) {
   const S2System *system = &cone->run->system;
   double step = contact_ncp_reach(cone, TAU), ahead = 0;
   int degree = 0;
-  // The mean product where the affine direction meets the boundary.
+  // Compute the mean product at the point where the affine direction meets the boundary.
   for (int k = 0; k < system->units; k++) {
     int pairs = pairs_of(&system->unit[k]);
     for (int i = 3 * k; i < 3 * k + pairs; i++) {
@@ -364,14 +377,14 @@ static void contact_ncp_move(Cone *cone, double step) {
     cone->q[i] += step * cone->dq[i];
   }
   for (int i = 0; i < 2 * run->system.units; i++) {
-    cone->joint[i] += step * cone->change[i]; // read for bilateral rows only
+    cone->joint[i] += step * cone->change[i]; // used only for bilateral rows
   }
   for (int i = 0; i < run->system.nodes; i++) {
     run->v[i] += step * cone->dv[i];
   }
 }
 
-// Lowers the floor of kappa if it keeps the violations from falling.
+// Lowers the smallest allowed kappa if it prevents the violations from falling.
 static void contact_ncp_watch_progress(Cone *cone, double r, double b) {
   double tolerance = cone->run->tolerance;
   bool fell = (cone->r >= tolerance && cone->r < PROGRESS * r) ||
@@ -382,10 +395,10 @@ static void contact_ncp_watch_progress(Cone *cone, double r, double b) {
   }
 }
 
-// False if the matrix is singular or the direction is not finite.
+// Makes one iteration. Returns false if the matrix is singular or the direction is not finite.
 static bool contact_ncp_iterate(Cone *cone, double *kappa, double *step) {
   S2SolveRun *run = cone->run;
-  // One factorisation for all directions of this iteration.
+  // Factor the matrix once for all directions of this iteration.
   for (int k = 0; k < run->system.units; k++) {
     for (int i = 3 * k; i < 3 * k + 3; i++) {
       cone->w[i] = cone->q[i] / cone->p[i] + PROXIMAL_CONTACT;
@@ -396,18 +409,19 @@ static bool contact_ncp_iterate(Cone *cone, double *kappa, double *step) {
   if (!s2_system_factor(&run->system, cone->response, true)) {
     return false;
   }
-  // Predictor, then corrector towards its target kappa.
+  // Compute the predictor, then the corrector towards the target kappa.
   contact_ncp_find_direction(cone, cone->kappa, false);
   *kappa = contact_ncp_next_kappa(cone);
   double tau = fmin(fmax(TAU, 1 - pow(fmax(cone->r, cone->b), 2)), TAU_MAX);
   contact_ncp_find_direction(cone, *kappa, true);
   *step = contact_ncp_reach(cone, tau);
-  // Too short: try without the correction.
+  // If the step is too short, try the direction without the correction.
   if (*step < SHORT) {
     double corrected = *step;
     contact_ncp_find_direction(cone, *kappa, false);
     *step = contact_ncp_reach(cone, tau);
-    if (*step < corrected) { // the correction again; it needs the affine direction
+    // Restore the corrected direction. The correction needs the affine direction first.
+    if (*step < corrected) {
       contact_ncp_find_direction(cone, cone->kappa, false);
       contact_ncp_find_direction(cone, *kappa, true);
       *step = corrected;
@@ -416,7 +430,7 @@ static bool contact_ncp_iterate(Cone *cone, double *kappa, double *step) {
   if (!isfinite(*step)) {
     return false;
   }
-  // Still jammed against the boundary: lift off it.
+  // If the point is still jammed against the boundary, lift it off the boundary.
   if (*step < JAMMED && cone->lifts < MAX_LIFTS) {
     contact_ncp_lift(cone);
     *step = 0;
@@ -426,8 +440,8 @@ static bool contact_ncp_iterate(Cone *cone, double *kappa, double *step) {
   return true;
 }
 
-// Modes that two iterations agree on are most likely the modes of the solution. One more
-// factorisation then finds it exactly.
+// Modes that occur in two consecutive iterations are most likely the modes of the solution. One
+// more factorisation then solves their equations exactly.
 static void contact_ncp_cross_over(Cone *cone) {
   S2SolveRun *run = cone->run;
   S2System *system = &run->system;
@@ -437,13 +451,13 @@ static void contact_ncp_cross_over(Cone *cone) {
   s2_refine_modes(system, run->u, run->lambda, cone->mode);
   size_t size = sizeof(S2Mode) * (size_t)system->units;
   bool same = memcmp(cone->mode, cone->mode_before, size) == 0;
-  // Try each set of modes once, when it has occurred twice.
+  // Try a set of modes only once, after it has occurred twice in succession.
   if (!same || cone->tried) {
     cone->tried = same;
     return;
   }
   cone->tried = true;
-  // Solve in the run's own point, which is restored afterwards.
+  // Solve in the arrays of the current point, which is restored afterwards.
   S2ArenaMark mark = s2_arena_mark(run->arena);
   S2Quad *v = S2_TAKE(run->arena, S2Quad, system->nodes + 1);
   memcpy(v, run->v, sizeof(S2Quad) * (size_t)(system->nodes + 1));
@@ -461,13 +475,13 @@ static bool contact_ncp_there(const Cone *cone) {
                          : s2_run_solved(cone->run);
 }
 
-// Makes the present point the answer, although others may have smaller residuals.
+// Makes the current point the answer, even if other points have smaller residuals.
 static void contact_ncp_answer(Cone *cone) {
   cone->run->best = INFINITY;
   s2_run_measure(cone->run);
 }
 
-// Starts with y and z at their neutral elements and the velocities of the best point.
+// Starts in the middle of the cones (p = q = 1), with the velocities of the best point.
 static void contact_ncp_solve(S2SolveRun *run, const S2SolverOptions *options) {
   S2ArenaMark mark = s2_arena_mark(run->arena);
   int max_iterations = ITERATIONS * options->max_iterations;
@@ -475,7 +489,8 @@ static void contact_ncp_solve(S2SolveRun *run, const S2SolverOptions *options) {
   Cone cone = contact_ncp_make(run, options);
   contact_ncp_measure(&cone);
   double milestone = INFINITY, step = 1;
-  // Step, measure, lower the floor of kappa if nothing falls, try the modes.
+  // Each iteration makes a step and computes the violations. If they do not fall, it lowers the
+  // smallest allowed kappa. Then it tries the modes.
   for (int i = 0, since = 0; i < max_iterations && since < STALL && !contact_ncp_there(&cone);
        i++, since++) {
     double r = cone.r, b = cone.b, kappa;
@@ -502,13 +517,13 @@ static void contact_ncp_solve(S2SolveRun *run, const S2SolverOptions *options) {
   s2_arena_rewind(run->arena, mark);
 }
 
-// If the last steps fail, solves the modes of the best point exactly. The result shows which modes
-// were wrong.
+// Solves the equations of the modes of the best point exactly, for runs whose last steps fail. The
+// result shows which modes were wrong.
 static void contact_ncp_finish(S2SolveRun *run) {
   S2System *system = &run->system;
   S2ArenaMark mark = s2_arena_mark(run->arena);
   S2Mode *mode = S2_TAKE(run->arena, S2Mode, system->units);
-  // The exact solution of some modes shows other modes; repeat while it improves.
+  // The exact solution may indicate other modes. Repeat while the residual improves.
   for (int i = 0; i < FINISHES && !s2_run_solved(run); i++) {
     double before = run->best;
     s2_run_back(run);
@@ -536,7 +551,7 @@ static bool has_boxes(const S2Problem *problem) {
 
 S2SolveStatus s2_contact_ncp_solve(const S2Problem *problem, const S2SolverOptions *options,
                                    S2Arena *arena, S2Solution *solution) {
-  if (has_boxes(problem)) { // a cone cannot describe two bounds
+  if (has_boxes(problem)) { // cones cannot represent rows with two bounds
     return s2_solver_refuse(problem, arena, solution);
   }
   S2ArenaMark mark = s2_arena_mark(arena);

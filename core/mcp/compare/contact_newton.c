@@ -1,15 +1,17 @@
-// Proximal semismooth Newton (newton.c) alone: first with a large weight, as if the active set of
-// the guess were nearly right, then with a small weight. If that ends above the tolerance,
-// Gauss-Seidel sweeps from the best point give the next start. The law is not monotone, so Newton
-// may stall at a point where none of its directions helps.
+// Proximal semismooth Newton (newton.c) without other methods. The first run has a large weight, as
+// if the active set of the guess were nearly correct. The second run has a small weight. If that
+// ends above the tolerance, Gauss-Seidel sweeps from the best point give the next start. The law is
+// not monotone, so Newton may stall at a point where none of its directions helps.
 #include "mcp/chain/solve_run.h"
 #include "mcp/solvers.h"
 
-// The active set is nearly known, so the first weight is large.
+// Settings for the case that the active set is nearly known, which permits a large first weight.
 static const S2NewtonWay warm_way = {
     .weight = 1e6, .outers = 3, .inners = 6, .most = S2_NEWTON_MOST};
-enum { OUTERS_PER_ITERATION = 6 }; // of each start, for one of the caller's iterations
-enum { STARTS = 3, SWEEPS = 100 }; // Gauss-Seidel sweeps before each start but the first
+// Outer steps of each start, per iteration of the caller's limit.
+enum { OUTERS_PER_ITERATION = 6 };
+// Starts with a small weight, and Gauss-Seidel sweeps before each of them except the first.
+enum { STARTS = 3, SWEEPS = 100 };
 
 static void contact_newton_run(S2SolveRun *run, const S2NewtonWay *way) {
   double residual = s2_newton_solve(&run->system, way, run->tolerance, run->v, run->lambda,

@@ -1,7 +1,7 @@
-// Nonsmooth nonlinear conjugate gradients (Silcowitz-Hansen, Niebe, Erleben 2010). The change by a
+// Nonsmooth nonlinear conjugate gradients (Silcowitz-Hansen, Niebe, Erleben 2010). The change in a
 // sweep of projected Gauss-Seidel serves as the negative gradient of a function whose minimum is
-// the solution. Fletcher-Reeves directions are added after each sweep. Norms weigh impulses by
-// their row's g, so they are energies for all masses.
+// the solution. A Fletcher-Reeves direction is added after each sweep. Norms weight impulses by g
+// of their rows, so they are energies for any masses.
 #include "mcp/compare/relaxation.h"
 
 #include <string.h>
@@ -27,13 +27,13 @@ S2SolveStatus s2_contact_nncg_solve(const S2Problem *problem, const S2SolverOpti
   }
   int size = 2 * run.system.units;
   double *before = S2_TAKE(arena, double, size), *r = S2_TAKE(arena, double, size);
-  double *p = S2_TAKE_ZEROED(arena, double, size), last = 0; // |r|^2 of the sweep before
-  // A sweep is a gradient step: r = -gradient.
+  double *p = S2_TAKE_ZEROED(arena, double, size), last = 0; // |r|^2 of the previous sweep.
+  // Each sweep is a gradient step with r = -gradient.
   for (;;) {
     memcpy(before, run.lambda, sizeof(double) * (size_t)size);
     s2_relaxation_sweep(&run, S2_SWEEP_ROWS, 1, false);
     double now = nncg_difference(&run.system, run.lambda, before, r);
-    // Measure here, before a direction is added, so that the point is inside the cone.
+    // Compute the residual before a direction is added, so that the point is inside the cones.
     if (run.sweeps % S2_SWEEPS_PER_CHECK == 0 && !s2_relaxation_check(&run)) {
       break;
     }

@@ -1,13 +1,13 @@
-// Projected conjugate gradients. With the friction bounds held at given values (Tresca's law) the
-// problem is a convex quadratic program on a box,
+// Projected conjugate gradients. If the friction bounds are fixed (Tresca's law), the problem is a
+// convex quadratic program on a box,
 //
 //     min 1/2 x' A x + b' x,   lo <= x <= hi,   A = g^1/2 (J W^-1 J' + C) g^1/2,  x = g^1/2 lambda
 //
-// whose A has a unit diagonal, so the scaling is the preconditioner. It is solved by MPRGP (Dostal
-// 2009, algorithm 5.8): conjugate gradients on the free part, a projected gradient step where an
-// iterate leaves the box, and a step along the chopped gradient where the active bounds are the
-// larger part of the error. An outer loop sets the bounds to mu lambda_n and repeats (the fixed
-// point of Haslinger), which contracts for small friction only.
+// where A has a unit diagonal, so that the scaling acts as the preconditioner. MPRGP (Dostal 2009,
+// algorithm 5.8) solves it. MPRGP uses conjugate gradients on the free part. It makes a projected
+// gradient step if an iterate leaves the box, and a step along the chopped gradient if the active
+// bounds have the larger part of the error. An outer loop sets the bounds to mu lambda_n and
+// repeats. This is Haslinger's fixed-point iteration, which contracts only for small friction.
 #include "mcp/compare/relaxation.h"
 
 #include "base/rng.h"
@@ -16,17 +16,17 @@
 #include <math.h>
 #include <string.h>
 
-// The inner problem is solved to this fraction of the former residual, because its bounds are no
-// more accurate.
+// The inner problem is solved only to this fraction of the previous residual, because its bounds
+// are not more accurate than that.
 static const double INNER_FRACTION = 0.1;
-// Fraction of the tolerance at which the method ends. Smaller values fail on contacts that bear
-// almost no load: of 200 steps of the pyramid of base 10, 7 miss the tolerance with 0.5, and 29
-// with 0.25.
+// The inner problem is not solved beyond this fraction of the tolerance. Smaller values fail on
+// contacts that bear almost no load: with 0.25, four times as many steps of a pyramid with base 10
+// miss the tolerance.
 static const double FINAL_FRACTION = 0.5;
-enum { INNER_SWEEPS = 200 }; // then the bounds are updated in any case
+enum { INNER_SWEEPS = 200 }; // Limit of sweeps per update of the bounds.
 
-// Length of the projected gradient steps times the norm of A. It must be less than 2, and the norm
-// is estimated from below.
+// Length of the projected gradient steps times the norm of A. It must be less than 2. It has a
+// margin, because the estimated norm may be too small.
 static const double GRADIENT_STEP = 1.4;
 enum { POWER_STEPS = 12, SEED = 1 };
 
@@ -35,9 +35,9 @@ typedef struct Box {
   int size;
   double *root;                                // g^1/2
   double *x, *lo, *hi, *gradient;              // gradient = A x + b
-  double *direction, *image, *freed, *chopped; // p, A p, phi, beta of MPRGP
-  double *scaled;                              // impulses of a product
-  S2Quad *response;                            // velocities of a product
+  double *direction, *image, *freed, *chopped; // p, A p, phi and beta of MPRGP
+  double *scaled;                              // scratch of pcg_apply: impulses
+  S2Quad *response;                            // scratch of pcg_apply: velocities
   double step;
 } Box;
 
@@ -45,7 +45,8 @@ typedef struct Box {
 S2_WIDE static void pcg_apply(Box *box, const double *x, double *y) {
   const S2System *system = &box->run->system;
   memset(box->response, 0, sizeof(S2Quad) * (size_t)(system->nodes + 1));
-  // x = g^1/2 lambda: to impulses, to their velocities, back to the units of x.
+  // Convert x = g^1/2 lambda to impulses, compute their velocities, and convert these to the units
+  // of x.
   for (int k = 0; k < system->units; k++) {
     double change[2] = {x[2 * k] / box->root[2 * k], x[2 * k + 1] / box->root[2 * k + 1]};
     box->scaled[2 * k] = change[0];
@@ -77,12 +78,13 @@ static void find_gradient(Box *box) {
   run->sweeps += 1;
 }
 
-// Free and chopped gradients; returns the largest velocity error among them.
+// Computes the free and the chopped gradient. Returns their largest velocity error.
 static double pcg_split(Box *box) {
   double worst = 0;
   for (int i = 0; i < box->size; i++) {
     double x = box->x[i], g = box->gradient[i];
-    // Free: not at a bound. Chopped: at a bound, with a gradient that leads away from it.
+    // An entry that is not at a bound is free. An entry at a bound is chopped if its gradient leads
+    // away from the bound.
     bool low = x <= box->lo[i], high = x >= box->hi[i];
     box->freed[i] = low || high ? 0 : g;
     box->chopped[i] = low && high ? 0 : low ? fmin(g, 0) : high ? fmax(g, 0) : 0;
@@ -93,7 +95,8 @@ static double pcg_split(Box *box) {
   return worst;
 }
 
-// Whether the free part of the error, shortened near bounds, is the larger one.
+// Whether the free part of the error is larger than the chopped part. Near bounds the free part is
+// reduced.
 static bool pcg_proportional(const Box *box) {
   double sum = 0;
   for (int i = 0; i < box->size; i++) {
@@ -126,9 +129,11 @@ static void pcg_restart(Box *box) {
   memcpy(box->direction, box->freed, sizeof(double) * (size_t)box->size);
 }
 
-// One step of MPRGP. False: A is not positive along the direction (possibly by rounding).
+// Makes one step of MPRGP. Returns false if A is not positive along the direction, possibly because
+// of rounding.
 static bool pcg_step(Box *box) {
-  // Along the conjugate direction, or along the chopped gradient if bounds are most of the error.
+  // Step along the conjugate direction, or along the chopped gradient if the bounds have most of
+  // the error.
   bool by_free = pcg_proportional(box);
   const double *d = by_free ? box->direction : box->chopped;
   pcg_apply(box, d, box->image);
@@ -140,7 +145,7 @@ static bool pcg_step(Box *box) {
   double longest = pcg_longest_step(box, d), length = slope / curvature;
   pcg_advance(box, fmin(length, longest), d);
   pcg_split(box);
-  // The box ends the step: a projected gradient step beyond, and a restart.
+  // If the box limits the step, make a projected gradient step beyond it, and restart.
   if (by_free && length > longest) { // expansion
     for (int i = 0; i < box->size; i++) {
       double x = box->x[i] - box->step * box->freed[i];
@@ -150,7 +155,7 @@ static bool pcg_step(Box *box) {
     pcg_split(box);
     pcg_restart(box);
   } else if (by_free) {
-    // The next direction, conjugate to this one.
+    // Compute the next direction, conjugate to the last direction.
     double gamma = s2_numbers_dot(box->freed, box->image, box->size) / curvature;
     for (int i = 0; i < box->size; i++) {
       box->direction[i] = box->freed[i] - gamma * box->direction[i];
@@ -173,10 +178,11 @@ static void pcg_minimise(Box *box, double tolerance, int limit) {
   }
 }
 
-// Sets the bounds for the normal impulses of x, and clips x to them.
+// Sets the bounds that the normal impulses of x give, and clips x to them.
 static void pcg_set_bounds(Box *box) {
   const S2System *system = &box->run->system;
-  // Normals >= 0, tangents within mu times the present lambda_n, joints free.
+  // Normal impulses are >= 0, tangential impulses are within mu times the current lambda_n, and
+  // joints are free.
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     bool bilateral = unit->kind == S2_UNIT_BILATERAL;
@@ -241,7 +247,7 @@ S2SolveStatus s2_contact_pcg_solve(const S2Problem *problem, const S2SolverOptio
     }
     Box box = make_box(&run);
     double final = FINAL_FRACTION * options->tolerance;
-    // Set the bounds, solve the box problem (some sweeps), repeat.
+    // Set the bounds, then solve the problem on this box with a limited number of sweeps. Repeat.
     do {
       pcg_set_bounds(&box);
       int limit = friction ? (int)fmin(run.limit, run.sweeps + INNER_SWEEPS) : run.limit;

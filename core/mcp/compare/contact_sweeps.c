@@ -1,9 +1,9 @@
 // The plain relaxation solvers.
 //
 //
-//   nsgs   nonsmooth contact dynamics (Moreau 1999; Jean 1999): contact by contact, each exactly,
+//   nsgs nonsmooth contact dynamics (Moreau 1999; Jean 1999): solves one contact at a time exactly,
 //          in alternating order
-//   pgs    row by row in alternating order, over-relaxed by omega
+//   pgs projected Gauss-Seidel: row by row in alternating order, over-relaxed by omega
 //   si     sequential impulses (Catto 2005): row by row, tangents first, always forwards
 #include "mcp/compare/relaxation.h"
 

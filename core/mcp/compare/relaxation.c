@@ -3,13 +3,13 @@
 #include <math.h>
 #include <string.h>
 
-// A run ends early if the best residual has not fallen below this fraction within STALL_SWEEPS
-// sweeps. A method that converges so slowly does not reach the tolerance.
+// A run ends early if STALL_SWEEPS sweeps do not reduce the residual below this fraction. A method
+// that converges so slowly does not reach the tolerance.
 static const double PROGRESS = 0.99;
 enum { STALL_SWEEPS = 2000 };
 
-// Fraction of the tolerance to aim at: the final residual is rounded differently, and must not
-// exceed the tolerance.
+// The sweeps aim at this fraction of the tolerance. The final residual is rounded differently, and
+// must not exceed the tolerance.
 static const double AIM = 0.99999;
 
 static double relaxation_measure(S2Relaxation *run) {
@@ -27,7 +27,7 @@ bool s2_relaxation_begin(S2Relaxation *run, const S2Problem *problem,
                         .limit = (int)fmin(sweeps, INT32_MAX / 2)};
   S2System *system = &run->system;
   s2_system_init(system, problem, arena);
-  // Impulses and velocities of the present and the best point; couplings of all units.
+  // Allocate the current point and the best impulses, and compute the couplings of all units.
   size_t size = sizeof(double) * (size_t)(2 * system->units);
   run->v = S2_TAKE_ZEROED(arena, S2Quad, system->nodes + 1);
   run->lambda = s2_arena_take_zeroed(arena, size);
@@ -37,7 +37,7 @@ bool s2_relaxation_begin(S2Relaxation *run, const S2Problem *problem,
   for (int k = 0; k < system->units; k++) {
     run->coupling[k] = s2_system_coupling(system, k);
   }
-  // Measure zero impulses, then the clipped guess; the better one is the start.
+  // Compute the residuals of zero impulses and of the clipped guess. Start from the better point.
   run->best = relaxation_measure(run);
   s2_system_read(system, solution->v, solution->lambda, run->v, run->lambda);
   s2_system_clip(system, run->lambda);
@@ -60,7 +60,7 @@ bool s2_relaxation_check(S2Relaxation *run) {
   if (!isfinite(run->residual)) {
     return false;
   }
-  // Record noticeable progress; end the run if there is none for long.
+  // Record noticeable progress. The run ends if there is none for many sweeps.
   if (run->residual < PROGRESS * run->milestone) {
     run->milestone = run->residual;
     run->progress = run->sweeps;

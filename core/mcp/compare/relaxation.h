@@ -1,5 +1,6 @@
-// Shared by the relaxation solvers (nsgs, pgs, si, nncg, pcg): the guess, sweeps over the units of
-// the scaled system, checks of the residual, and the conversion of the result.
+// Shared by the relaxation solvers (nsgs, pgs, si, nncg, pcg): the start from the guess, sweeps
+// over the units of the scaled system, checks of the residual, and the conversion of the result. A
+// solver has this structure:
 //
 //     begin;  do { some sweeps } while (check);  end
 #ifndef S2_RELAXATION_H
@@ -8,9 +9,9 @@
 #include "mcp/chain/pdipm_system.h"
 #include "mcp/solvers.h"
 
-// Sweeps for each of S2SolverOptions.max_iterations, which callers choose for methods that factor a
-// matrix. One such iteration costs as much as 8 sweeps (pyramids of 3 and 10 rows). But tens of
-// iterations achieve what thousands of sweeps do.
+// Number of sweeps per unit of S2SolverOptions.max_iterations. Callers choose max_iterations for
+// methods that factor a matrix. In pyramids, one such iteration costs as much as 8 sweeps, but tens
+// of iterations achieve as much as thousands of sweeps.
 enum { S2_SWEEPS_PER_ITERATION = 100 };
 
 // A check of the residual costs about as much as a sweep, so it runs only every few sweeps.
@@ -21,36 +22,40 @@ typedef struct S2Relaxation {
   S2Arena *arena;
   const S2SolverOptions *options;
   S2ArenaMark mark;
-  S2Response *coupling; // of each unit
-  S2Quad *v;            // of lambda, up to the rounding of the sweeps since the last check
+  S2Response *coupling; // coupling of each unit
+  S2Quad *v;            // velocities of lambda, up to the rounding errors since the last check
   double *lambda, *lambda_best, *u;
-  double residual, best; // at the last check; the smallest so far, at lambda_best
+  // residual: at the last check; best: the smallest residual so far, at lambda_best
+  double residual, best;
   int sweeps, limit;
   double milestone; // residual at the last noticeable progress
-  int progress;     // number of sweeps at that time
+  int progress;     // number of sweeps at the last noticeable progress
 } S2Relaxation;
 
-// Starts from the solution's impulses, or from zeros if those have the smaller residual (a guess
-// may hold any numbers). False: the start already solves the problem.
+// Starts from the impulses in `solution`, or from zero impulses if these have the smaller residual.
+// (A guess may contain any numbers.) Returns false if the start already solves the problem.
 bool s2_relaxation_begin(S2Relaxation *run, const S2Problem *problem,
                          const S2SolverOptions *options, S2Arena *arena,
                          const S2Solution *solution);
 
-// Recomputes the velocities, measures, keeps the best point, writes the history. True: continue.
+// Recomputes the velocities, computes the residual, keeps the best point and records the history.
+// Returns true if the run should continue.
 bool s2_relaxation_check(S2Relaxation *run);
 
 // Writes the best point into `solution` and releases the scratch memory.
 S2SolveStatus s2_relaxation_end(S2Relaxation *run, S2Solution *solution);
 
-// The rows that one step relaxes. All three rules have the same fixed points: solutions of
-// Coulomb's law.
+// The rule decides which rows one step relaxes. The fixed points of all three rules are the
+// solutions of Coulomb's law.
 typedef enum S2SweepRule {
-  S2_SWEEP_ROWS,     // one row: normal, then tangent within the bound of the new normal impulse
-  S2_SWEEP_IMPULSES, // one row: tangent within the bound of the last normal impulse, then normal
-  S2_SWEEP_BLOCKS    // one unit, exactly
+  S2_SWEEP_ROWS,     // single rows: first normal, then tangent within the bound of the new normal
+                     // impulse
+  S2_SWEEP_IMPULSES, // single rows: first tangent within the bound of the last normal impulse, then
+                     // normal
+  S2_SWEEP_BLOCKS    // whole units, solved exactly
 } S2SweepRule;
 
-// One sweep over all units; omega over-relaxes rows (not blocks).
+// Makes one sweep over all units. omega over-relaxes rows, but not blocks.
 void s2_relaxation_sweep(S2Relaxation *run, S2SweepRule rule, double omega, bool backward);
 
 #endif

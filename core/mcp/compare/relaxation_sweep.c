@@ -1,15 +1,15 @@
 // The three rules that relax a unit. Let u be the velocities of its rows before the change, and G =
-// [nn nt; tn tt] its coupling. A change d of its impulses makes the velocities u + G d. So both
-// rows are relaxed before the nodes are updated. In scaled units the diagonal of G is 1: the step
-// of a row is its velocity.
+// [nn nt; tn tt] its coupling. A change d of its impulses changes the velocities to u + G d.
+// Therefore both rows can be relaxed before the nodes are updated. In scaled units the diagonal of
+// G is 1, so the step of a row equals its velocity.
 #include "mcp/compare/relaxation.h"
 
 #include "linalg/numbers.h"
 
 #include <math.h>
 
-// Tolerance of a mode's inequalities, as a fraction of the velocities in them. Without this
-// tolerance, rounding could reject both modes of a contact on their boundary.
+// Tolerance for the inequalities of a mode, as a fraction of the velocities in them. Without it,
+// rounding could reject both modes of a contact on the boundary between them.
 static const double SLACK = 1e-13;
 
 // A mode has no solution if its determinant, or nn +- mu nt, is below this fraction of its terms.
@@ -33,7 +33,7 @@ S2_INLINE void relax_impulses(const S2Response *g, double mu, const double *u, d
   d[0] = fmax(0, lambda[0] - omega * (u[0] + g->nt * d[1])) - lambda[0];
 }
 
-// Both rows at rest. False where G is singular.
+// Computes the impulses that bring both rows to rest. Returns false if G is singular.
 S2_INLINE bool relax_stick(const S2Response *g, double qn, double qt, double *n, double *t) {
   double diagonal = g->nn * g->tt, determinant = diagonal - g->nt * g->tn;
   *n = (g->nt * qt - g->tt * qn) / determinant;
@@ -41,7 +41,7 @@ S2_INLINE bool relax_stick(const S2Response *g, double qn, double qt, double *n,
   return determinant > DEGENERATE * diagonal;
 }
 
-// The modes of closed.c on one unit: q are the velocities without its impulses.
+// Chooses a mode of one unit as in closed.c. q are the velocities without the impulses of the unit.
 S2_INLINE void solve_contact(const S2Response *g, double mu, double qn, double qt, double *n,
                              double *t) {
   double sn, st, slack = SLACK * fmax(fabs(qn), fabs(qt));
@@ -49,7 +49,7 @@ S2_INLINE void solve_contact(const S2Response *g, double mu, double qn, double q
     *n = *t = 0;
     return;
   }
-  // The contact separates, sticks or slides.
+  // A contact that does not separate sticks or slides.
   bool stuck = relax_stick(g, qn, qt, &sn, &st);
   double missed = fmax(-sn * g->nn, (fabs(st) - mu * sn) * g->tt);
   if (stuck && missed <= slack) {
@@ -57,8 +57,8 @@ S2_INLINE void solve_contact(const S2Response *g, double mu, double qn, double q
     *t = s2_clip(st, mu * *n);
     return;
   }
-  // Sliding ahead and back. If both hold (Painleve), the smaller impulse counts. If rounding
-  // rejects both, the one with the smaller violation counts.
+  // Try to slide ahead and back. If both modes hold (Painleve), choose the smaller impulse. If
+  // rounding rejects both modes, choose the mode with the smaller violation.
   double least = INFINITY, best_n = INFINITY, best_t = 0;
   for (int side = -1; side <= 1; side += 2) {
     double slope = side * mu, normal = g->nn + slope * g->nt, p = -qn / normal;
@@ -97,12 +97,12 @@ S2_INLINE void relax(S2Relaxation *run, int k, S2SweepRule rule, double omega) {
   const S2Unit *unit = &run->system.unit[k];
   const S2Response *g = &run->coupling[k];
   double *lambda = run->lambda + 2 * k, u[2], d[2];
-  // u = J v + C lambda + b of the unit.
+  // Compute u = J v + C lambda + b of the unit.
   s2_system_unit_velocity(&run->system, k, run->v, u);
   u[0] += unit->c[0] * lambda[0] + unit->b0[0];
   u[1] += unit->c[1] * lambda[1] + unit->b0[1];
-  // First units of one row, then units of two rows by the rule, which is a constant for the
-  // compiler.
+  // Handle units with one row, then units with two rows. `rule` is a compile-time constant, because
+  // this function is inlined.
   if (unit->rows == 1) {
     double n = lambda[0] - (rule == S2_SWEEP_BLOCKS ? 1 : omega) * u[0];
     bool bilateral = unit->kind == S2_UNIT_BILATERAL, box = unit->kind == S2_UNIT_BOX;
@@ -132,7 +132,7 @@ S2_INLINE void relax_sweep(S2Relaxation *run, S2SweepRule rule, double omega, bo
   run->sweeps += 1;
 }
 
-// One compiled loop for each rule.
+// One loop is compiled for each rule.
 S2_WIDE void s2_relaxation_sweep(S2Relaxation *run, S2SweepRule rule, double omega, bool backward) {
   if (rule == S2_SWEEP_ROWS) {
     relax_sweep(run, S2_SWEEP_ROWS, omega, backward);

@@ -32,7 +32,7 @@ void s2_cones_product(const S2Cones *cones, const double *a, const double *b, do
   int at = cones->orthant;
   for (int i = 0; i < cones->soc_count; at += cones->soc[i], ++i) {
     const double *u = a + at, *v = b + at;
-    // (a'b, a0 b1 + b0 a1) of each second-order cone.
+    // Compute (a'b, a0 b1 + b0 a1) for each second-order cone.
     double dot = u[0] * v[0];
     for (int k = 1; k < cones->soc[i]; ++k) {
       dot += u[k] * v[k];
@@ -51,7 +51,7 @@ void s2_cones_add_product_matrix(const S2Cones *cones, const double *a, double s
   int at = cones->orthant;
   for (int i = 0; i < cones->soc_count; at += cones->soc[i], ++i) {
     double *block = matrix + (size_t)at * diagonal;
-    // [a0 a1'; a1 a0] + shift on its diagonal.
+    // Add [a0 a1'; a1 a0], with `shift` added to its diagonal.
     block[0] += a[at] + shift;
     for (int k = 1; k < cones->soc[i]; ++k) {
       block[k] += a[at + k];
@@ -61,7 +61,7 @@ void s2_cones_add_product_matrix(const S2Cones *cones, const double *a, double s
   }
 }
 
-// The length of v, scaled by its largest number so that it cannot overflow.
+// The length of v. Numbers are divided by the largest number, so that squares cannot overflow.
 static double cone_length(const double *v, int count) {
   double largest = 0, sum = 0;
   for (int k = 0; k < count; ++k) {
@@ -88,8 +88,8 @@ double s2_cones_margin(const S2Cones *cones, const double *a) {
   return margin;
 }
 
-// The smallest s > 0 with a + s d on the boundary of Q, or INFINITY. It is the root of A s^2 + 2 B
-// s + C with the Lorentz products A = <d, d>, B = <a, d>, C = <a, a> > 0, in a form without
+// The smallest s > 0 with a + s d on the boundary of Q, or INFINITY. It is a root of A s^2 + 2 B s
+// + C with the Lorentz products A = <d, d>, B = <a, d> and C = <a, a> > 0. It is computed without
 // cancellation. B^2 >= A C, because a is inside the cone.
 static double soc_boundary(const double *a, const double *d, int size) {
   double d_length = cone_length(d + 1, size - 1), a_length = cone_length(a + 1, size - 1);
@@ -97,14 +97,14 @@ static double soc_boundary(const double *a, const double *d, int size) {
   if (!(d_scale > 0)) {
     return INFINITY;
   }
-  // <d, d>, <a, a> and <a, d> of vectors scaled to 1.
+  // Compute <d, d>, <a, a> and <a, d> for vectors scaled to size 1.
   double dd = (d[0] - d_length) / d_scale * ((d[0] + d_length) / d_scale);
   double aa = (a[0] - a_length) / a_scale * ((a[0] + a_length) / a_scale);
   double ad = d[0] / d_scale;
   for (int k = 1; k < size; ++k) {
     ad -= a[k] / a_scale * (d[k] / d_scale);
   }
-  // The positive root, in the form without cancellation.
+  // Compute the smallest positive root without cancellation.
   double root = sqrt(fmax(0, ad * ad - dd * aa)), s = INFINITY;
   if (ad <= 0 && root - ad > 0) {
     s = aa / (root - ad);

@@ -7,24 +7,24 @@
 #include <stdint.h>
 #include <string.h>
 
-// Fraction of the way to the boundary: of the affine direction, and at least of the corrected one.
+// Fraction of the distance to the boundary that a step may cover: exact for the affine direction, a
+// lower limit for the corrected direction.
 static const double TAU = 0.95;
 
-// Upper limits, so that no number is rounded onto the boundary. Second-order cones have a curved
-// boundary, near which the products lose digits.
+// Upper limits of that fraction, so that rounding moves no number onto the boundary. Second-order
+// cones have a curved boundary, near which the products lose digits.
 static const double TAU_MAX = 1 - 1e-8, TAU_SOC_MAX = 0.99;
 
-// A violation has made progress when it falls below this fraction of its former value.
+// A violation has made progress if it falls below this fraction of its former value.
 static const double PROGRESS = 0.8;
 
-// If the boundary is nearer than this fraction of the corrected direction, the uncorrected one is
-// tried.
+// If the boundary is closer than this fraction of the corrected direction, the uncorrected
+// direction is tried.
 static const double SHORT = 0.5;
 
-// If the boundary is nearer than this fraction of the direction, some product of y and z has
-// vanished long before the others. Then both are lifted off the boundary, at most MAX_LIFTS times.
-// Without lifts one percent of random convex problems ends without a solution; more lifts do not
-// help.
+// If the boundary is closer than this fraction of the direction, some product of y and z has
+// vanished long before the others. Then y and z are lifted off the boundary, at most MAX_LIFTS
+// times. Without lifts, 1 % of random convex problems are not solved. More lifts do not help.
 static const double JAMMED = 0.05;
 enum { MAX_LIFTS = 3 };
 
@@ -39,13 +39,13 @@ typedef struct Solver {
   S2NcpSystem system;
   double degree;
   Point now, trial;
-  double *c;         // at the last point measured
-  double *product;   // y o z there
-  double *direction; // (dx, dy, dz), dx in the tangent space
+  double *c;         // c at the last measured point
+  double *product;   // y o z at that point
+  double *direction; // (dx, dy, dz), where dx is in the tangent space
   double *affine;    // (dx, dy, dz) of the predictor
   double undercut;
   int no_progress, lifts;
-  bool stop; // a function returned false
+  bool stop; // whether a callback returned false
 } Solver;
 
 // ---- Options and checks -----------------------------------------------------------------------
@@ -74,7 +74,7 @@ S2Status s2_ncp_check(const S2Ncp *ncp) {
                     "from each other and within the %d numbers of x",
                     ncp->x.size);
   }
-  // All sizes, which together must stay within the matrix's limit.
+  // Check all sizes. Their sum must not exceed the limit of the matrix.
   int64_t numbers = (int64_t)ncp->x.size + 2 * (int64_t)ncp->cones.orthant;
   if (ncp->cones.orthant < 0 || ncp->cones.soc_count < 0 || ncp->parameters < 0) {
     return s2_error(S2_INVALID, "sizes must not be negative");
@@ -116,7 +116,7 @@ static S2Status ncp_check_options(const S2NcpOptions *o) {
 
 // ---- Measures ---------------------------------------------------------------------------------
 
-// NaN if an entry is NaN.
+// Returns NaN if an entry is NaN.
 static double max_norm(const double *v, int count) {
   double norm = 0;
   for (int i = 0; i < count; ++i) {
@@ -171,7 +171,7 @@ static double mean_product(const Solver *solver) {
   return s2_numbers_dot(solver->now.y, solver->now.z, solver->system.cone) / solver->degree;
 }
 
-// The next target for kappa on the central path, from the length of the affine direction.
+// The next target of kappa, computed from the step length along the affine direction.
 static double ncp_next_kappa(const Solver *solver) {
   const S2NcpOptions *options = solver->options;
   int cone = solver->system.cone;
@@ -185,25 +185,25 @@ static double ncp_next_kappa(const Solver *solver) {
   if (options->centering >= 0) {
     return fmax(options->centering * nu, lowest);
   }
-  // The mean of y o z where the affine direction meets the boundary.
+  // Compute the mean of y o z at the point where the affine direction meets the boundary.
   double step = cone_step(solver, solver->affine, TAU);
   double change = s2_numbers_dot(now->y, dz, cone) + s2_numbers_dot(dy, now->z, cone) +
                   step * s2_numbers_dot(dy, dz, cone);
   double nu_affine = nu + step * change / solver->degree;
-  // If the mean product is below the final kappa, nothing is left to reduce. Mehrotra: aim at the
-  // cube of the remaining fraction.
+  // Mehrotra's rule aims at the cube of the remaining fraction. If the mean product is below the
+  // final kappa, nothing remains to be reduced.
   double ratio = nu > options->kappa ? (nu_affine - options->kappa) / (nu - options->kappa) : 0;
   double sigma = fmin(1, fmax(0, ratio));
   return fmax(sigma * sigma * sigma * nu, lowest);
 }
 
-// b := the direction towards kappa, computed with the factors. `corrected`: with the correction for
-// the products that the affine direction neglects.
+// b := the direction towards kappa. With `corrected`, it includes the correction for the products
+// that the affine direction neglects.
 static void ncp_find_direction(const Solver *solver, double kappa, bool corrected, double *b) {
   const S2NcpSystem *system = &solver->system;
   const double *dy = solver->affine + system->dimension, *dz = dy + system->cone;
   double *second = b + system->equations;
-  // Right side: -(c, y o z - kappa e + dy o dz).
+  // The right side is -(c, y o z - kappa e + dy o dz), where dy o dz is the correction.
   ncp_miss(solver, solver->now.y, solver->now.z, kappa, second);
   if (corrected) {
     s2_cones_product(&solver->ncp->cones, dy, dz, solver->product);
@@ -240,8 +240,9 @@ static bool ncp_is_inside(const Solver *solver, const Point *point) {
   return s2_cones_margin(cones, point->y) > 0 && s2_cones_margin(cones, point->z) > 0;
 }
 
-// Whether one of the violations is smaller at the trial point. An r below its tolerance changes by
-// rounding, which must not stop progress of the other violation.
+// Whether one of the violations is smaller at the trial point. If r is below its tolerance, only
+// rounding changes it. This must not stop the progress of the other violation, so the trial point
+// is then always accepted.
 static bool is_better(const Solver *solver) {
   const Point *now = &solver->now, *trial = &solver->trial;
   if (!isfinite(trial->r) || !isfinite(trial->b)) {
@@ -251,15 +252,15 @@ static bool is_better(const Solver *solver) {
   return settled || trial->r < now->r || trial->b < now->b;
 }
 
-// Goes along the direction as far as one of the violations permits. Returns the step, or 0 if none
-// succeeds.
+// Line search: shortens the step until one of the violations falls. Returns the step, or 0 if no
+// step succeeds.
 static double ncp_search(Solver *solver, double step) {
   const S2NcpOptions *options = solver->options;
   for (int i = 0; i < options->max_ls; ++i, step *= options->ls_scale) {
     // Shorten a step that leaves the cones or reduces neither violation.
     ncp_move(solver, step);
     if (!ncp_is_inside(solver, &solver->trial)) {
-      continue; // by rounding: long vectors next to a second-order cone
+      continue; // caused by rounding of long vectors near the boundary of a second-order cone
     }
     ncp_measure(solver, &solver->trial);
     if (solver->stop) {
@@ -272,7 +273,7 @@ static double ncp_search(Solver *solver, double step) {
   return 0;
 }
 
-// Lowers the floor of kappa if it keeps the violations from falling.
+// Lowers the smallest allowed kappa if it prevents the violations from falling.
 static void ncp_watch_progress(Solver *solver) {
   const S2NcpOptions *options = solver->options;
   const Point *now = &solver->now, *trial = &solver->trial;
@@ -290,14 +291,14 @@ static void ncp_accept(Solver *solver) {
   solver->trial = t;
 }
 
-// Makes a trial point with y and z moved inside, by their size on the central path. False: no more
-// lifts are allowed.
+// Makes a trial point with y and z moved inside by the size that they have on the central path.
+// Returns false if no further lift is allowed or the point is not finite.
 static bool ncp_lift(Solver *solver) {
   const S2Cones *cones = &solver->ncp->cones;
   if (solver->system.cone == 0 || solver->lifts == MAX_LIFTS || solver->stop) {
     return false;
   }
-  // The size of y and z if all products are equal.
+  // Compute the size that y and z have if all products are equal.
   double height = sqrt(mean_product(solver));
   ncp_copy_point(solver, &solver->trial, &solver->now);
   s2_cones_add_neutral(cones, height, solver->trial.y);
@@ -307,13 +308,14 @@ static bool ncp_lift(Solver *solver) {
   return isfinite(solver->trial.r) && isfinite(solver->trial.b);
 }
 
-// Finds the direction and the length that the boundary permits. The correction assumes a full
-// affine step. If the correction brings the boundary too near and leaving it out helps, it is left
-// out.
+// Finds the direction and the step length that the boundary permits. The correction assumes a full
+// affine step. It is left out if it brings the boundary too close and the uncorrected direction
+// permits a longer step.
 static double ncp_aim(Solver *solver, double kappa) {
   double tau = fmin(fmax(TAU, 1 - pow(fmax(solver->now.r, solver->now.b), 2)), TAU_MAX);
   bool corrected = solver->options->corrector;
-  // The corrected direction; if it is short, the uncorrected one if that is longer.
+  // Take the corrected direction. If it permits only a short step, take the uncorrected direction
+  // if it permits a longer step.
   ncp_find_direction(solver, kappa, corrected, solver->direction);
   double reach = cone_step(solver, solver->direction, tau);
   if (corrected && reach < SHORT) {
@@ -327,10 +329,10 @@ static double ncp_aim(Solver *solver, double kappa) {
   return isfinite(max_norm(solver->direction, solver->system.size)) ? reach : 0;
 }
 
-// Makes the trial point the next one, with the present factors. Returns the step along the
-// direction, 0 for a lift, below 0 if nothing helps.
+// Computes the next point as the trial point, with the current factorisation. Returns the step
+// along the direction, 0 for a lift, or a negative number if nothing helps.
 static double ncp_advance(Solver *solver, double *kappa) {
-  // Predictor, its target kappa, and the direction to it.
+  // Compute the predictor, its target kappa, and the direction towards this kappa.
   ncp_find_direction(solver, solver->options->kappa, false, solver->affine);
   *kappa = ncp_next_kappa(solver);
   double reach = ncp_aim(solver, *kappa);
@@ -343,7 +345,7 @@ static double ncp_advance(Solver *solver, double *kappa) {
   return step > 0 ? step : -1;
 }
 
-// One step with a matrix regularised by `reg`; returns the result of ncp_advance.
+// Makes one step with a matrix regularised by `reg`. Returns the result of ncp_advance.
 static double ncp_attempt(Solver *solver, double reg, double *kappa, S2Arena *arena) {
   S2NcpSystem *system = &solver->system;
   const Point *now = &solver->now;
@@ -359,16 +361,16 @@ static double ncp_attempt(Solver *solver, double reg, double *kappa, S2Arena *ar
   return step;
 }
 
-// One iteration; S2_SOLVED means that the solve continues. The regularised matrix is the last
-// resort: it is not the matrix of Newton's method, which matters where y is large and z is no
-// larger than `reg`.
+// Makes one iteration. S2_SOLVED means that the solve continues. The regularised matrix is a last
+// resort, because it is not the matrix of Newton's method. The difference matters if an entry of y
+// is large and the entry of z is at most `reg`.
 static S2SolveStatus ncp_iterate(Solver *solver, S2History *history, S2Arena *arena) {
   const S2NcpSystem *system = &solver->system;
   double kappa = 0, reg = solver->options->reg, step = ncp_attempt(solver, 0, &kappa, arena);
   bool full = system->lu.rank == system->size;
-  // No step with a rank-deficient matrix: regularise it once.
+  // If there is no step and the matrix is rank-deficient, regularise the matrix and try again.
   if (step < 0 && !full && reg > 0 && !solver->stop) {
-    ncp_measure(solver, &solver->now); // c belongs to the last trial
+    ncp_measure(solver, &solver->now); // restore c, which belongs to the last trial point
     step = solver->stop ? step : ncp_attempt(solver, reg, &kappa, arena);
   }
   if (step < 0) {

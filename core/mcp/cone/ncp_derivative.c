@@ -1,4 +1,5 @@
-// Derivatives of solutions with respect to theta, by the matrix of the last step at the solution.
+// Derivatives of solutions with respect to theta, computed with the matrix of a step at the
+// solution.
 #include "mcp/cone/ncp.h"
 #include "mcp/cone/ncp_system.h"
 
@@ -13,7 +14,7 @@ static bool theta_jacobian(const S2NcpSystem *system, const double *x, const dou
   }
   double *theta = S2_TAKE(arena, double, parameters);
   s2_copy_numbers(theta, ncp->theta, (size_t)parameters);
-  // Central differences, divided by the step as rounded.
+  // Compute central differences. Divide by the rounded step, ahead - behind.
   for (int k = 0; k < parameters; ++k) {
     double h = S2_NCP_DIFFERENCE * fmax(1, fabs(ncp->theta[k]));
     double ahead = ncp->theta[k] + h, behind = ncp->theta[k] - h;
@@ -35,7 +36,7 @@ static bool theta_jacobian(const S2NcpSystem *system, const double *x, const dou
   return true;
 }
 
-// Prepares the data for both derivatives. *regular: the factors can be used.
+// Prepares the data for both derivatives. Sets *regular if the factorisation can be used.
 static S2Status ncp_derivative_prepare(S2NcpSystem *system, const double *x, const double *y,
                                        const double *z, bool transposed, double **jacobian,
                                        bool *regular, S2Arena *arena) {
@@ -61,7 +62,7 @@ static void ncp_derivative_solve_columns(const S2NcpSystem *system, const double
       column[i] = i < system->equations ? -jacobian[s2_ncp_offset(i, parameters) + (size_t)k] : 0;
     }
     s2_ncp_system_solve(system, column);
-    // From tangent coordinates to the numbers stored.
+    // Convert tangent coordinates to the stored numbers.
     s2_ncp_space_push(space, x, column, system->point);
     s2_copy_numbers(system->point + space->size, column + system->dimension, (size_t)cones);
     for (int i = 0; i < space->size + cones; ++i) {
@@ -99,7 +100,7 @@ S2Status s2_ncp_pull_back(const S2Ncp *ncp, const double *x, const double *y, co
   double *jacobian, *adjoint = S2_TAKE(arena, double, system.size);
   S2Status status = ncp_derivative_prepare(&system, x, y, z, true, &jacobian, regular, arena);
   if (*regular) {
-    // K' a = dl/dw, dl/dtheta = -(dc/dtheta)' a
+    // Solve K' a = dl/dw, then compute dl/dtheta = -(dc/dtheta)' a.
     s2_ncp_space_pull(&ncp->x, x, dl_dw, adjoint);
     s2_copy_numbers(adjoint + system.dimension, dl_dw + ncp->x.size, 2 * (size_t)system.cone);
     s2_ncp_system_solve(&system, adjoint);

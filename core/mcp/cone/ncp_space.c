@@ -4,11 +4,11 @@
 
 enum { ROTATION_SIZE = 2, QUATERNION_SIZE = 4, QUATERNION_DIMENSION = 3 };
 
-// A walk over the parts in the order of their numbers.
+// An iterator over the parts of x in the order in which they are stored.
 typedef struct Walk {
-  int at, tangent;          // first number of the part, first tangent coordinate
-  int size;                 // numbers of the part: 1, ROTATION_SIZE or QUATERNION_SIZE
-  int rotation, quaternion; // the number of parts passed so far
+  int at, tangent; // index of the first number and of the first tangent coordinate of the part
+  int size;        // size of the part: 1, ROTATION_SIZE or QUATERNION_SIZE
+  int rotation, quaternion; // numbers of rotations and quaternions visited so far
 } Walk;
 
 static bool space_next_factor(const S2NcpSpace *m, Walk *walk) {
@@ -51,8 +51,8 @@ void s2_ncp_space_origin(const S2NcpSpace *m, double *x) {
   }
 }
 
-// Scaled by the largest number first, so that squares neither overflow nor vanish. False for length
-// 0; a NaN propagates.
+// Scales v to length 1. Divides by the largest number first, so that squares neither overflow nor
+// underflow. Returns false if the length is 0. NaN propagates.
 static bool space_normalise(double *v, int size) {
   double largest = 0, sum = 0;
   for (int k = 0; k < size; ++k) {
@@ -93,7 +93,7 @@ static void space_multiply(const double *q, const double *r, double *p) {
 }
 
 static void move_quaternion(const double *q, const double *d, double step, double *moved) {
-  // exp of half the rotation vector.
+  // Compute the exponential of half the rotation vector.
   double half[3] = {d[0] * step / 2, d[1] * step / 2, d[2] * step / 2};
   double angle = hypot(hypot(half[0], half[1]), half[2]);
   double ratio = angle > 0 ? sin(angle) / angle : 1;
@@ -106,7 +106,7 @@ void s2_ncp_space_move(const S2NcpSpace *m, const double *x, const double *d, do
   for (Walk walk = {0}; space_next_factor(m, &walk);) {
     const double *from = x + walk.at, *along = d + walk.tangent;
     double *to = moved + walk.at;
-    // q exp(d / 2), a turn of the plane, or a sum.
+    // The result is q exp(d / 2), a rotation in the plane, or a sum.
     if (walk.size == QUATERNION_SIZE) {
       move_quaternion(from, along, step, to);
     } else if (walk.size == ROTATION_SIZE) {
@@ -118,12 +118,12 @@ void s2_ncp_space_move(const S2NcpSpace *m, const double *x, const double *d, do
       to[0] = from[0] + step * along[0];
     }
     if (walk.size > 1) {
-      space_normalise(to, walk.size); // rounding must not accumulate over the moves
+      space_normalise(to, walk.size); // rounding errors must not accumulate over many moves
     }
   }
 }
 
-// Column k of dq / dd: q times half the unit quaternion of axis k.
+// Computes column k of dq / dd, which is q times half the unit quaternion of axis k.
 static void quaternion_column(const double *q, int k, double *column) {
   double axis[QUATERNION_SIZE] = {0};
   axis[k + 1] = 0.5;
@@ -135,7 +135,7 @@ void s2_ncp_space_pull(const S2NcpSpace *m, const double *x, const double *row, 
     const double *at = x + walk.at, *from = row + walk.at;
     double *to = tangent + walk.tangent, column[QUATERNION_SIZE];
     if (walk.size == QUATERNION_SIZE) {
-      // row times the three columns of dq / dd.
+      // Multiply the row by the three columns of dq / dd.
       for (int k = 0; k < QUATERNION_DIMENSION; ++k) {
         quaternion_column(at, k, column);
         to[k] =

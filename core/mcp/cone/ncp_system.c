@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-// A pivot of the equilibrated matrix up to this fraction of the largest one is rounding.
+// Pivots of the equilibrated matrix up to this fraction of the largest pivot count as rounding.
 static const double RANK_TOLERANCE = 1e-14;
 
 S2NcpSystem s2_ncp_system(const S2Ncp *ncp, S2Arena *arena) {
@@ -44,12 +44,13 @@ static void set_difference(S2NcpSystem *system, int column, double width) {
   }
 }
 
-// Moves within the tangent space, so that the residual is evaluated at unit lengths only.
+// Differences with respect to x. The steps are in the tangent space, so the residual is evaluated
+// only at rotations and quaternions of unit length.
 static bool difference_x(S2NcpSystem *system, const double *x, const double *y, const double *z) {
   const S2Ncp *ncp = system->ncp;
   memset(system->direction, 0, sizeof(double) * (size_t)system->dimension);
   s2_ncp_space_magnitude(&ncp->x, x, system->magnitude);
-  // dc/dd_k by central differences along tangent k.
+  // Compute dc/dd_k by central differences along tangent coordinate k.
   for (int k = 0; k < system->dimension; ++k) {
     double h = S2_NCP_DIFFERENCE * fmax(1, system->magnitude[k]);
     system->direction[k] = 1;
@@ -68,13 +69,13 @@ static bool difference_x(S2NcpSystem *system, const double *x, const double *y, 
   return true;
 }
 
-// `varied` is y or z.
+// Differences with respect to `varied`, which is y or z.
 static bool difference_cone(S2NcpSystem *system, int column, const double *x, const double *y,
                             const double *z, const double *varied) {
   double *copy = system->point;
   const double *at_y = varied == y ? copy : y, *at_z = varied == z ? copy : z;
   s2_copy_numbers(copy, varied, (size_t)system->cone);
-  // Divide by the step as rounded, ahead - behind.
+  // Divide by the rounded step, ahead - behind.
   for (int k = 0; k < system->cone; ++k) {
     double h = S2_NCP_DIFFERENCE * fmax(1, fabs(varied[k]));
     double ahead = varied[k] + h, behind = varied[k] - h;
@@ -93,7 +94,7 @@ static bool difference_cone(S2NcpSystem *system, int column, const double *x, co
   return true;
 }
 
-// The user's Jacobian, with x's columns mapped to its tangent space.
+// Evaluates the user's Jacobian and maps the columns of x to the tangent space.
 static bool users_jacobian(S2NcpSystem *system, const double *x, const double *y, const double *z) {
   const S2Ncp *ncp = system->ncp;
   int numbers = ncp->x.size, stored = numbers + 2 * system->cone;
@@ -131,8 +132,8 @@ bool s2_ncp_system_assemble(S2NcpSystem *system, const double *x, const double *
              !difference_cone(system, z_column, x, y, z, z)) {
     return false;
   }
-  // Below are the rows of the products: [z + reg e] in the columns of y and [y + reg e] in those of
-  // z.
+  // The lower rows belong to the products: [z + reg e] in the columns of y, and [y + reg e] in the
+  // columns of z.
   memset(ncp_system_entry(system, system->equations, 0), 0,
          sizeof(double) * s2_ncp_offset(system->cone, system->size));
   s2_cones_add_product_matrix(cones, z, reg, ncp_system_entry(system, system->equations, y_column),
@@ -144,18 +145,18 @@ bool s2_ncp_system_assemble(S2NcpSystem *system, const double *x, const double *
 
 // ---- Factors ----------------------------------------------------------------------------------
 
-// A power of two that brings the size near 1; 1 for 0.
+// Returns a power of two that scales `size` to about 1, or 1 if `size` is 0.
 static double ncp_system_scale_of(double size) {
   return size > 0 ? ldexp(1, -ilogb(size)) : 1;
 }
 
-// Scales rows, then columns, to a largest entry near 1, because sizes decide the rank. False if an
-// entry is not finite.
+// Scales rows, then columns, so that their largest entries are about 1, because the sizes of
+// entries influence the numerical rank. Returns false if an entry is not finite.
 static bool ncp_system_equilibrate(S2NcpSystem *system) {
   int n = system->size;
   double *column = system->column_scale;
   memset(column, 0, sizeof(double) * (size_t)n);
-  // Rows first, with their effect on the columns.
+  // Scale the rows, and find the largest entries of the columns.
   for (int i = 0; i < n; ++i) {
     double *row = ncp_system_entry(system, i, 0), largest = 0;
     for (int k = 0; k < n; ++k) {

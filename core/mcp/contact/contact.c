@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-static const double PATH = 1e-3; // of kappa: required accuracy of the products
+static const double PATH = 1e-3; // required accuracy of the products, as a fraction of kappa
 
 static S2SolveStatus contact_refuse(S2ContactSolution *solution, const S2SolverOptions *options,
                                     int contacts, S2SolveStatus status) {
@@ -32,7 +32,7 @@ static void run_exact(const S2Problem *step, const S2SolverOptions *options, S2S
 
 static void run_smooth(S2Problem *step, const S2SolverOptions *options, double *v, S2Arena *arena,
                        S2ContactSolution *solution) {
-  // V must be at least the root of kappa, the size of velocities on the path.
+  // V must be at least the square root of kappa, which is the size of velocities on the path.
   step->velocity_scale = fmax(step->velocity_scale, sqrt(solution->kappa));
   double kappa = solution->kappa / (step->velocity_scale * step->velocity_scale);
   S2SolverOptions aim = *options;
@@ -40,7 +40,7 @@ static void run_smooth(S2Problem *step, const S2SolverOptions *options, double *
   S2SmoothSolution found = {
       .v = v, .lambda = solution->r, .z = S2_TAKE(arena, double, 4 * step->rows)};
   s2_mcp_smooth_solve(step, kappa, &aim, arena, &found);
-  // Copy the pairs, 4 per contact, from its normal row.
+  // Copy the 4 pairs of each contact from its normal row.
   for (int k = 0; k < step->rows / 2; k++) {
     memcpy(solution->z + 4 * (size_t)k, found.z + 8 * (size_t)k, 4 * sizeof(double));
   }
@@ -51,7 +51,8 @@ static void run_smooth(S2Problem *step, const S2SolverOptions *options, double *
   solution->status = found.status;
 }
 
-// v has 3 numbers per node; on input it is a guess.
+// Solves `step` exactly or on the central path. v has 3 numbers per node and contains a guess on
+// input.
 static void contact_run(S2Problem *step, const S2SolverOptions *options, double *v, S2Arena *arena,
                         S2ContactSolution *solution) {
   if (solution->kappa > 0) {
@@ -59,7 +60,7 @@ static void contact_run(S2Problem *step, const S2SolverOptions *options, double 
   } else {
     run_exact(step, options, (S2Solution){.v = v, .lambda = solution->r}, arena, solution);
   }
-  // u = J v + b of the solution.
+  // Compute u = J v + b of the solution.
   s2_mcp_row_velocity(step, v, solution->u);
   for (int i = 0; i < step->rows; i++) {
     solution->u[i] += step->row[i].bias;
@@ -67,7 +68,7 @@ static void contact_run(S2Problem *step, const S2SolverOptions *options, double 
   bool fits = s2_all_finite(solution->r, (size_t)step->rows) &&
               s2_all_finite(solution->u, (size_t)step->rows) &&
               s2_all_finite(v, 3 * (size_t)step->nodes) && !isnan(solution->residual.scaled);
-  if (!fits && solution->status != S2_UNSUPPORTED) { // numbers too large for a double
+  if (!fits && solution->status != S2_UNSUPPORTED) { // some numbers are too large for a double
     contact_refuse(solution, options, step->rows / 2, S2_SINGULAR);
   }
 }
@@ -120,7 +121,7 @@ static S2SolveStatus contact_solve_global(const S2GlobalContactProblem *problem,
     s2_arena_rewind(arena, mark);
     return contact_refuse(solution, options, problem->contacts, status);
   }
-  // v comes from the bodies, or is M^-1 (H r + q).
+  // v comes from the bodies if there are any. Otherwise v = M^-1 (H r + q).
   contact_run(&form.step, options, form.v, arena, solution);
   if (form.bodies) {
     memcpy(solution->v, form.v, size);

@@ -9,7 +9,7 @@ static bool csr_finite(const S2Csr *matrix) {
   return s2_all_finite(matrix->value, (size_t)matrix->start[matrix->rows]);
 }
 
-// A normal row and the friction row that follows it.
+// Writes a normal row and the friction row that follows it.
 static void fill_rows(S2Row *row, int contact, double mu) {
   int normal = 2 * contact;
   row[0] = (S2Row){
@@ -28,7 +28,7 @@ S2Problem s2_contact_local_form(const S2ContactProblem *problem, int32_t *place,
   int n = problem->contacts;
   double *rhs = S2_TAKE(arena, double, 3 * n), scale = s2_largest(problem->q, 2 * (size_t)n);
   S2Row *row = S2_TAKE(arena, S2Row, 2 * n);
-  // Node k is the velocity (0, u_n, u_t) of contact k, and A its blocks of W.
+  // Node k represents the velocity (0, u_n, u_t) of contact k, and A consists of the blocks of W.
   for (int k = 0; k < n; k++) {
     fill_rows(row + 2 * k, k, problem->mu[k]);
     row[2 * k].a = row[2 * k + 1].a = k;
@@ -80,14 +80,15 @@ static void diagonal_of(const S2Csr *m, double *diagonal) {
   }
 }
 
-// Adds one column of H to the row of contact k; false if there is a third body.
+// Adds one column of H to a row of a contact. Returns false if the contact involves a third body.
 static bool fill_jacobian(S2Row *row, int which, const S2Csr *columns, int column) {
   for (int32_t p = columns->start[column]; p < columns->start[column + 1]; p++) {
     int32_t body = columns->column[p] / 3, lane = columns->column[p] % 3;
     if (columns->value[p] == 0) {
       continue;
     }
-    // The first body, then the second one; if there is a third body, this is not a step problem.
+    // Assign the first body, then the second body. A contact with a third body does not fit a step
+    // problem.
     if (row->a < 0 || row->a == body) {
       row[0].a = row[1].a = body;
       row[which].ja[lane] = columns->value[p];
@@ -109,7 +110,8 @@ static void swap_sides(S2Row *row) {
   memcpy(row->jb, old.ja, sizeof old.ja);
 }
 
-// The step problem of bodies with three freedoms each; false if there is none.
+// Builds the step problem of bodies with three freedoms each. Returns false if there is no such
+// problem.
 static bool body_problem(const S2GlobalContactProblem *problem, S2Problem *step, S2Arena *arena) {
   int bodies = (problem->freedoms + 2) / 3, n = problem->contacts;
   if (!is_diagonal(problem->m)) {
@@ -118,14 +120,14 @@ static bool body_problem(const S2GlobalContactProblem *problem, S2Problem *step,
   double *mass = S2_TAKE(arena, double, 3 * bodies),
          *rhs = S2_TAKE_ZEROED(arena, double, 3 * bodies);
   for (int i = problem->freedoms; i < 3 * bodies; i++) {
-    mass[i] = 1; // pads the last body
+    mass[i] = 1; // padding of the last body
   }
-  // Bodies of three freedoms each; the last one is padded.
+  // Each body has three freedoms. The last body is padded.
   diagonal_of(problem->m, mass);
   memcpy(rhs, problem->q, sizeof(double) * (size_t)problem->freedoms);
   S2Row *row = S2_TAKE(arena, S2Row, 2 * n);
   S2Csr columns = s2_csr_transpose(problem->h, arena);
-  // A contact's rows from its columns of H.
+  // Fill the rows of each contact from its columns of H.
   for (int k = 0; k < n; k++) {
     S2Row *rows = row + 2 * k;
     fill_rows(rows, k, problem->mu[k]);
@@ -135,7 +137,7 @@ static bool body_problem(const S2GlobalContactProblem *problem, S2Problem *step,
         return false;
       }
     }
-    if (rows->a < 0) { // moves nothing: the node does not matter, because the Jacobian is zero
+    if (rows->a < 0) { // The contact moves no body. The Jacobian is zero, so any node will do.
       rows[0].a = rows[1].a = 0;
     }
     if (rows->b >= 0 && rows->b < rows->a) {
@@ -168,7 +170,7 @@ static bool form_factor(const S2Csr *m, S2ContactMass *f, S2Arena *arena) {
   f->blocks = (m->rows + 2) / 3;
   f->x = S2_TAKE(arena, S2Quad, f->blocks + 1);
   int32_t *edge = S2_TAKE(arena, int32_t, 2 * entries), *slot = S2_TAKE(arena, int32_t, entries);
-  // Blocks of M below the diagonal are edges.
+  // Blocks of M below the diagonal become edges.
   for (int i = 0; i < m->rows; i++) {
     for (int32_t p = m->start[i]; p < m->start[i + 1]; p++) {
       if (m->column[p] / 3 < i / 3) {
@@ -180,7 +182,7 @@ static bool form_factor(const S2Csr *m, S2ContactMass *f, S2Arena *arena) {
   }
   s2_blocksparse_init(&f->matrix, f->blocks, edges, edge, slot, arena);
   s2_blocksparse_clear(&f->matrix, false);
-  // Fill them in the same order.
+  // Fill the blocks in the same order.
   edges = 0;
   for (int i = 0; i < 3 * f->blocks; i++) {
     S2Quad *diagonal = f->matrix.diagonal + 3 * (size_t)f->matrix.place[i / 3];
@@ -216,7 +218,7 @@ static void form_solve(const S2ContactMass *f, double *x) {
   }
 }
 
-// W = H' M^-1 H, without entries that are exactly 0.
+// Computes W = H' M^-1 H, without entries that are exactly 0.
 static S2Csr form_condense(const S2GlobalContactProblem *problem, const S2ContactMass *f,
                            S2Arena *arena) {
   int rows = 2 * problem->contacts, freedoms = problem->freedoms;
@@ -281,7 +283,7 @@ static S2SolveStatus finish_bodies(S2GlobalForm *form, S2Arena *arena) {
     }
   }
   form->v = S2_TAKE(arena, double, 3 * step->nodes);
-  // V: the largest velocity of a row without impulses.
+  // V is the largest velocity of a row without impulses.
   S2ArenaMark mark = s2_arena_mark(arena);
   double *none = S2_TAKE_ZEROED(arena, double, step->rows);
   double *u = S2_TAKE(arena, double, step->rows), scale = 0;

@@ -1,4 +1,4 @@
-// Step problems (mcp.h) that are equivalent to contact problems given as matrices. Memory comes
+// Step problems (mcp.h) that are equivalent to contact problems given by matrices. Memory comes
 // from the arena.
 #ifndef S2_CONTACT_FORM_H
 #define S2_CONTACT_FORM_H
@@ -8,24 +8,26 @@
 
 bool s2_contact_finite(const S2ContactProblem *problem);
 
-// s2_contact_step_problem; place[p] (or NULL) receives the index of entry p of W in the blocks of
-// the mobility.
+// Like s2_contact_step_problem. Unless `place` is NULL, place[p] receives the index of entry p of W
+// in the blocks of the mobility.
 S2Problem s2_contact_local_form(const S2ContactProblem *problem, int32_t *place, S2Arena *arena);
 
-typedef struct S2ContactMass { // M of a global form, factored by blocks of three
+typedef struct S2ContactMass { // M of a global form, factored in blocks of three
   int rows, blocks;
   S2BlockSparse matrix;
   S2Quad *x;
 } S2ContactMass;
 
 typedef struct S2GlobalForm {
-  bool bodies;        // nodes are three freedoms each; else contacts, of the local form
-  S2Problem step;     // rows have the bias of contacts; 0 in the local form
-  double *v;          // 3 per node: velocities without impulses
-  S2ContactMass mass; // in the local form only
+  bool bodies;    // whether nodes are bodies of three freedoms; else they are the contacts of the
+                  // local form
+  S2Problem step; // step problem; its bias is b of the contacts, or 0 in the local form
+  double *v;      // velocities without impulses, 3 per node
+  S2ContactMass mass; // for the local form only
 } S2GlobalForm;
 
-// S2_SOLVED, or the reason of a failure: S2_SINGULAR, S2_UNSUPPORTED as in s2_contact_solve_global.
+// Returns S2_SOLVED, or the reason for a failure as in s2_contact_solve_global: S2_SINGULAR or
+// S2_UNSUPPORTED.
 S2SolveStatus s2_contact_global_form(const S2GlobalContactProblem *problem, S2GlobalForm *form,
                                      S2Arena *arena);
 void s2_global_form_respond(const S2GlobalForm *form, int freedoms, double *x); // x = M^-1 x

@@ -1,10 +1,10 @@
-// For the equivalent step problem, mcp_vjp.h gives y = dl/db (in the local form, where u has no
-// other bias, dl/dq) and, for the central path, the slope dl/d(W_kk). With p the adjoint of the
-// momentum, M p = dl/dv + H y,
+// For the equivalent step problem, mcp_vjp.h gives y = dl/db. In the local form y = dl/dq, because
+// u has no other bias. On the central path it also gives the slope dl/d(W_kk). Let p be the adjoint
+// of the momentum, M p = dl/dv + H y. Then
 //
 //     dl/dq = p,   dl/dM = -p v',   dl/dH = p r' + v y',   dl/db = y
 //
-// for both forms. Only the lower triangle of M is read, and it represents both.
+// for both forms. Only the lower triangle of M is read, and it represents both triangles.
 #include "mcp/contact/contact.h"
 
 #include "linalg/numbers.h"
@@ -13,14 +13,14 @@
 #include <math.h>
 #include <string.h>
 
-// The derivative of the step problem at r, with 3 velocities per node.
+// Computes the derivatives of the step problem at r. v has 3 velocities per node.
 static unsigned contact_vjp_pull(S2Problem *step, const S2ContactSolution *solution,
                                  const double *v, const double *dl_dv, const double *dl_dr,
                                  const S2McpGradient *gradient, S2Arena *arena) {
   if (!(solution->kappa > 0)) {
     return s2_mcp_vjp(step, v, solution->r, dl_dv, dl_dr, gradient, arena);
   }
-  // The pairs of the path, in the step problem's order of rows.
+  // Copy the pairs of the path in the row order of the step problem.
   double *z = S2_TAKE_ZEROED(arena, double, 4 * step->rows);
   double *nodes = S2_TAKE(arena, double, 3 * step->nodes);
   for (int k = 0; k < step->rows / 2; k++) {
@@ -56,7 +56,7 @@ static unsigned contact_vjp_pull_local(S2Problem *step, const S2ContactSolution 
                                        S2Arena *arena) {
   int n = step->nodes;
   to.rhs = S2_TAKE(arena, double, 3 * n);
-  // y = dl/dq, which is dl/d(rhs) on the lanes of the velocities.
+  // y = dl/dq is dl/d(rhs) on the lanes of the velocities.
   unsigned flags = contact_vjp_pull(step, solution, contact_vjp_spread(solution->u, n, arena),
                                     contact_vjp_spread(loss->u, n, arena), loss->r, &to, arena);
   for (int i = 0; i < 2 * n; i++) {
@@ -75,8 +75,8 @@ unsigned s2_contact_vjp(const S2ContactProblem *problem, const S2ContactSolution
     s2_fill_numbers(gradient->mu, n, NAN);
     return S2_VJP_SINGULAR;
   }
-  // The step problem of the local form; the derivatives of its blocks are the derivatives of W's
-  // entries.
+  // Build the step problem of the local form. The derivatives of its blocks are the derivatives of
+  // the entries of W.
   S2ArenaMark mark = s2_arena_mark(arena);
   int32_t *place = S2_TAKE(arena, int32_t, entries);
   S2Problem step = s2_contact_local_form(problem, place, arena);
@@ -97,7 +97,7 @@ unsigned s2_contact_vjp(const S2ContactProblem *problem, const S2ContactSolution
 
 // ---- Global form ------------------------------------------------------------------------------
 
-// The results from the step problem.
+// Adjoint quantities computed by the step problem.
 typedef struct Adjoint {
   double *p;              // freedoms
   double *y, *slope, *mu; // 2n
@@ -113,8 +113,8 @@ static unsigned pull_bodies(S2GlobalForm *form, const S2GlobalContactProblem *pr
   if (loss->v != NULL) {
     memcpy(dl_dv, loss->v, sizeof(double) * (size_t)freedoms);
   }
-  // u = H' v + b: the loss's derivative with respect to u contributes to those with respect to v
-  // and b.
+  // Since u = H' v + b, the derivative of the loss with respect to u contributes to its derivatives
+  // with respect to v and b.
   if (loss->u != NULL) {
     s2_csr_add_times(problem->h, 1, loss->u, dl_dv);
   }
@@ -156,7 +156,7 @@ static void contact_vjp_write(const S2GlobalContactProblem *problem,
                               const S2GlobalContactGradient *to) {
   const double *p = from->p, *v = solution->v, *y = from->y;
   const S2Csr *m = problem->m, *h = problem->h;
-  // dl/dM = -p v', folded onto the lower half; dl/dH = p r' + v y'.
+  // Compute dl/dM = -p v', folded onto the lower triangle, and dl/dH = p r' + v y'.
   for (int i = 0; i < problem->freedoms; i++) {
     for (int32_t e = m->start[i]; e < m->start[i + 1] && to->m != NULL; e++) {
       int32_t j = m->column[e];
@@ -175,18 +175,19 @@ static void contact_vjp_write(const S2GlobalContactProblem *problem,
   write_mu(from->mu, problem->contacts, to->mu);
 }
 
-// W_kk = h' M^-1 h, h a column of H: with x = M^-1 h, dW_kk/dh = 2 x and dW_kk/dM = -x x'.
+// Adds the derivatives through W_kk = h' M^-1 h, where h is a column of H. With x = M^-1 h they are
+// dW_kk/dh = 2 x and dW_kk/dM = -x x'.
 static void add_slopes(const S2GlobalForm *form, const S2GlobalContactProblem *problem,
                        const double *slope, const S2GlobalContactGradient *to, S2Arena *arena) {
   int freedoms = problem->freedoms;
   const S2Csr *m = problem->m;
   double *x = S2_TAKE(arena, double, freedoms);
-  S2Csr numbers = *problem->h; // the numbers of the entries, to find them again by columns
+  S2Csr numbers = *problem->h; // entry numbers as values, to find the entries by columns
   numbers.value = S2_TAKE(arena, double, numbers.start[freedoms]);
   for (int32_t e = 0; e < numbers.start[freedoms]; e++) {
     numbers.value[e] = e;
   }
-  // One column h of H at a time: x = M^-1 h.
+  // Compute x = M^-1 h for each column h of H.
   S2Csr columns = s2_csr_transpose(&numbers, arena);
   for (int k = 0; k < columns.rows; k++) {
     memset(x, 0, sizeof(double) * (size_t)freedoms);
@@ -197,7 +198,7 @@ static void add_slopes(const S2GlobalForm *form, const S2GlobalContactProblem *p
     for (int32_t e = columns.start[k]; e < columns.start[k + 1] && to->h != NULL; e++) {
       to->h[(int32_t)columns.value[e]] += 2 * slope[k] * x[columns.column[e]];
     }
-    // -x x', folded onto the lower triangle.
+    // Add -x x' to dl/dM, folded onto the lower triangle.
     for (int i = 0; i < freedoms && to->m != NULL; i++) {
       for (int32_t e = m->start[i]; e < m->start[i + 1] && m->column[e] <= i; e++) {
         to->m[e] -= (m->column[e] < i ? 2 : 1) * slope[k] * x[i] * x[m->column[e]];
@@ -221,7 +222,7 @@ unsigned s2_contact_vjp_global(const S2GlobalContactProblem *problem,
     s2_fill_numbers(gradient->mu, problem->contacts, NAN);
     return S2_VJP_SINGULAR;
   }
-  // Compute the adjoint by bodies or by the local form, as in the solve.
+  // Compute the adjoint from the bodies or from the local form, as the solver does.
   Adjoint adjoint = {.p = S2_TAKE(arena, double, freedoms),
                      .y = S2_TAKE(arena, double, rows),
                      .slope = S2_TAKE(arena, double, rows),

@@ -1,4 +1,5 @@
-// Linear complementarity problems as text (docs/problem-format.md): n, the rows of M, q.
+// Reads and writes linear complementarity problems as text (docs/problem-format.md): n, the rows of
+// M, and q.
 #include "mcp/lcp/lcp.h"
 
 #include "base/memory.h"
@@ -6,7 +7,7 @@
 
 #include <stdio.h>
 
-enum { SHOWN = 40 }; // characters of a word that an error quotes
+enum { SHOWN = 40 }; // Number of characters of a word that an error message quotes.
 
 // ---- Writing ----------------------------------------------------------------------------------
 

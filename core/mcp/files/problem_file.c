@@ -1,5 +1,5 @@
-// Problems as text (docs/problem-format.md): one word and its numbers per line, so that a dumped
-// problem can be read, cut down and kept as a test.
+// Reads and writes problems as text (docs/problem-format.md). Each line has a word and its numbers,
+// so that a dumped problem can be read, reduced and stored as a test.
 #include "base/memory.h"
 #include "mcp/files/text_file.h"
 #include "mcp/mcp.h"
@@ -11,8 +11,10 @@
 
 enum {
   VERSION = 1,
-  LEAST_NODE_LINE = 17, // bytes of the shortest line of its kind: bounds the counts a file can
-  LEAST_ROW_LINE = 34,  // honestly announce, before anything is allocated for them
+  LEAST_NODE_LINE = 17, // Bytes of the shortest node line, which limits the number of nodes that a
+                        // file can contain.
+  // Bytes of the shortest row line, which limits the number of rows in the same way.
+  LEAST_ROW_LINE = 34,
 };
 
 // ---- writing
@@ -20,7 +22,7 @@ enum {
 static void problem_write_text(FILE *file, const void *user) {
   const S2Problem *problem = user;
   fprintf(file, "sim2d-problem %d\n", VERSION);
-  // The scales, then one line for each node and each row.
+  // Write the scales, then one line for each node and each row.
   fprintf(file, "velocity_scale ");
   s2_text_line(file, &problem->velocity_scale, 1);
   fprintf(file, "length ");
@@ -85,7 +87,7 @@ static S2Status problem_check_row(const S2Tokens *reader, const S2Row *rows, int
   if (row->a == S2_GROUND && row->b == S2_GROUND) {
     return s2_tokens_complain(reader, "a row needs a node: both are %d (ground)", S2_GROUND);
   }
-  // Friction directly follows its normal row; other rows have bounds.
+  // A friction row directly follows its normal row. Other rows have bounds.
   if (row->coupled_to >= 0) {
     bool follows =
         row->coupled_to == index - 1 && rows[index - 1].coupled_to < 0 && rows[index - 1].lo == 0;
@@ -131,7 +133,7 @@ static S2Status problem_read_row(S2Tokens *reader, S2Row *rows, int index, int n
   return problem_check_row(reader, rows, index);
 }
 
-// The lines before the first node.
+// Reads the lines before the first node.
 static S2Status problem_read_header(S2Tokens *reader, S2Problem *header) {
   int version;
   S2_TRY(s2_tokens_expect(reader, "sim2d-problem"));
@@ -170,7 +172,7 @@ static S2Status problem_read_body(S2Tokens *reader, const S2Problem *problem, do
   return s2_tokens_end_line(reader);
 }
 
-// One block holds a problem, its rows and its vectors, in this order.
+// A memory block that contains a problem, its rows and its vectors, in this order.
 typedef struct Block {
   S2Problem problem;
   S2Row row[];
@@ -179,7 +181,7 @@ typedef struct Block {
 static S2Status problem_read_text(S2Tokens *reader, void **problem) {
   S2Problem header = {0};
   S2_TRY(problem_read_header(reader, &header));
-  // One block for all, freed together.
+  // Allocate one block for everything, so that it can be freed together.
   size_t nodes = (size_t)header.nodes, rows = (size_t)header.rows;
   Block *block =
       s2_memory_take_zeroed(sizeof(Block) + rows * sizeof(S2Row) + 6 * nodes * sizeof(double));

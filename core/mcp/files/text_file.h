@@ -7,19 +7,20 @@
 
 #include <stdio.h>
 
-// Opens the file, calls `write` and closes it; S2_IO if one of these fails.
+// Opens the file, calls `write` and closes the file. Returns S2_IO if one of these operations
+// fails.
 typedef void S2TextWriter(FILE *file, const void *problem);
 S2Status s2_text_write(const char *path, S2TextWriter *write, const void *problem);
 
-// Writes numbers with all their digits, separated by blanks.
+// Writes numbers with all their digits, separated by spaces.
 void s2_text_numbers(FILE *file, const double *x, int count);
-void s2_text_line(FILE *file, const double *x, int count); // and the end of the line
+void s2_text_line(FILE *file, const double *x, int count); // The same, followed by a newline.
 
 // Opens the file and calls `read` under a memory guard. A reader that fails frees its memory.
 typedef S2Status S2TextReader(S2Tokens *tokens, void **problem);
 S2Status s2_text_read(const char *path, S2TextReader *read, void **problem);
 
-// bytes of a number and a blank: bounds the counts that a file can announce
+// Smallest number of bytes for a number and a space. It limits the counts that a file can announce.
 enum { S2_TEXT_LEAST_WORD = 2 };
 
 #endif

@@ -8,19 +8,21 @@
 
 static const double TOLERANCE = 1e-9;
 
-// Defaults: passes of refinement over all regularisations, and steps of the iterative methods.
-// Without rounding, iterative methods need one step per unknown; large mass ratios and rounding
-// make them need several.
+// Default limits: the total of refinement passes over all regularisations, and the steps of the
+// iterative methods. Without rounding, iterative methods need one step per unknown. With large mass
+// ratios and rounding they need several.
 enum { PASSES = 120, STEPS_PER_UNKNOWN = 10, STEPS_LEAST = 200 };
 
-// Fraction of the tolerance that the methods aim at, because the final residual rounds differently.
+// The methods aim at this fraction of the tolerance, because the final residual rounds differently.
 static const double AIM = 1 - 1e-12;
 
-// W and its transpose may differ by this fraction of sqrt(W_ii W_jj): rounding of its computation.
+// W and its transpose may differ by this fraction of sqrt(W_ii W_jj), because W was computed with
+// rounding.
 static const double ASYMMETRY = 1e-12;
 
-// y proves that rows contradict each other if J' y and C y (scaled, y of length 1) are below this
-// fraction of b' y: a solution would exceed the data by the inverse of this fraction.
+// Let y have length 1 in scaled units. It proves that rows contradict each other if J' y and C y
+// are below this fraction of b' y. A solution would then be larger than the data by the inverse of
+// this fraction.
 static const double CONTRADICTION = 1e-8;
 
 // ---- Scaling ----------------------------------------------------------------------------------
@@ -34,7 +36,7 @@ static bool kkt_is_symmetric(const S2Csr *w, S2Arena *arena) {
   S2Csr other = s2_csr_transpose(w, arena);
   double *row = S2_TAKE_ZEROED(arena, double, w->rows);
   bool symmetric = true;
-  // Scatter row i of W less row i of W', then check and clear it.
+  // Scatter the difference of row i of W and row i of W', then check and clear it.
   for (int i = 0; i < w->rows; i++) {
     for (int32_t p = w->start[i]; p < w->start[i + 1]; p++) {
       row[w->column[p]] += w->value[p];
@@ -74,14 +76,15 @@ static void scale_rows(const S2Kkt *from, S2KktScaled *kkt, double scale) {
       double entry = from->j.value[p] * kkt->v_unit[from->j.column[p]];
       sum += entry * entry;
     }
-    kkt->row_unit[i] = sum > 0 ? s2_half_inverse(sum) : 1; // 0: a row that nothing can move
+    // sum is 0 for a row that no impulse can move.
+    kkt->row_unit[i] = sum > 0 ? s2_half_inverse(sum) : 1;
     kkt->compliance[i] = kkt_compliance(from, i) * kkt->row_unit[i] * kkt->row_unit[i];
     kkt->b[i] = from->b[i] * kkt->row_unit[i];
     kkt->row_measure[i] = s2_kkt_weight(from->row_weight, i) / kkt->row_unit[i] / scale;
   }
 }
 
-// S2_SOLVED if the scaled system is valid.
+// Scales the system. Returns S2_SOLVED if the scaled system is valid.
 static S2SolveStatus kkt_scale(const S2Kkt *from, S2KktScaled *kkt, S2Arena *arena) {
   int n = from->n, m = from->m;
   double size = s2_kkt_velocity_scale(from);
@@ -96,7 +99,7 @@ static S2SolveStatus kkt_scale(const S2Kkt *from, S2KktScaled *kkt, S2Arena *are
       .v_measure = S2_TAKE(arena, double, n),
       .row_measure = S2_TAKE(arena, double, m),
   };
-  // Scale unknowns by their diagonal of W ...
+  // Scale the unknowns by the diagonal of W.
   for (int i = 0; i < n; i++) {
     double d = s2_kkt_diagonal(&from->w, i);
     if (!(d > 0) && !isnan(d)) {
@@ -106,13 +109,13 @@ static S2SolveStatus kkt_scale(const S2Kkt *from, S2KktScaled *kkt, S2Arena *are
     kkt->c[i] = from->c[i] * kkt->v_unit[i];
     kkt->v_measure[i] = s2_kkt_weight(from->v_weight, i) / (d * kkt->v_unit[i]) / size;
   }
-  // ... then rows by their resulting length.
+  // Then scale the rows by their new lengths.
   scale_rows(from, kkt, size);
   S2Csr w = scaled_copy(&from->w, kkt->v_unit, kkt->v_unit, arena);
   S2Csr j = scaled_copy(&from->j, kkt->row_unit, kkt->v_unit, arena);
   kkt->w = w;
   kkt->j = j;
-  // Reject numbers too large for a double, and systems that the methods do not support.
+  // Reject numbers that are too large for a double, and systems that the methods do not support.
   bool sound = s2_all_finite(w.value, (size_t)w.start[n]) &&
                s2_all_finite(j.value, (size_t)j.start[m]) &&
                s2_all_finite(kkt->compliance, (size_t)m) && s2_all_finite(kkt->c, (size_t)n) &&
@@ -151,13 +154,14 @@ const char *s2_kkt_solver_summary(S2KktSolver solver) {
   return (unsigned)solver < S2_KKT_SOLVER_COUNT ? METHODS[solver].summary : NULL;
 }
 
-// Rows that cannot all be satisfied have, at the best compromise, speeds u that no impulse reduces:
-// J' u = 0, C u = 0 and b' u = u' u. y = u is the proof. A direct method supplies such a vector;
-// for other methods the speeds at the best point are tried.
+// Whether there is a proof that the rows contradict each other. If not all rows can be satisfied,
+// the best compromise has speeds u that no impulse reduces: J' u = 0, C u = 0 and b' u = u' u. Then
+// y = u is the proof. A direct method supplies such a vector. For other methods, the speeds at the
+// best point are tried.
 static bool kkt_contradictory(S2KktRun *run, double *proof) {
   const S2KktScaled *kkt = run->kkt;
   s2_kkt_offer(run, run->v, run->lambda);
-  // The witness of a direct method, or the speeds at the best point, normalised.
+  // Normalise the vector of the direct method, or the speeds at the best point.
   double *y = run->r_row, *pull = run->r_v, length = 0, along = 0, most = 0, largest = 0;
   if (run->witness != NULL) {
     memcpy(y, run->witness, sizeof(double) * (size_t)kkt->m);
@@ -169,7 +173,7 @@ static bool kkt_contradictory(S2KktRun *run, double *proof) {
   if (!(length > 0)) {
     return false;
   }
-  // |J' y| and |C y| against b' y, relative to the size of c and b.
+  // Compare |J' y| and |C y| with b' y, relative to the size of c and b.
   memset(pull, 0, sizeof(double) * (size_t)kkt->n);
   for (int i = 0; i < kkt->m; i++) {
     y[i] /= length;
@@ -182,8 +186,8 @@ static bool kkt_contradictory(S2KktRun *run, double *proof) {
   for (int i = 0; i < kkt->n; i++) {
     most = fmax(most, fabs(pull[i]));
   }
-  // A solution would have b' y = -(J' y)' v - (C y)' lambda, so it would exceed the data by the
-  // inverse of that fraction.
+  // A solution would satisfy b' y = -(J' y)' v - (C y)' lambda, so it would be larger than the data
+  // by the inverse of CONTRADICTION.
   double size = 0;
   for (int i = 0; i < kkt->n; i++) {
     size = fmax(size, fabs(kkt->c[i]));
@@ -218,7 +222,8 @@ static S2SolveStatus kkt_run_method(const S2KktScaled *kkt, const S2KktOptions *
       .status = S2_MAX_ITERATIONS,
       .arena = arena,
   };
-  // Passes of refinement are expensive; steps of iterative methods are many.
+  // The default limit is smaller for refinement passes, which are expensive, than for steps of
+  // iterative methods.
   if (run.max_iterations == 0) {
     bool direct = options->solver == S2_KKT_LDL || options->solver == S2_KKT_SCHUR;
     run.max_iterations = direct ? PASSES : STEPS_LEAST + STEPS_PER_UNKNOWN * (n + m);
@@ -228,7 +233,7 @@ static S2SolveStatus kkt_run_method(const S2KktScaled *kkt, const S2KktOptions *
   s2_kkt_offer(&run, run.v, run.lambda);
   if (!s2_kkt_done(&run)) {
     METHODS[options->solver].solve(&run);
-    // Balance the momentum to the last digit, if the rows permit.
+    // Balance the momentum to the last digit if this does not increase the residual.
     double *balanced = S2_TAKE(arena, double, n);
     s2_kkt_velocity(kkt, run.lambda, balanced, arena);
     s2_kkt_offer(&run, balanced, run.lambda);
@@ -256,7 +261,8 @@ S2SolveStatus s2_kkt_solve(const S2Kkt *kkt, const S2KktOptions *options, S2Aren
   memset(solution->v, 0, sizeof(double) * (size_t)kkt->n);
   memset(solution->lambda, 0, sizeof(double) * (size_t)kkt->m);
   solution->iterations = 0;
-  // Scale, divide into blocks, run the method; numbers that are not finite become zeros.
+  // Scale the system, divide it into blocks, and run the method. If the result is not finite,
+  // return zeros.
   solution->status = kkt_scale(kkt, &scaled, arena);
   if (solution->status == S2_SOLVED) {
     solution->status = s2_kkt_prepare(&scaled, arena);

@@ -1,10 +1,10 @@
-// The linear system of bilateral rows: velocities v and multipliers (impulses) lambda with
+// The linear system of bilateral rows. Find velocities v and multipliers (impulses) lambda with
 //
 //     W v - J' lambda = c            momentum
 //     J v + C lambda + b = 0         rows
 //
-// W is symmetric positive definite and sparse, J any sparse matrix, C >= 0 diagonal. Rows may be
-// redundant: v is still unique, and lambda is then near the solution of least norm.
+// W is sparse, symmetric and positive definite, J is any sparse matrix, and C >= 0 is diagonal.
+// Rows may be redundant. Then v is still unique, and lambda is near the solution of least norm.
 #ifndef S2_KKT_H
 #define S2_KKT_H
 
@@ -16,10 +16,10 @@
 #include <stdbool.h>
 
 typedef enum S2KktSolver {
-  S2_KKT_LDL = 0, // factors the whole system, with rows as nodes of its graph
+  S2_KKT_LDL = 0, // factors the whole system, where rows are nodes of the graph
   S2_KKT_SCHUR,   // factors J W^-1 J' + C
-  S2_KKT_CG,      // conjugate gradients on that matrix, which is never formed
-  S2_KKT_MINRES,  // minimal residuals (Paige & Saunders 1975) on the whole system
+  S2_KKT_CG,      // conjugate gradients on J W^-1 J' + C, which is not assembled
+  S2_KKT_MINRES,  // MINRES (Paige and Saunders 1975) on the whole system
   S2_KKT_SOLVER_COUNT
 } S2KktSolver;
 
@@ -29,37 +29,39 @@ typedef struct S2Kkt {
   int n, m;
   S2Csr w;                  // n x n
   S2Csr j;                  // m x n
-  const double *compliance; // m: the diagonal of C; NULL: 0
-  const double *c, *b;      // n, m
-  // Weights of the residual: the size of one unit of v_i, or of the speed of row k. For an angular
-  // velocity it is the size of the bodies. NULL: 1.
-  const double *v_weight, *row_weight; // n, m
-  double velocity_scale; // unit of the residual; 0: the largest weighted |c_i / W_ii| and |b_k|
+  const double *compliance; // diagonal of C, m numbers; NULL means 0
+  const double *c, *b;      // n and m numbers.
+  // Weights of v_i and of the speed of row k in the residual. The weight of an angular velocity is
+  // the size of the bodies. NULL means 1.
+  const double *v_weight, *row_weight; // n and m numbers.
+  // Unit of the residual. 0 means the largest of all weighted |c_i / W_ii| and |b_k|.
+  double velocity_scale;
 } S2Kkt;
 
 typedef struct S2KktOptions {
   S2KktSolver solver;
-  double tolerance;   // solved: residual <= tolerance; 0 means 1e-9
-  int max_iterations; // passes of refinement, or steps of cg and minres; 0: see kkt.c
-  // NULL: none. Residuals within a cycle of minimal residuals, and those of cg, are estimates by
-  // the recurrence; only the residual at its end is measured.
+  double tolerance;   // solved if residual <= tolerance; 0 means 1e-9
+  int max_iterations; // Refinement passes, or steps of cg and minres; 0 means the default in kkt.c.
+  // NULL means no history. Some residuals in it are estimates from a recurrence: all residuals of
+  // cg, and residuals within a GMRES cycle. The residual at the end of a cycle is exact.
   S2History *history;
 } S2KktOptions;
 
 typedef struct S2KktSolution {
-  double *v, *lambda; // n, m: the caller's
-  // m, the caller's, or NULL. With S2_INFEASIBLE: y, largest 1, with J' y = 0, C y = 0, b' y > 0.
+  double *v, *lambda; // n and m numbers, allocated by the caller.
+  // NULL, or m numbers allocated by the caller. With S2_INFEASIBLE it receives y with J' y = 0, C y
+  // = 0, b' y > 0 and a largest entry of 1.
   double *proof;
   S2SolveStatus status;
   int iterations;
-  double residual; // s2_kkt_residual; NaN when the input is not finite
+  double residual; // result of s2_kkt_residual; NaN if the input is not finite
 } S2KktSolution;
 
 // The residual alone decides whether a system is solved. The other results are:
-// - S2_INFEASIBLE: it is proved that rows contradict each other;
-// - S2_UNSUPPORTED: W not symmetric or not positive definite, C < 0, too many rows on one unknown
-//   or on a W that is not block-diagonal;
-// - S2_SINGULAR: input not finite, or results too large for a double;
+// - S2_INFEASIBLE: there is a proof that rows contradict each other;
+// - S2_UNSUPPORTED: W is not symmetric or not positive definite, C < 0, or there are too many rows
+//   on one unknown or on a W that is not block-diagonal;
+// - S2_SINGULAR: the input is not finite, or results are too large for a double;
 // - S2_MAX_ITERATIONS, with the best point found.
 //
 // `options` may be NULL. Scratch memory comes from the arena and is released again; nothing else is
@@ -67,15 +69,15 @@ typedef struct S2KktSolution {
 S2SolveStatus s2_kkt_solve(const S2Kkt *kkt, const S2KktOptions *options, S2Arena *arena,
                            S2KktSolution *solution);
 
-// The largest of |(W v - J' lambda - c)_i / W_ii| and |(J v + C lambda + b)_k|, weighted, divided
-// by velocity_scale.
+// Returns the largest weighted |(W v - J' lambda - c)_i / W_ii| or |(J v + C lambda + b)_k|,
+// divided by velocity_scale.
 double s2_kkt_residual(const S2Kkt *kkt, const double *v, const double *lambda, S2Arena *arena);
 
-// The system of a step problem; its residual is `scaled` of s2_mcp_residual. False if the problem
-// has rows that are not bilateral.
+// Builds the system of a step problem. Its residual equals `scaled` of s2_mcp_residual. Returns
+// false if the problem has rows that are not bilateral.
 bool s2_kkt_from_problem(const S2Problem *problem, S2Arena *arena, S2Kkt *kkt);
 
-// Short lower-case name and a one-line summary; NULL beyond the last.
+// The short lower-case name and the one-line summary of a solver. NULL for invalid values.
 const char *s2_kkt_solver_name(S2KktSolver solver);
 const char *s2_kkt_solver_summary(S2KktSolver solver);
 

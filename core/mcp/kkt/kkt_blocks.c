@@ -1,11 +1,11 @@
-// The system in blocks: nodes of three unknowns, groups of up to three rows, and W factored.
+// Divides the system into nodes of three unknowns and groups of up to three rows, and factors W.
 #include "mcp/kkt/kkt_stages.h"
 
 #include <string.h>
 
 enum { GROUP = 3, BODY = 3 };
 
-// The distinct bodies of row i, in ascending order; returns how many.
+// Lists the distinct bodies of row i in ascending order. Returns their number.
 static int row_bodies(const S2Csr *j, int i, int32_t *body) {
   int count = 0;
   for (int32_t p = j->start[i]; p < j->start[i + 1]; p++) {
@@ -26,7 +26,7 @@ static void kkt_blocks_find_groups(S2KktScaled *kkt, S2Arena *arena) {
   int count = 0;
   for (int i = 0; i < kkt->m; i++) {
     int bodies = row_bodies(&kkt->j, i, now);
-    // At most three neighbours with the same bodies.
+    // A group has at most three neighbouring rows with the same bodies.
     bool joins = kkt->groups > 0 && i - kkt->group_start[kkt->groups - 1] < GROUP &&
                  bodies == count && memcmp(now, first, sizeof(int32_t) * (size_t)bodies) == 0;
     if (!joins) {
@@ -39,8 +39,8 @@ static void kkt_blocks_find_groups(S2KktScaled *kkt, S2Arena *arena) {
   s2_arena_rewind(arena, mark);
 }
 
-// Adds the entries of `matrix` with first_row <= row < end to the links of one node, which begin at
-// links[begin]; returns the new number of links.
+// Adds the entries of `matrix` with first_row <= row < end to the links of one node. These links
+// begin at links[begin]. Returns the new number of links.
 static int add_links(const S2Csr *matrix, int node, int first_row, int end, int columns_end,
                      S2KktLink *links, int begin, int count, int32_t *last) {
   for (int i = first_row; i < end; i++) {
@@ -49,7 +49,7 @@ static int add_links(const S2Csr *matrix, int node, int first_row, int end, int 
       if (body >= columns_end) {
         continue;
       }
-      // The first entry between this node and that body creates the block.
+      // The first entry between a node and a body creates their block.
       if (last[body] < begin) {
         last[body] = count;
         links[count++] = (S2KktLink){.row = node, .column = body};
@@ -68,14 +68,14 @@ static void kkt_blocks_find_links(S2KktScaled *kkt, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   int32_t *last = S2_TAKE(arena, int32_t, kkt->bodies);
   memset(last, -1, sizeof(int32_t) * (size_t)kkt->bodies);
-  // Blocks of J between groups and bodies.
+  // Collect the blocks of J between groups and bodies.
   for (int g = 0; g < kkt->groups; g++) {
     kkt->links = add_links(&kkt->j, g, kkt->group_start[g], kkt->group_start[g + 1], kkt->bodies,
                            kkt->link, kkt->links, kkt->links, last);
   }
   memset(last, -1, sizeof(int32_t) * (size_t)kkt->bodies);
-  // Blocks of W: those below the diagonal as couplings, those on it in w_block, padded to full
-  // bodies.
+  // Collect the blocks of W. Blocks below the diagonal become couplings. Diagonal blocks go to
+  // w_block and are padded to full bodies.
   for (int k = 0; k < kkt->bodies; k++) {
     int first = BODY * k, end = first + BODY < n ? first + BODY : n;
     kkt->couplings =
@@ -103,7 +103,7 @@ static bool factor_mass(S2KktScaled *kkt, S2Arena *arena) {
     edge[2 * k] = kkt->coupling[k].row;
     edge[2 * k + 1] = kkt->coupling[k].column;
   }
-  // W = L D L' in blocks; positive definite if all pivots are.
+  // Factor W = L D L' in blocks. W is positive definite if all pivots are.
   s2_blocksparse_init(&kkt->mass, kkt->bodies, kkt->couplings, edge, slot, arena);
   s2_blocksparse_clear(&kkt->mass, false);
   for (int k = 0; k < kkt->bodies; k++) {
@@ -146,13 +146,14 @@ void s2_kkt_velocity(const S2KktScaled *kkt, const double *lambda, double *v, S2
 
 // ---- The preconditioner -----------------------------------------------------------------------
 
-// Added to the blocks, whose diagonals are about 1, because repeated rows leave them singular. A
-// preconditioner need not be exact; a smaller value would amplify rounding more.
+// This value is added to the diagonals of the blocks, which are about 1, because linearly dependent
+// rows make blocks singular. A preconditioner need not be exact, and a smaller value would amplify
+// rounding more.
 static const double PRECONDITIONER_FLOOR = 1e-6;
 
-// Inverse of a symmetric positive definite 3 x 3 matrix by Gauss-Jordan elimination, in place.
+// Inverts a symmetric positive definite 3 x 3 matrix in place by Gauss-Jordan elimination.
 static void kkt_blocks_invert(double a[9]) {
-  // One column at a time, in place.
+  // Eliminate one column at a time.
   for (int k = 0; k < 3; k++) {
     double pivot = a[4 * k];
     a[4 * k] = 1;
@@ -174,7 +175,7 @@ static void kkt_blocks_invert(double a[9]) {
 
 double *s2_kkt_group_inverse(const S2KktScaled *kkt, S2Arena *arena) {
   double *inverse = S2_TAKE_ZEROED(arena, double, 9 * kkt->groups);
-  // sum of G W_k^-1 G' over the bodies of each group ...
+  // Sum G W_k^-1 G' over the bodies of each group.
   for (int k = 0; k < kkt->links; k++) {
     const S2KktLink *link = &kkt->link[k];
     double mass[9], *to = inverse + 9 * link->row;
@@ -188,7 +189,7 @@ double *s2_kkt_group_inverse(const S2KktScaled *kkt, S2Arena *arena) {
       }
     }
   }
-  // ... with compliance, inverted; 1 for missing rows of a group.
+  // Add compliance, or 1 for missing rows of a group, and invert the blocks.
   for (int g = 0; g < kkt->groups; g++) {
     int rows = kkt->group_start[g + 1] - kkt->group_start[g];
     for (int r = 0; r < 3; r++) {

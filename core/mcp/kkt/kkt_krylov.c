@@ -1,4 +1,4 @@
-// Iterative methods: only products with W^-1, J and J' are needed. The preconditioner of the rows
+// Iterative methods, which need only products with W^-1, J and J'. The preconditioner of the rows
 // consists of the diagonal blocks of J blockdiag(W)^-1 J' + C.
 #include "mcp/kkt/kkt_stages.h"
 
@@ -7,14 +7,15 @@
 #include <math.h>
 #include <string.h>
 
-// Rounding makes the recurrences drift, so they restart from the best point this often.
+// Rounding makes the recurrences drift, so they are started up to this many times from the best
+// point.
 enum { RESTARTS = 10 };
 
 // ---- Conjugate gradients (Hestenes & Stiefel 1952) --------------------------------------------
 
 typedef struct Gradients {
   double *v, *lambda, *lambda_best, *u, *dv, *p, *q, *z;
-  double best; // of this start
+  double best; // smallest residual since this start
 } Gradients;
 
 static double measure_rows(const S2KktScaled *kkt, const double *u) {
@@ -25,12 +26,12 @@ static double measure_rows(const S2KktScaled *kkt, const double *u) {
   return worst;
 }
 
-// From run->lambda, for as long as the recurrence can be trusted.
+// Runs conjugate gradients from run->lambda, as long as the recurrence can be trusted.
 static void krylov_descend(S2KktRun *run, Gradients *g, const double *inverse) {
   const S2KktScaled *kkt = run->kkt;
   int m = kkt->m;
   size_t rows = sizeof(double) * (size_t)m;
-  // From the best point: u = J v + C lambda + b, p = -P u.
+  // Start at the best point with u = J v + C lambda + b and p = -P u.
   memcpy(g->lambda, run->lambda, rows);
   memcpy(g->lambda_best, run->lambda, rows);
   s2_kkt_velocity(kkt, g->lambda, g->v, run->arena);
@@ -51,7 +52,7 @@ static void krylov_descend(S2KktRun *run, Gradients *g, const double *inverse) {
       g->q[i] = kkt->compliance[i] * g->p[i];
     }
     s2_csr_add_times(&kkt->j, 1, g->dv, g->q);
-    // lambda += rho / (p' q) p, and u with it.
+    // lambda += rho / (p' q) p, and update u accordingly.
     double step = rho / s2_numbers_dot(g->p, g->q, m);
     if (!(step > 0 && isfinite(step))) {
       break;
@@ -74,7 +75,7 @@ static void krylov_descend(S2KktRun *run, Gradients *g, const double *inverse) {
       memcpy(g->lambda_best, g->lambda, rows);
     }
   }
-  // Measure the point that the recurrence found.
+  // Compute the exact residual of the point that the recurrence found.
   s2_kkt_velocity(kkt, g->lambda_best, g->v, run->arena);
   s2_kkt_offer(run, g->v, g->lambda_best);
 }
@@ -102,12 +103,13 @@ void s2_kkt_solve_cg(S2KktRun *run) {
 }
 
 // ---- Minimal residuals ------------------------------------------------------------------------
-// Paige & Saunders (1975), preconditioned as in Elman, Silvester & Wathen (2014), algorithm 4.1.
-// Vectors hold the n unknowns v and then the m multipliers; the operator is [W -J'; -J -C].
+// MINRES of Paige and Saunders (1975), preconditioned as in Elman, Silvester and Wathen (2014),
+// algorithm 4.1. Vectors contain the n unknowns v, then the m multipliers. The operator is [W -J';
+// -J -C].
 
 typedef struct Minres {
   double *x;
-  double *v, *v_old, *v_new; // Lanczos vectors, not normalised
+  double *v, *v_old, *v_new; // Lanczos vectors, which are not normalised
   double *z, *z_new;         // preconditioned
   double *w, *w_old, *w_new; // directions
 } Minres;
@@ -137,12 +139,13 @@ static void krylov_rotate(double **a, double **b, double **c) {
   *c = first;
 }
 
-// Steps from the best point until solved, or until the estimated residual is negligible.
+// Makes steps from the best point until the system is solved or the estimated residual is
+// negligible.
 static void krylov_minimise(S2KktRun *run, Minres *r, const double *inverse) {
   const S2KktScaled *kkt = run->kkt;
   int n = kkt->n, size = kkt->n + kkt->m;
   size_t bytes = sizeof(double) * (size_t)size;
-  // r = right side - K x of the best point, preconditioned.
+  // Start with the preconditioned residual, right side - K x, of the best point.
   memcpy(r->x, run->v, sizeof(double) * (size_t)n);
   memcpy(r->x + n, run->lambda, sizeof(double) * (size_t)kkt->m);
   s2_kkt_offer(run, r->x, r->x + n);
@@ -153,7 +156,7 @@ static void krylov_minimise(S2KktRun *run, Minres *r, const double *inverse) {
   krylov_precondition(run, inverse, r->v, r->z);
   double gamma = sqrt(s2_numbers_dot(r->z, r->v, size)), gamma_old = 1, eta = gamma;
   double c = 1, c_old = 1, s = 0, s_old = 0, enough = 1e-16 * gamma;
-  // A Lanczos step: v' = K z - (delta / gamma) v - (gamma / gamma_old) v_old.
+  // Make a Lanczos step: v' = K z - (delta / gamma) v - (gamma / gamma_old) v_old.
   while (fabs(eta) > enough && run->iterations < run->max_iterations && !s2_kkt_done(run)) {
     for (int i = 0; i < size; i++) {
       r->z[i] /= gamma;
@@ -163,7 +166,7 @@ static void krylov_minimise(S2KktRun *run, Minres *r, const double *inverse) {
     for (int i = 0; i < size; i++) {
       r->v_new[i] -= delta / gamma * r->v[i] + gamma / gamma_old * r->v_old[i];
     }
-    // The rotation that makes the new column of the tridiagonal matrix triangular.
+    // Find the rotation that makes the new column of the tridiagonal matrix triangular.
     krylov_precondition(run, inverse, r->v_new, r->z_new);
     double gamma_new = sqrt(fmax(s2_numbers_dot(r->z_new, r->v_new, size), 0));
     double a0 = c * delta - c_old * s * gamma, a1 = hypot(a0, gamma_new);
@@ -171,11 +174,11 @@ static void krylov_minimise(S2KktRun *run, Minres *r, const double *inverse) {
     if (!(a1 > 0)) {
       break;
     }
-    // The direction of the step, from the two previous directions.
+    // Compute the direction of the step from the two previous directions.
     for (int i = 0; i < size; i++) {
       r->w_new[i] = (r->z[i] - a3 * r->w_old[i] - a2 * r->w[i]) / a1;
     }
-    // The step along it, and the remaining residual.
+    // Take the step along this direction, and update the estimated residual.
     c_old = c;
     s_old = s;
     c = a0 / a1;

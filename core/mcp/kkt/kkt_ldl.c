@@ -1,8 +1,9 @@
-// Factors the whole system, with rows as nodes of its graph. [W -J'; -J -C - delta] is
-// quasi-definite (Vanderbei 1995): it has an L D L' without pivoting in every order of elimination.
-// A row eliminated before its bodies has the pivot delta, so D is ill-conditioned and the matrix
-// must be `careful`. The alternative, to eliminate a body before its rows, was measured: refinement
-// then fails more often, because rows that nearly repeat others still have small pivots.
+// Factors the whole system, where rows are nodes of the graph. [W -J'; -J -C - delta] is
+// quasi-definite (Vanderbei 1995): it has an L D L' factorisation without pivoting for every order
+// of elimination. If a row is eliminated before its bodies, its pivot is delta. D is then
+// ill-conditioned, and the matrix must be `careful`. Eliminating bodies before their rows does not
+// help: in measurements refinement failed more often, because rows that are nearly linearly
+// dependent still have small pivots.
 #include "mcp/kkt/kkt_stages.h"
 
 #include <string.h>
@@ -10,7 +11,7 @@
 typedef struct Ldl {
   const S2KktScaled *kkt;
   S2BlockSparse matrix; // bodies, then groups
-  int32_t *slot;        // of links, then of couplings
+  int32_t *slot;        // slots of the links, then of the couplings
   S2Quad *x;
 } Ldl;
 
@@ -18,11 +19,11 @@ static bool ldl_factor(void *method, double delta) {
   Ldl *ldl = method;
   const S2KktScaled *kkt = ldl->kkt;
   s2_blocksparse_clear(&ldl->matrix, false);
-  // [W -J'; -J -C - delta]: bodies,
+  // Assemble [W -J'; -J -C - delta]. First add the blocks of bodies.
   for (int k = 0; k < kkt->bodies; k++) {
     s2_blocksparse_add(&ldl->matrix, -1, k, k, kkt->w_block + 9 * k);
   }
-  // groups, with -1 for missing rows of a group,
+  // Add the blocks of groups, with -1 for missing rows of a group.
   for (int g = 0; g < kkt->groups; g++) {
     int first = kkt->group_start[g], rows = kkt->group_start[g + 1] - first;
     double block[9] = {0};
@@ -31,7 +32,7 @@ static bool ldl_factor(void *method, double delta) {
     }
     s2_blocksparse_add(&ldl->matrix, -1, kkt->bodies + g, kkt->bodies + g, block);
   }
-  // and couplings: -J, then W off its diagonal.
+  // Add the couplings: -J, then the off-diagonal blocks of W.
   for (int k = 0; k < kkt->links; k++) {
     const S2KktLink *link = &kkt->link[k];
     double block[9];
@@ -52,7 +53,7 @@ static void ldl_solve(void *method, double *x, double *y) {
   Ldl *ldl = method;
   const S2KktScaled *kkt = ldl->kkt;
   memset(ldl->x, 0, sizeof(S2Quad) * (size_t)ldl->matrix.nodes);
-  // The rows of the matrix have the opposite sign.
+  // The matrix has the rows with the opposite sign, so change the sign of y.
   for (int i = 0; i < kkt->n; i++) {
     ldl->x[i / 3][i % 3] = x[i];
   }

@@ -1,4 +1,5 @@
-// Converts a step problem with bilateral rows only to a linear system, and its solution back.
+// Converts a step problem that has only bilateral rows to a linear system, and converts its
+// solution back.
 #include "mcp/kkt/kkt.h"
 #include "mcp/solvers.h"
 
@@ -35,7 +36,7 @@ bool s2_kkt_from_problem(const S2Problem *problem, S2Arena *arena, S2Kkt *kkt) {
       .row_weight = row_weight,
       .velocity_scale = problem->velocity_scale,
   };
-  // J without its zeros, and the weights of residuals: L for angular ones.
+  // Collect the nonzero entries of J, and the weights of residuals: L for angular ones.
   S2Triplet *triplet = S2_TAKE(arena, S2Triplet, 6 * m);
   int count = 0;
   for (int i = 0; i < m; i++) {
@@ -61,8 +62,8 @@ static const S2KktSolver METHODS[S2_LINEAR_COUNT] = {
     [S2_LINEAR_MINRES] = S2_KKT_MINRES,
 };
 
-// Fraction of the tolerance to aim at: velocities are recomputed from the impulses afterwards,
-// which changes the residual of the rows.
+// The solver aims at this fraction of the tolerance. Velocities are recomputed from the impulses
+// afterwards, which changes the residual of the rows.
 static const double AIM = 0.1;
 
 S2SolveStatus s2_linear_solve(const S2Problem *problem, const S2SolverOptions *options,

@@ -1,36 +1,39 @@
-// Iterative refinement with regularised rows, repeated on the residual until the original system is
-// solved: the proximal method on the rows. It also converges for redundant rows, to the impulses
-// nearest to the start. Each pass multiplies the error of a row with stiffness s by delta / (s +
-// delta). Rows too soft for that are left to generalised minimal residuals (Saad & Schultz 1986;
-// flexible, Saad 1993) with the same factors: soft rows are few, and each needs about one step.
+// Iterative refinement with regularised rows, repeated until the original system is solved. This is
+// the proximal method on the rows. For redundant rows it converges to the impulses nearest to the
+// start. Each pass multiplies the error of a row with stiffness s by delta / (s + delta). For rows
+// that are too soft for this, GMRES (Saad and Schultz 1986; flexible: Saad 1993) takes over, with
+// the same factorisation as the preconditioner. There are few such rows, and each needs about one
+// step.
 #include "linalg/numbers.h"
 #include "mcp/kkt/kkt_stages.h"
 
 #include <math.h>
 #include <string.h>
 
-// Scaled rows have a length of about 1. With a large delta the factor is accurate (its error is
-// 1e-16 / delta). With a small delta few passes are necessary. If light bodies link heavy ones, the
-// stiffness s is as small as the mass ratio.
+// Values of delta. Scaled rows have a length of about 1. With a large delta the factorisation is
+// accurate: its error is 1e-16 / delta. With a small delta few passes are needed. If light bodies
+// connect heavy bodies, the stiffness s is as small as the mass ratio.
 static const double DELTAS[] = {1e-7, 1e-5, 1e-9, 1e-11};
 enum { COUNT = sizeof DELTAS / sizeof *DELTAS };
 
-static const double GAIN = 0.3; // a pass that leaves more of the residual is a stall
+// Passes end if a pass leaves more than this fraction of the residual.
+static const double GAIN = 0.3;
 
 enum {
-  BASIS = 20, // vectors of minimal residuals before a restart
-  CYCLES = 4, // restarts with one factor
+  BASIS = 20, // GMRES vectors before a restart
+  CYCLES = 4, // GMRES cycles per factorisation
   WITNESS_STEPS = 3,
 };
 
-static const double CYCLE_GAIN = 0.5; // a cycle that leaves more of the residual is the last
+// Cycles end if a cycle leaves more than this fraction of the residual.
+static const double CYCLE_GAIN = 0.5;
 
 typedef struct Refinement {
   S2KktRun *run;
   const S2KktDirect *direct;
-  double *x; // the point: n velocities, m multipliers
+  double *x; // current point: n velocities, then m multipliers
   double *basis[BASIS + 1], *step[BASIS];
-  double h[BASIS][BASIS + 1]; // column k: of the Hessenberg matrix, then of R
+  double h[BASIS][BASIS + 1]; // h[k]: column k of the Hessenberg matrix, later of R
   double cosine[BASIS], sine[BASIS], g[BASIS + 1];
 } Refinement;
 
@@ -53,7 +56,8 @@ static void kkt_refine_solve(Refinement *r, double *x) {
   r->run->iterations++;
 }
 
-// Plain passes while they gain; they continue below the tolerance, for the last digits.
+// Makes plain passes as long as they reduce the residual. They continue below the tolerance to
+// reach full precision.
 static void kkt_refine_passes(Refinement *r) {
   S2KktRun *run = r->run;
   const S2KktScaled *kkt = run->kkt;
@@ -85,9 +89,9 @@ static void kkt_refine_operate(const S2KktScaled *kkt, const double *x, double *
   s2_csr_add_times(&kkt->j, 1, x, y + kkt->n);
 }
 
-// Makes w orthogonal to the basis, twice because once is not accurate enough (the coefficients go
-// to column k). Then applies the rotations so far, and one more, to the column. Returns the length
-// of the remainder.
+// Makes w orthogonal to the basis and writes the coefficients to column k. It does this twice,
+// because once is not accurate enough. Then applies all previous rotations and a new one to the
+// column. Returns the length of the remainder.
 static double kkt_refine_orthogonalise(Refinement *r, int k, double *w, int size) {
   double *h = r->h[k];
   memset(h, 0, sizeof r->h[k]);
@@ -103,7 +107,7 @@ static double kkt_refine_orthogonalise(Refinement *r, int k, double *w, int size
       w[j] -= along * v[j];
     }
   }
-  // Apply the rotations so far to the new column; one more makes it triangular.
+  // Apply all previous rotations to the new column. Another rotation makes it triangular.
   double left = h[k + 1] = sqrt(s2_numbers_dot(w, w, size));
   for (int i = 0; i < k; i++) {
     double upper = r->cosine[i] * h[i] + r->sine[i] * h[i + 1];
@@ -114,7 +118,7 @@ static double kkt_refine_orthogonalise(Refinement *r, int k, double *w, int size
   r->cosine[k] = length > 0 ? h[k] / length : 1;
   r->sine[k] = length > 0 ? h[k + 1] / length : 0;
   h[k] = length;
-  // Rotate the right side; its last number is the new residual.
+  // Rotate the right side. Its last number is the new residual.
   r->g[k + 1] = -r->sine[k] * r->g[k];
   r->g[k] *= r->cosine[k];
   return left;
@@ -123,7 +127,7 @@ static double kkt_refine_orthogonalise(Refinement *r, int k, double *w, int size
 // x -= step R^-1 g
 static void kkt_refine_descend(Refinement *r, int count, int size) {
   double y[BASIS] = {0};
-  // R y = g by back substitution.
+  // Solve R y = g by back substitution.
   for (int k = count - 1; k >= 0; k--) {
     double sum = r->g[k];
     for (int i = k + 1; i < count; i++) {
@@ -138,19 +142,19 @@ static void kkt_refine_descend(Refinement *r, int count, int size) {
   }
 }
 
-// One start from the best point; returns the residual reached.
+// Runs one cycle from the best point. Returns the residual at its end.
 static double kkt_refine_cycle(Refinement *r) {
   S2KktRun *run = r->run;
   const S2KktScaled *kkt = run->kkt;
   int size = kkt->n + kkt->m, count = 0;
   size_t bytes = sizeof(double) * (size_t)size;
   back_to_best(r);
-  // The first vector: the residual of the best point.
+  // The first basis vector is the residual of the best point.
   double residual = kkt_refine_offer(r), *v = r->basis[0];
   memcpy(v, run->r_v, sizeof(double) * (size_t)kkt->n);
   memcpy(v + kkt->n, run->r_row, sizeof(double) * (size_t)kkt->m);
   double length = r->g[0] = sqrt(s2_numbers_dot(v, v, size));
-  // The next one: K (K + delta)^-1 v, orthogonal to all before.
+  // The next vector is K (K + delta)^-1 v, made orthogonal to all previous vectors.
   while (count < BASIS && length > 0 && isfinite(length)) {
     v = r->basis[count];
     for (int i = 0; i < size; i++) {
@@ -161,7 +165,7 @@ static double kkt_refine_cycle(Refinement *r) {
     kkt_refine_operate(kkt, r->step[count], r->basis[count + 1]);
     length = kkt_refine_orthogonalise(r, count, r->basis[count + 1], size);
     count++;
-    // The estimated 2-norm relative to its value at the start, times the residual there.
+    // Estimate the residual: the residual at the start, times the relative reduction of the 2-norm.
     double promised = residual * fabs(r->g[count]) / fmax(fabs(r->g[0]), fabs(r->g[count]));
     s2_history_add(run->history, promised, 1, 0);
     if (promised < run->tolerance * GAIN || run->iterations >= run->max_iterations) {
@@ -172,8 +176,9 @@ static double kkt_refine_cycle(Refinement *r) {
   return kkt_refine_offer(r);
 }
 
-// Finds the part of the rows' speeds that no impulse reduces: (S + delta)^-1 multiplies it by 1 /
-// delta and the rest by less, so its powers leave only that part.
+// Finds the part of the row speeds that no impulse reduces. (S + delta)^-1 multiplies this part by
+// 1 / delta and the other parts by smaller factors, so that after several multiplications only this
+// part is left.
 static void find_witness(Refinement *r) {
   const S2KktScaled *kkt = r->run->kkt;
   if (!r->direct->factor(r->direct->method, DELTAS[0])) {
@@ -183,7 +188,7 @@ static void find_witness(Refinement *r) {
   kkt_refine_offer(r);
   double *x = r->basis[0], *y = r->basis[0] + kkt->n;
   memcpy(y, r->run->r_row, sizeof(double) * (size_t)kkt->m);
-  // Powers of (S + delta)^-1.
+  // Multiply repeatedly by (S + delta)^-1.
   for (int i = 0; i < WITNESS_STEPS; i++) {
     double length = sqrt(s2_numbers_dot(y, y, kkt->m));
     for (int k = 0; k < kkt->m; k++) {
@@ -205,7 +210,7 @@ void s2_kkt_refine(S2KktRun *run, const S2KktDirect *direct) {
     r.step[i] = S2_TAKE(run->arena, double, size);
   }
   run->status = S2_SINGULAR;
-  // Try one regularisation after the other, until the passes and cycles of one converge.
+  // Try the regularisations in turn, until passes and cycles with one of them converge.
   for (int k = 0; k < COUNT && may_go_on(run); k++) {
     if (!direct->factor(direct->method, DELTAS[k])) {
       continue;
@@ -220,7 +225,7 @@ void s2_kkt_refine(S2KktRun *run, const S2KktDirect *direct) {
       }
     }
   }
-  // Perhaps there is no solution: prepare a witness.
+  // There may be no solution: find a vector that could prove this.
   if (!s2_kkt_done(run)) {
     find_witness(&r);
   }

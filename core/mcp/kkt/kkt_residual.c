@@ -1,4 +1,4 @@
-// The distance of a point from a solution, in the caller's units and in those of the scaled system.
+// The residual of a point, in the caller's units and in the units of the scaled system.
 #include "linalg/double2.h"
 #include "linalg/numbers.h"
 #include "mcp/kkt/kkt_stages.h"
@@ -36,24 +36,25 @@ static void residual_add_product(S2Double2 *sum, double a, double b) {
 
 static double residual_rounded(S2Double2 x) {
   double sum = x.hi + x.lo;
-  return isnan(x.lo) && !isnan(x.hi) ? x.hi : sum; // an infinity has no low part
+  return isnan(x.lo) && !isnan(x.hi) ? x.hi : sum; // an infinite number has no low part
 }
 
-// f = W v - J' lambda - c and u = J v + C lambda + b, summed with twice the digits. Otherwise
-// cancellation of large terms could hide an error, or keep refinement from converging.
+// Computes f = W v - J' lambda - c and u = J v + C lambda + b, summed with twice the digits. In
+// plain double precision, cancellation of large terms could hide an error or prevent refinement
+// from converging.
 static void residual_find_misses(const S2Csr *w, const S2Csr *j, const double *c, const double *b,
                                  const double *compliances, const double *v, const double *lambda,
                                  double *f, double *u, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   S2Double2 *sum = S2_TAKE(arena, S2Double2, w->rows);
-  // W v - c ...
+  // Compute W v - c.
   for (int i = 0; i < w->rows; i++) {
     sum[i] = (S2Double2){-c[i], 0};
     for (int32_t p = w->start[i]; p < w->start[i + 1]; p++) {
       residual_add_product(&sum[i], w->value[p], v[w->column[p]]);
     }
   }
-  // ... less J' lambda; the rows at the same time, because each entry of J serves both.
+  // Subtract J' lambda, and compute the rows in the same loop, because both need all entries of J.
   for (int k = 0; k < j->rows; k++) {
     S2Double2 row = {b[k], 0};
     residual_add_product(&row, compliances != NULL ? compliances[k] : 0, lambda[k]);
@@ -74,7 +75,7 @@ double s2_kkt_residual(const S2Kkt *kkt, const double *v, const double *lambda, 
   double *f = S2_TAKE(arena, double, kkt->n), *u = S2_TAKE(arena, double, kkt->m);
   double worst = 0;
   residual_find_misses(&kkt->w, &kkt->j, kkt->c, kkt->b, kkt->compliance, v, lambda, f, u, arena);
-  // Momenta, converted to velocities by the diagonal of W, weighted.
+  // Errors of momenta are converted to velocities by the diagonal of W and weighted.
   for (int i = 0; i < kkt->n; i++) {
     double error = fabs(f[i] / s2_kkt_diagonal(&kkt->w, i));
     worst = s2_larger(worst, error * s2_kkt_weight(kkt->v_weight, i));
@@ -97,7 +98,7 @@ double s2_kkt_offer(S2KktRun *run, const double *v, const double *lambda) {
   for (int i = 0; i < kkt->m; i++) {
     worst = s2_larger(worst, fabs(run->r_row[i]) * kkt->row_measure[i]);
   }
-  // Keep the best point. The errors of this one stay in r_v and r_row.
+  // Keep the best point. The errors of the current point stay in r_v and r_row.
   if (worst < run->best) {
     run->best = worst;
     memmove(run->v, v, sizeof(double) * (size_t)kkt->n);

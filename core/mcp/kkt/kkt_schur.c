@@ -1,23 +1,25 @@
-// Factors S = J W^-1 J' + C, which is symmetric positive definite once delta is added: in blocks if
-// W is block-diagonal (faster for all sizes), else as a dense matrix.
+// Factors S = J W^-1 J' + C, which is symmetric and positive definite once delta is added. If W is
+// block-diagonal, S is factored in blocks, which is faster for all sizes. Otherwise S is a dense
+// matrix.
 #include "linalg/dense.h"
 #include "mcp/kkt/kkt_stages.h"
 
 #include <string.h>
 
-// Largest number of pairs of groups on one body. A pair takes 80 bytes, and more in the factor. A
-// body with very many rows (all of them meet there) needs too much memory: use "ldl" then.
+// Largest total number of pairs of groups on the same body. A pair takes 80 bytes, and more memory
+// in the factorisation. A body with very many rows would need too much memory. "ldl" can solve such
+// systems.
 enum { PAIRS_MAX = 20000000 };
 
 typedef struct Schur {
   const S2KktScaled *kkt;
   S2Arena *arena;
   bool dense;
-  double *s; // dense: m x m, without delta
+  double *s; // for the dense method: S without delta, m x m
   S2Dense factor;
   S2BlockSparse matrix; // of groups
   int pairs;
-  S2KktLink *pair; // blocks of S between two groups, or of one with itself
+  S2KktLink *pair; // blocks of S between two groups, or of a group with itself
   int32_t *slot;
   S2Quad *x;
 } Schur;
@@ -33,7 +35,7 @@ static void assemble_dense(Schur *schur) {
   memset(schur->s, 0, sizeof(double) * size * size);
   S2ArenaMark mark = s2_arena_mark(schur->arena);
   double *x = S2_TAKE(schur->arena, double, n);
-  // Row i of S: J (W^-1 J_i') + C, with one solve with W for each row.
+  // Compute row i of S, J (W^-1 J_i') + C, by one solve with W.
   for (int i = 0; i < m; i++) {
     memset(x, 0, sizeof(double) * (size_t)n);
     for (int32_t p = kkt->j.start[i]; p < kkt->j.start[i + 1]; p++) {
@@ -48,12 +50,12 @@ static void assemble_dense(Schur *schur) {
 
 // ---- In blocks --------------------------------------------------------------------------------
 
-// Links by bodies: link[by_body[start[k]]] ... are the links of body k.
+// Sorts the links by bodies. The links of body k begin at link[by_body[start[k]]].
 static int32_t *sort_links(const S2KktScaled *kkt, int32_t *start, S2Arena *arena) {
   int32_t *by_body = S2_TAKE(arena, int32_t, kkt->links);
   int32_t *next = S2_TAKE(arena, int32_t, kkt->bodies);
   memset(start, 0, sizeof(int32_t) * (size_t)(kkt->bodies + 1));
-  // Count, add up, fill.
+  // Count the links, add up the counts, fill in the links.
   for (int k = 0; k < kkt->links; k++) {
     start[kkt->link[k].column + 1]++;
   }
@@ -67,7 +69,7 @@ static int32_t *sort_links(const S2KktScaled *kkt, int32_t *start, S2Arena *aren
   return by_body;
 }
 
-// block = G W^-1 H' for two links of one body
+// Computes block = G W^-1 H' for two links of one body.
 static void pair_block(const S2BlockSparse *mass, const S2KktLink *g, const S2KktLink *h,
                        double *block) {
   const S2Quad *inverse = mass->inverse + 3 * mass->place[g->column];
@@ -86,7 +88,7 @@ static bool assemble_blocks(Schur *schur) {
   S2Arena *arena = schur->arena;
   int32_t *start = S2_TAKE(arena, int32_t, kkt->bodies + 1);
   int32_t *by_body = sort_links(kkt, start, arena);
-  // Rows that meet on one body form pairs; their number is limited by memory.
+  // Groups on the same body form pairs. Memory limits the number of pairs.
   int64_t pairs = 0;
   for (int k = 0; k < kkt->bodies; k++) {
     int64_t rows = start[k + 1] - start[k];
@@ -98,7 +100,7 @@ static bool assemble_blocks(Schur *schur) {
   schur->pair = S2_TAKE(arena, S2KktLink, pairs);
   schur->slot = S2_TAKE(arena, int32_t, pairs);
   schur->x = S2_TAKE(arena, S2Quad, kkt->groups);
-  // The block of each pair, G W_k^-1 H', and an edge where it is between two groups.
+  // Compute the block of each pair, G W_k^-1 H', and add an edge if it is between two groups.
   int32_t *edge = S2_TAKE(arena, int32_t, 2 * pairs), edges = 0;
   for (int k = 0; k < kkt->bodies; k++) {
     for (int32_t p = start[k]; p < start[k + 1]; p++) {
@@ -117,7 +119,7 @@ static bool assemble_blocks(Schur *schur) {
     }
   }
   s2_blocksparse_init(&schur->matrix, kkt->groups, edges, edge, schur->slot, arena);
-  schur->matrix.careful = true; // repeated rows leave delta as a pivot
+  schur->matrix.careful = true; // linearly dependent rows have the pivot delta
   return true;
 }
 
@@ -130,7 +132,7 @@ static void fill_blocks(Schur *schur, double delta) {
     int32_t slot = pair->row != pair->column ? schur->slot[edges++] : -1;
     s2_blocksparse_add(&schur->matrix, slot, pair->row, pair->column, pair->block);
   }
-  // C + delta on the diagonal; 1 for missing rows of a group.
+  // Add C + delta to the diagonal, or 1 for missing rows of a group.
   for (int g = 0; g < kkt->groups; g++) {
     int first = kkt->group_start[g], rows = kkt->group_start[g + 1] - first;
     double block[9] = {0};

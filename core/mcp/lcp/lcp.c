@@ -6,19 +6,19 @@
 #include <math.h>
 #include <string.h>
 
-// S2_SOLVED means a residual below this times (1 + |q|) after equilibration. Successful pivoting
-// leaves about 1e-14; a wrong basis leaves a significant fraction of |q|.
+// Largest residual of a solution after equilibration. Successful pivoting leaves about 1e-14,
+// whereas a wrong basis leaves a significant fraction of |q|, which is about 1.
 static const double ACCEPT = 1e-10;
 
-// A ray proves infeasibility when M' ray <= 0 up to the rounding of its terms (entries of M and the
-// ray about 1) while q' ray is clearly below 0: a solution would have entries beyond 1e5.
+// A ray proves infeasibility if M' ray <= 0 up to rounding, and q' ray is clearly below 0. (Entries
+// of M and of the ray are about 1.) A solution would then have entries beyond 1e5.
 static const double RAY_ROUNDING = 1e-14;
 static const double RAY_CLEAR = 1e-9;
 
-// Farkas: ray >= 0, M' ray <= 0 and q' ray < 0 leave no z >= 0 with M z + q >= 0.
+// Farkas' lemma: if ray >= 0, M' ray <= 0 and q' ray < 0, there is no z >= 0 with M z + q >= 0.
 static bool proves_infeasible(const S2LcpScaled *s, const double *ray) {
   double along_q = 0, largest = 0;
-  // M' ray <= 0 and q' ray < 0.
+  // Compute the largest entry of M' ray, and q' ray.
   for (int j = 0; j < s->n; ++j) {
     double sum = 0;
     for (int i = 0; i < s->n; ++i) {
@@ -34,7 +34,7 @@ static bool proves_infeasible(const S2LcpScaled *s, const double *ray) {
 static void lcp_deliver(const S2LcpScaled *s, const double *m, const double *q, double *z,
                         double *w, double *ray, S2LcpInfo *info) {
   double largest = 0;
-  // z = C z' unit; the ray's largest entry is 1 again.
+  // Compute z = C z' unit. Scale the ray so that its largest entry is 1 again.
   for (int i = 0; i < s->n; ++i) {
     z[i] *= s->column[i] * s->unit;
     ray[i] *= s->column[i];
@@ -73,14 +73,15 @@ S2SolveStatus s2_lcp_lemke(int n, const double *m, const double *q, double *z, d
     s2_arena_rewind(arena, mark);
     return S2_SINGULAR;
   }
-  // Solve in units in which the largest entries of all rows and columns are about 1.
+  // Scale the problem so that the largest entries of all rows and columns are about 1.
   S2LcpScaled s = s2_lcp_equilibrate(n, m, q, arena);
   if (!s2_all_finite(s.m, size * size) || !s2_all_finite(s.q, size)) {
     info->residual = s2_lcp_residual(n, m, q, z, INFINITY);
     s2_arena_rewind(arena, mark);
-    return S2_SINGULAR; // no scaling of these numbers fits into a double
+    return S2_SINGULAR; // the scaled numbers do not fit into a double
   }
-  // A ray or a failure may be due to rounding: a second attempt refreshes its dictionary often.
+  // A ray or a failure may be caused by rounding. A second attempt recomputes its dictionary more
+  // often.
   bool *basic = S2_TAKE(arena, bool, size);
   S2LcpPivoting pivoting = s2_lcp_pivoting_default(n, cover);
   if (options != NULL && options->max_pivots > 0) {

@@ -1,4 +1,5 @@
-// Linear complementarity problems, dense or sparse: given M (n x n) and q (n), find
+// Linear complementarity problems, dense or sparse. Given a matrix M (n x n) and a vector q (n),
+// find z with
 //
 //     w = M z + q,   z >= 0,   w >= 0,   z' w = 0.
 #ifndef S2_LCP_H
@@ -14,101 +15,107 @@
 
 typedef struct S2LcpProblem {
   int n;
-  const double *m, *q; // row-major n x n, and n; may be NULL for n = 0
+  const double *m, *q; // row-major n x n, and n numbers; may be NULL if n = 0
 } S2LcpProblem;
 
 typedef enum S2LcpSolver {
   S2_LCP_AUTO = 0,
   S2_LCP_LEMKE,
   S2_LCP_BPP,       // block principal pivoting, with Murty's least index rule against cycling
-  S2_LCP_ENUMERATE, // every choice of positive z_i: n <= S2_LCP_ENUMERATE_MAX
-  S2_LCP_PGS,       // projected Gauss-Seidel, over-relaxed; positive diagonals only
-  S2_LCP_NEWTON,    // semismooth Newton on the Fischer-Burmeister function, line search
-  S2_LCP_PDIPM,     // Mehrotra's interior point, for monotone problems (z' M z >= 0)
+  S2_LCP_ENUMERATE, // tries every set of positive z_i; n <= S2_LCP_ENUMERATE_MAX
+  S2_LCP_PGS,       // over-relaxed projected Gauss-Seidel; needs a positive diagonal
+  S2_LCP_NEWTON,    // semismooth Newton on the Fischer-Burmeister function with line search
+  S2_LCP_PDIPM,     // Mehrotra's interior-point method, for monotone problems (z' M z >= 0)
   S2_LCP_SOLVER_COUNT
 } S2LcpSolver;
 
 enum {
-  S2_LCP_ENUMERATE_MAX = 16, // rows: 2^16 choices
-  S2_LCP_MAX = 32768,        // rows of any problem: indices of M stay within an int
+  S2_LCP_ENUMERATE_MAX = 16, // largest number of rows: 2^16 choices
+  S2_LCP_MAX = 32768, // largest number of rows of any problem, so that indices of M fit into an int
 };
 
 typedef struct S2LcpSolverOptions {
   S2LcpSolver solver;
-  double tolerance;   // solved: residual <= tolerance max(1, max|q|); 0 means 1e-9
-  int max_iterations; // pivots, blocks, sweeps or factorisations of each method; 0: its default
-  double omega;       // of pgs, in ]0, 2[; 0 means 1
-  S2History *history; // NULL: none. `auto` appends the records of its methods one after the other
-  // Above 0: the point of the central path, z_i w_i = kappa, which varies smoothly with M and q.
-  // Only S2_LCP_AUTO and S2_LCP_PDIPM support it (and are then the same method); for others it is
-  // S2_UNSUPPORTED.
+  double tolerance; // Solved if residual <= tolerance max(1, max|q|); 0 means 1e-9.
+  // Limit of pivots, blocks, sweeps or factorisations of each method. 0 means the default of the
+  // method.
+  int max_iterations;
+  double omega; // over-relaxation of pgs, between 0 and 2; 0 means 1.
+  // NULL means no history. `auto` appends the records of its methods one after the other.
+  S2History *history;
+  // If kappa is above 0, the solver computes the point on the central path with z_i w_i = kappa,
+  // which varies smoothly with M and q. S2_LCP_AUTO and S2_LCP_PDIPM support this and are then the
+  // same method. The other solvers return S2_UNSUPPORTED.
   double kappa;
 } S2LcpSolverOptions;
 
 typedef struct S2LcpSolution {
-  double *z, *w;        // n each, the caller's
-  double *ray;          // n, the caller's, or NULL: see has_ray
-  S2SolveStatus status; // S2_INFEASIBLE: proved that there is no solution
-  S2LcpSolver used;     // the method of this answer
-  int iterations;       // of all methods tried
-  double residual;      // max_i |min(z_i, w_i)|; NaN when the input is not finite. With kappa
-                        // max_i |z_i w_i - kappa|, infinite where z_i or w_i is not positive
-  double kappa;         // as in the options: s2_lcp_vjp reads it
-  bool has_ray;         // not solved, and Lemke's method ended on the ray in `ray`
+  double *z, *w;        // n each, allocated by the caller
+  double *ray;          // n, allocated by the caller, or NULL; see has_ray
+  S2SolveStatus status; // S2_INFEASIBLE: there is a proof that no solution exists
+  S2LcpSolver used;     // the method that found this answer
+  int iterations;       // Iterations of all methods.
+  // max_i |min(z_i, w_i)|, or NaN if the input is not finite. With kappa: max_i |z_i w_i - kappa|,
+  // or infinite if any z_i or w_i is not positive.
+  double residual;
+  double kappa; // kappa of the options, for s2_lcp_vjp
+  bool has_ray; // true if unsolved and Lemke's method ended on the ray in `ray`
 } S2LcpSolution;
 
-// Writes z >= 0 and w = M z + q as computed: a solution, or the best point found. The residual
-// alone decides whether a problem is solved, for all methods. M and q may be of any kind
-// (symmetric, monotone ...), but a method may return S2_UNSUPPORTED. Numbers that are not finite,
-// and results too large for a double, are S2_SINGULAR. `options` may be NULL. Scratch memory comes
-// from the arena and is released again; nothing else is allocated.
+// Writes z >= 0 and the computed w = M z + q: a solution, or the best point found. For all methods,
+// the residual alone decides whether a problem is solved. M and q may be of any kind, but a method
+// may return S2_UNSUPPORTED. Returns S2_SINGULAR if numbers are not finite or results are too large
+// for a double. `options` may be NULL. Scratch memory comes from the arena and is released. Nothing
+// else is allocated.
 //
-// S2_LCP_AUTO: block pivoting first (few iterations if M is positive definite), then Lemke. If
-// Lemke ends on a ray that proves nothing, or fails because of rounding, enumeration decides for n
-// up to S2_LCP_ENUMERATE_MAX. Above that it tries Lemke from other bases and covering vectors, then
-// Newton and the interior point from other starts. An unsolved problem is S2_RAY if Lemke ended on
-// a ray.
+// S2_LCP_AUTO tries block pivoting first, which takes few iterations if M is positive definite,
+// then Lemke. Lemke may end on a ray that proves nothing, or fail because of rounding. Then
+// enumeration decides for n up to S2_LCP_ENUMERATE_MAX. If the problem is larger or still
+// undecided, it tries Lemke from other bases and covering vectors, Newton, the interior-point
+// method, and block pivoting without a short limit. The result of an unsolved problem is S2_RAY if
+// Lemke ended on a ray.
 //
-// With kappa, solved means a residual of at most tolerance and at most kappa / 1000. A monotone
-// problem has a central path if some z > 0 has w > 0, and the method finds it. Other problems may
-// have one or many points with z_i w_i = kappa; if the interior point finds none, it searches next
-// to a solution. Without success the result is S2_MAX_ITERATIONS.
+// With kappa, a problem is solved if the residual is at most tolerance and at most kappa / 1000. A
+// monotone problem has a central path if some z > 0 has w > 0, and the method finds it. Other
+// problems may have no, one or many points with z_i w_i = kappa. If the interior-point method finds
+// none, it searches near a solution. If that fails, the result is S2_MAX_ITERATIONS.
 S2SolveStatus s2_lcp_solve(const S2LcpProblem *problem, const S2LcpSolverOptions *options,
                            S2Arena *arena, S2LcpSolution *solution);
 
-// rows up to which a sparse M is converted to a dense one if necessary
+// Largest number of rows for which a sparse M is converted to a dense matrix if necessary.
 enum { S2_LCP_DENSE_MAX = 2048 };
 
-// Solves a problem with a sparse M, by the stages of the step problem's solver (three unknowns per
-// node of the local form in mcp.h): interior point, Newton, Gauss-Seidel, with sparse factors. If
-// that fails, S2_LCP_AUTO uses the dense methods; S2_LCP_LEMKE, _BPP and _ENUMERATE use them at
-// once. Above S2_LCP_DENSE_MAX rows these methods return S2_UNSUPPORTED. `used` is S2_LCP_PDIPM if
-// the sparse chain found the answer.
+// Solves a problem with a sparse M by the chain of the step problem: the interior-point method,
+// Newton and Gauss-Seidel with sparse factors. Each node of the local form (mcp.h) has three
+// unknowns. If the chain fails, S2_LCP_AUTO uses the dense methods. S2_LCP_PDIPM uses only the
+// chain, and the other solvers use only the dense methods. They return S2_UNSUPPORTED for more than
+// S2_LCP_DENSE_MAX rows. `used` is S2_LCP_PDIPM if the chain found the answer.
 S2SolveStatus s2_lcp_sparse_solve(const S2Csr *m, const double *q,
                                   const S2LcpSolverOptions *options, S2Arena *arena,
                                   S2LcpSolution *solution);
 
-typedef struct S2LcpGradient { // shapes of S2LcpProblem; each may be NULL
+typedef struct S2LcpGradient { // same shapes as in S2LcpProblem; each may be NULL
   double *m, *q;
 } S2LcpGradient;
 
-// From dl/dz (n) to dl/dM and dl/dq at a solution. Only z and kappa of the solution are read. With
-// kappa 0 each z_i stays on its side (z_i > w_i: its row holds with equality); above 0, z_i w_i
-// stays kappa. False if there is no such derivative:
-// - z_i and w_i are both within 1e-9 of 0; they count as z_i = 0;
-// - the active set is singular; the result then has least norm;
-// - numbers are not finite; the result is NaN.
+// Computes dl/dM and dl/dq from dl/dz (n numbers) at a solution. Reads only z and kappa of the
+// solution. If kappa is 0, each z_i stays on its side: rows with z_i > w_i hold with equality. If
+// kappa is above 0, z_i w_i stays equal to kappa. Returns false if there is no such derivative, for
+// one of these reasons:
+// - z_i and w_i are both within 1e-9 of 0, and count as z_i = 0;
+// - the active set is singular, and the result has least norm;
+// - numbers are not finite, and the result is NaN.
 bool s2_lcp_vjp(const S2LcpProblem *problem, const S2LcpSolution *solution, const double *dl_dz,
                 const S2LcpGradient *gradient, S2Arena *arena);
 
-// Short lower-case name and a one-line summary; NULL beyond the last. s2_lcp_solver_from_name
-// returns S2_LCP_SOLVER_COUNT for an unknown name.
+// The short lower-case name and the one-line summary of a solver. NULL for invalid values.
+// s2_lcp_solver_from_name returns S2_LCP_SOLVER_COUNT for an unknown name.
 const char *s2_lcp_solver_name(S2LcpSolver solver);
 const char *s2_lcp_solver_summary(S2LcpSolver solver);
 S2LcpSolver s2_lcp_solver_from_name(const char *name);
 
-// Text file of a problem with all digits (docs/problem-format.md). Reading allocates one block;
-// release it with s2_lcp_free.
+// Text file of a problem with all digits (docs/problem-format.md). Reading allocates one block,
+// which s2_lcp_free releases.
 S2Status s2_lcp_write(const S2LcpProblem *problem, const char *path);
 S2Status s2_lcp_read(const char *path, S2LcpProblem **problem);
 void s2_lcp_free(S2LcpProblem *problem);
@@ -117,33 +124,35 @@ void s2_lcp_free(S2LcpProblem *problem);
 
 // Lemke's complementary pivoting (Lemke 1965; Cottle, Pang, Stone, "The Linear Complementarity
 // Problem", algorithm 4.4.5) with the lexicographic ratio test, which cannot cycle. It ends at a
-// solution or on a ray. For copositive-plus M (all monotone problems among them) a ray means that
-// not even M z + q >= 0, z >= 0 has a point; for other M it proves nothing by itself.
+// solution or on a ray. If M is copositive-plus, as in all monotone problems, a ray means that no z
+// satisfies M z + q >= 0 and z >= 0. For other M a ray alone proves nothing.
 
 typedef struct S2LcpOptions {
-  int max_pivots;      // 0 means the default; families with 2^n pivots exist (Murty, Fathi)
-  const double *cover; // the covering vector d: n values > 0 and finite; NULL means all ones
-  // NULL: none. One entry for each pivot; step 1, mu the covering variable; mu and the residual are
-  // values of the equilibrated problem with max(-q) = 1
+  // 0 means the default. Some families of problems need 2^n pivots (Murty, Fathi).
+  int max_pivots;
+  // The covering vector d: n positive finite numbers. NULL means all ones.
+  const double *cover;
+  // NULL means no history. It has one entry per pivot, with step 1 and the covering variable as mu.
+  // mu and the residual refer to the equilibrated problem with max(-q) = 1.
   S2History *history;
 } S2LcpOptions;
 
 typedef struct S2LcpInfo {
   int pivots;
-  double residual;  // max_i |min(z_i, w_i)|, w = M z + q; not finite when the input is not
-  bool infeasible;  // with S2_RAY: the ray proves (checked) that no z >= 0 has M z + q >= 0
+  double residual;  // max_i |min(z_i, w_i)|; not finite if the input is not finite
+  bool infeasible;  // with S2_RAY: the ray provably excludes any z >= 0 with M z + q >= 0
   double ray_cover; // with S2_RAY: growth of the covering variable along the ray, >= 0
 } S2LcpInfo;
 
-// M is row-major, n x n; q has n entries. Writes z >= 0 and w = M z + q as computed (n each, always
-// finite; rounding may leave w slightly below 0). If `ray` is not NULL and the status is S2_RAY,
-// writes the direction of z (n values, largest 1) along the secondary ray. Without a solution z is
-// the vertex with the smallest covering variable on the path. `options` may be NULL. Rows and
-// columns are equilibrated first; the covering vector applies to the equilibrated problem. The
-// final basis is solved again, with refinement. S2_SOLVED requires a residual that is small
-// relative to M, z and q. S2_MAX_ITERATIONS: the pivot limit. S2_SINGULAR: the input is not finite,
-// a covering entry is not positive, a result is too large for a double, or all attempts failed
-// because of rounding.
+// M is row-major, n x n, and q has n entries. Writes z >= 0 and the computed w = M z + q, n numbers
+// each. They are always finite, and rounding may leave w slightly below 0. If `ray` is not NULL and
+// the status is S2_RAY, writes the direction of z along the secondary ray, with a largest entry of
+// 1. If there is no solution, z is the vertex with the smallest covering variable on the path.
+// `options` may be NULL. Rows and columns are equilibrated first, and the covering vector applies
+// to the equilibrated problem. The final basis is solved again with refinement. S2_SOLVED requires
+// a residual that is small relative to M, z and q. S2_MAX_ITERATIONS means that the pivot limit was
+// reached. S2_SINGULAR means that the input is not finite, a covering entry is not positive, a
+// result is too large for a double, or all attempts failed because of rounding.
 S2SolveStatus s2_lcp_lemke(int n, const double *m, const double *q, double *z, double *w,
                            double *ray, const S2LcpOptions *options, S2Arena *arena,
                            S2LcpInfo *info);

@@ -1,4 +1,4 @@
-// Lemke's method as a stage, and the chain of `auto` (see lcp.h).
+// Lemke's method as a stage, and the chain of methods for `auto` (see lcp.h).
 #include "mcp/lcp/lcp_stages.h"
 #include "mcp/mixed/mixed.h"
 
@@ -6,18 +6,19 @@
 #include <string.h>
 
 enum {
-  QUICK_BLOCKS = 30, // block pivoting takes 3 to 10 steps for problems that suit it
+  QUICK_BLOCKS = 30, // limit of block pivoting, which takes 3 to 10 steps for suitable problems
 };
 
-// Pivoting compares all rows with the largest -q_i (scaled), and counts 1e-16 of that as 0. A walk
-// from the end point of pivoting treats each row separately.
+// Improves the result of pivoting. Pivoting compares all rows with the largest scaled -q_i, and
+// treats 1e-16 of this value as 0. An active-set walk from the end point of pivoting treats each
+// row separately.
 static void lcp_auto_polish(S2LcpRun *run) {
   const S2LcpProblem *problem = run->problem;
   int n = problem->n;
   if (s2_lcp_residual(n, problem->m, problem->q, run->z, run->allowed) <= run->allowed) {
     return;
   }
-  // Works in a copy, because this point differs from the point that pivoting found.
+  // Work on a copy, because the walk may fail.
   S2ArenaMark mark = s2_arena_mark(run->arena);
   S2Mixed p = s2_mixed_pairs(n, problem->m, problem->q, run->arena);
   double *x = S2_TAKE(run->arena, double, n);
@@ -49,11 +50,11 @@ S2SolveStatus s2_lcp_lemke_stage(S2LcpRun *run) {
   return status;
 }
 
-// Runs a method of the chain; true if it solved the problem. Keeps the best point.
+// Runs a method of the chain and keeps the best point. Returns true if it solved the problem.
 static bool lcp_auto_attempt(S2LcpRun *run, S2LcpSolver solver, S2LcpStage *stage,
                              int max_iterations, double *least, S2SolveStatus *claim) {
   int n = run->problem->n;
-  // A separate run from z = 0, with the caller's limit of iterations or the given limit.
+  // Start a separate run from z = 0, with the caller's iteration limit or else the given limit.
   S2ArenaMark mark = s2_arena_mark(run->arena);
   S2LcpSolverOptions options = *run->options;
   options.max_iterations = options.max_iterations > 0 ? options.max_iterations : max_iterations;
@@ -67,7 +68,7 @@ static bool lcp_auto_attempt(S2LcpRun *run, S2LcpSolver solver, S2LcpStage *stag
   if (inner.has_ray) {
     run->has_ray = true;
   }
-  // Clip its point to z >= 0 and measure it, as for all methods.
+  // Clip the point to z >= 0 and compute its residual, as for all methods.
   for (int i = 0; i < n; ++i) {
     inner.z[i] = fmax(0, inner.z[i]);
   }
@@ -93,12 +94,12 @@ static bool positive_diagonal(const S2LcpProblem *problem) {
 S2SolveStatus s2_lcp_auto_stage(S2LcpRun *run) {
   double least = INFINITY;
   S2SolveStatus claim, ended;
-  // Few iterations if M is a P matrix.
+  // Block pivoting needs few iterations if M is a P matrix.
   if (positive_diagonal(run->problem) &&
       lcp_auto_attempt(run, S2_LCP_BPP, s2_lcp_bpp_stage, QUICK_BLOCKS, &least, &claim)) {
     return S2_SOLVED;
   }
-  // Lemke's method, whose ray may prove that there is no solution.
+  // If Lemke's method ends on a ray, the ray may prove that there is no solution.
   if (lcp_auto_attempt(run, S2_LCP_LEMKE, s2_lcp_lemke_stage, 0, &least, &ended)) {
     return S2_SOLVED;
   }
@@ -106,7 +107,7 @@ S2SolveStatus s2_lcp_auto_stage(S2LcpRun *run) {
     run->used = S2_LCP_LEMKE;
     return S2_INFEASIBLE;
   }
-  // For small problems, trying every set decides.
+  // For small problems, trying every set of positive z_i decides.
   if (run->problem->n <= S2_LCP_ENUMERATE_MAX) {
     if (lcp_auto_attempt(run, S2_LCP_ENUMERATE, s2_lcp_enumerate_stage, 0, &least, &claim)) {
       return S2_SOLVED;
@@ -116,7 +117,7 @@ S2SolveStatus s2_lcp_auto_stage(S2LcpRun *run) {
       return claim;
     }
   }
-  // Further methods, the most promising first.
+  // Try further methods, the most promising first.
   if (lcp_auto_attempt(run, S2_LCP_LEMKE, s2_lcp_restart_stage, 0, &least, &claim) ||
       lcp_auto_attempt(run, S2_LCP_NEWTON, s2_lcp_newton_stage, 0, &least, &claim) ||
       lcp_auto_attempt(run, S2_LCP_PDIPM, s2_lcp_pdipm_stage, 0, &least, &claim) ||

@@ -1,8 +1,8 @@
 // Block principal pivoting (Kostreva 1978; Judice and Pires 1994; Portugal, Judice and Vicente
-// 1994): guess the positive z_i, solve for them, move all variables on the wrong side to the other
-// side together. This may cycle. If the number of wrong variables has not fallen for a while,
-// Murty's rule takes over until the number falls. That rule moves only the last wrong variable, and
-// cannot cycle for P matrices.
+// 1994): guess which z_i are positive, solve for them, and move all variables that are on the wrong
+// side to the other side together. This may cycle. If the number of wrong variables has not fallen
+// for PATIENCE moves, Murty's rule takes over until the number falls. Murty's rule moves only the
+// last wrong variable, and cannot cycle for P matrices.
 #include "mcp/lcp/lcp_stages.h"
 
 #include "linalg/dense.h"
@@ -11,12 +11,12 @@
 #include <string.h>
 
 enum {
-  PATIENCE = 10, // block moves without progress before Murty's rule (Portugal et al. use 10)
+  PATIENCE = 10, // block moves without progress before Murty's rule, as in Portugal et al.
   ITERATIONS_LEAST = 200,
   ITERATIONS_PER_ROW = 2,
 };
 
-// Negative values up to this, relative to the terms of their sums, are rounding.
+// Negative values up to this fraction of the terms of their sums count as rounding.
 static const double ROUNDING = 1e-13;
 
 typedef struct Blocks {
@@ -24,14 +24,15 @@ typedef struct Blocks {
   const double *m, *q;
   bool symmetric;
   double *row_max; // of |M|
-  bool *in;        // z_i is in the basis
+  bool *in;        // whether z_i is in the basis
   int *index;
   double *z, *w;
   double *a, *b;
   int32_t *pivot;
 } Blocks;
 
-// Four sums side by side: the same result on every machine, without one long chain of additions.
+// Scalar product with four interleaved sums. This avoids one long chain of additions and gives the
+// same result on every machine.
 static double bpp_dot(int n, const double *x, const double *y) {
   double sum[4] = {0};
   int i = 0;
@@ -49,7 +50,8 @@ static double bpp_dot(int n, const double *x, const double *y) {
 static void bpp_survey(Blocks *blocks) {
   int n = blocks->n;
   blocks->symmetric = true;
-  // The largest entry of each row bounds its rounding. Also check whether M is symmetric.
+  // Find the largest entry of each row, which bounds its rounding error. Also check whether M is
+  // symmetric.
   for (int i = 0; i < n; ++i) {
     const double *row = blocks->m + (size_t)i * (size_t)n;
     double largest = 0;
@@ -64,7 +66,7 @@ static void bpp_survey(Blocks *blocks) {
 }
 
 static void bpp_gather(Blocks *blocks, int count, bool symmetric) {
-  // M_BB by columns; only its lower half when it is symmetric.
+  // Copy M_BB by columns, or only its lower triangle if it is symmetric.
   for (int j = 0; j < count; ++j) {
     double *column = blocks->a + (size_t)j * (size_t)count;
     size_t at = (size_t)blocks->index[j];
@@ -83,7 +85,8 @@ static void bpp_product(Blocks *blocks) {
   }
 }
 
-// z of the present set and w = M z + q, refined once. False if the block is singular.
+// Computes z for the current set and w = M z + q, with one refinement. Returns false if the block
+// is singular.
 static bool solve_block(Blocks *blocks) {
   int count = 0;
   for (int i = 0; i < blocks->n; ++i) {
@@ -92,7 +95,7 @@ static bool solve_block(Blocks *blocks) {
     }
   }
   memset(blocks->z, 0, sizeof(double) * (size_t)blocks->n);
-  // M_BB z_B = -q_B: by Cholesky if that succeeds, else by L U.
+  // Solve M_BB z_B = -q_B by Cholesky or, if M is not symmetric or Cholesky fails, by LU.
   S2Dense dense = {.size = count, .a = blocks->a, .pivot = blocks->pivot};
   bool regular = true;
   if (count > 0) {
@@ -110,7 +113,7 @@ static bool solve_block(Blocks *blocks) {
       s2_dense_solve(&dense, blocks->b);
     }
   }
-  // w = M z + q, and one step of refinement by the residuals of the basic w.
+  // Compute w = M z + q, then make one refinement step that uses w of the basic rows as residuals.
   for (int i = 0; i < count && regular; ++i) {
     blocks->z[blocks->index[i]] = blocks->b[i];
   }
@@ -128,10 +131,10 @@ static bool solve_block(Blocks *blocks) {
   return regular;
 }
 
-// The number of variables on the wrong side, and the last of them.
+// Marks and counts the variables on the wrong side, and finds the last of them.
 static int count_wrong(const Blocks *blocks, bool *wrong, int *last) {
   double largest = 0, sum = 0;
-  // Negative by more than the rounding of the sum.
+  // A variable is on the wrong side if it is negative by more than the rounding error of its sum.
   for (int i = 0; i < blocks->n; ++i) {
     largest = fmax(largest, fabs(blocks->z[i]));
     sum += fabs(blocks->z[i]);
@@ -174,7 +177,7 @@ S2SolveStatus s2_lcp_bpp_stage(S2LcpRun *run) {
       .pivot = S2_TAKE(run->arena, int32_t, size),
   };
   bool *wrong = S2_TAKE(run->arena, bool, size);
-  // The first guess: z_i is positive where q_i is negative.
+  // First guess: z_i is positive if q_i is negative.
   bpp_survey(&blocks);
   int limit = run->options->max_iterations > 0 ? run->options->max_iterations
                                                : ITERATIONS_LEAST + ITERATIONS_PER_ROW * n;
@@ -184,7 +187,7 @@ S2SolveStatus s2_lcp_bpp_stage(S2LcpRun *run) {
   for (int i = 0; i < n; ++i) {
     blocks.in[i] = blocks.q[i] < 0;
   }
-  // Solve, count the variables on the wrong side, move them.
+  // Each iteration solves for z, counts the variables on the wrong side and moves them.
   while (run->iterations < limit) {
     run->iterations += 1;
     if (!solve_block(&blocks)) {
@@ -202,8 +205,8 @@ S2SolveStatus s2_lcp_bpp_stage(S2LcpRun *run) {
       status = S2_SOLVED;
       break;
     }
-    // A smaller number of wrong variables is progress. If there is none for long, move only the
-    // last wrong variable.
+    // A smaller number of wrong variables is progress. Without progress for PATIENCE moves, move
+    // only the last wrong variable.
     if (count < best) {
       best = count;
       patience = PATIENCE;

@@ -1,39 +1,42 @@
-// Enumeration: the problem is solvable exactly when, for at least one of the 2^n sets A, the system
+// Enumeration. The problem is solvable if and only if, for at least one of the 2^n sets A, the
+// system
 //
 //     M_iA z_A + q_i = 0 (i in A),   M_iA z_A + q_i >= 0 (i not in A),   z_A >= 0
 //
-// has a solution. Each is a small system of linear inequalities, decided by the first phase of the
-// simplex method with Bland's rule, which does not depend on a regular basis. This file shares no
-// code with the other methods, because their tests compare with it.
+// has a solution. Each system consists of a few linear inequalities. The first phase of the simplex
+// method with Bland's rule decides it, and needs no regular basis. This file shares no code with
+// the other methods, because their tests compare results with it.
 #include "mcp/lcp/lcp_stages.h"
 
 #include <math.h>
 
 enum {
   N = S2_LCP_ENUMERATE_MAX,
-  PASSES = 8,        // of scaling; each halves the spread's logarithm
-  WIDTH = N + 1,     // columns z_j (in A) or w_j (not in A), and the right side
-  ARTIFICIAL = N,    // basic variables from here on
-  PIVOTS_MAX = 2000, // Bland's rule ends long before; a guard against rounding
+  PASSES = 8,        // scaling passes; each halves the logarithm of the spread
+  WIDTH = N + 1,     // columns: z_j if j is in A, else w_j; then the right side
+  ARTIFICIAL = N,    // first index of the artificial basic variables
+  PIVOTS_MAX = 2000, // guard against rounding errors; Bland's rule normally ends long before
 };
 
-static const double ZERO = 1e-12; // entries of the tableau, relative to 1
-// entries between this and ZERO may be significant: nothing is proved
+// Entries of the tableau up to this value count as 0. Entries are about 1.
+static const double ZERO = 1e-12;
+// Entries between NOISE and ZERO may be significant, so nothing is proved.
 static const double NOISE = 1e-13;
-static const double FEASIBLE = 1e-9; // sum of infeasibilities, relative to 1
-static const double DOUBT = 1e-7;    // up to this nothing is proved either way
+static const double FEASIBLE = 1e-9; // largest sum of infeasibilities of a solution
+static const double DOUBT = 1e-7;    // up to this sum nothing is proved
 
 typedef struct Tableau {
   int n;
   double m[N][N], q[N];   // scaled
-  double column[N], unit; // z = column unit scaled z
+  double column[N], unit; // z = column * unit * (scaled z)
   double a[N][WIDTH];     // the tableau
-  double cost[WIDTH];     // sum of the rows of artificial variables
-  bool doubtful;          // a neglected entry may be significant
-  int basic[N];           // variable of a row: column, or ARTIFICIAL + row
+  double cost[WIDTH];     // sum of the rows with artificial variables
+  bool doubtful;          // whether a neglected entry may be significant
+  int basic[N];           // basic variable of each row: a column, or ARTIFICIAL + row
 } Tableau;
 
-// The power of two, which rounds nothing, next to 1 / sqrt of the largest entry of a row or column.
+// A power of two near 1 / sqrt of the largest entry of a row or column. A power of two causes no
+// rounding.
 static double factor_of(const Tableau *t, bool of_row, int i) {
   double largest = 0;
   for (int j = 0; j < t->n; ++j) {
@@ -42,7 +45,7 @@ static double factor_of(const Tableau *t, bool of_row, int i) {
   return largest > 0 ? exp2(-floor(log2(largest) / 2)) : 1;
 }
 
-// Makes the largest entries of rows and columns about 1, whatever units they had.
+// Scales the problem so that the largest entries of rows and columns are about 1 for any units.
 static void enumerate_scale(Tableau *t, const S2LcpProblem *problem) {
   int n = problem->n;
   double row[N], column[N];
@@ -55,9 +58,9 @@ static void enumerate_scale(Tableau *t, const S2LcpProblem *problem) {
       t->m[i][j] = problem->m[i * n + j];
     }
   }
-  // Roots of the largest entries of rows and columns, several times.
+  // Repeatedly divide rows and columns by the square roots of their largest entries.
   for (int pass = 0; pass < PASSES; ++pass) {
-    // A right side of size 1.
+    // Find the factors of all rows and columns before they are applied.
     for (int i = 0; i < n; ++i) {
       row[i] = factor_of(t, true, i);
       column[i] = factor_of(t, false, i);
@@ -71,20 +74,21 @@ static void enumerate_scale(Tableau *t, const S2LcpProblem *problem) {
     }
   }
   for (int i = 0; i < n; ++i) {
-    t->unit = fmax(t->unit, -t->q[i]); // rows with q_i > 0 require nothing
+    t->unit = fmax(t->unit, -t->q[i]); // rows with q_i > 0 impose no condition
   }
   for (int i = 0; i < n && t->unit > 0; ++i) {
     t->q[i] /= t->unit;
   }
 }
 
-// M_iA z_A - w_i = -q_i, with the sign that makes the right side >= 0; w_i is basic where possible.
+// Sets up M_iA z_A - w_i = -q_i, with the sign that makes the right side >= 0. w_i is basic if
+// possible.
 static void enumerate_fill(Tableau *t, unsigned set) {
   int n = t->n;
   for (int j = 0; j <= n; ++j) {
     t->cost[j] = 0;
   }
-  // Column j is z_j where j is in the set, else w_j.
+  // Column j belongs to z_j if j is in the set, else to w_j.
   for (int i = 0; i < n; ++i) {
     bool inside = (set >> i & 1) != 0, turned = t->q[i] >= 0;
     double sign = turned ? -1 : 1;
@@ -94,7 +98,7 @@ static void enumerate_fill(Tableau *t, unsigned set) {
     if (!inside) {
       t->a[i][i] = -sign;
     }
-    // w_i can be the first basic variable where q_i >= 0; other rows get an artificial one.
+    // w_i can be the first basic variable if q_i >= 0. Other rows get an artificial variable.
     t->a[i][n] = fabs(t->q[i]);
     t->basic[i] = !inside && turned ? i : ARTIFICIAL + i;
     for (int j = 0; j <= n && t->basic[i] >= ARTIFICIAL; ++j) {
@@ -130,8 +134,8 @@ static void enumerate_pivot(Tableau *t, int row, int column) {
   }
 }
 
-// The row with the smallest ratio; among equal ratios, the row of the first variable (Bland's
-// rule).
+// Returns the row with the smallest ratio. Among equal ratios it is the row of the first variable
+// (Bland's rule).
 static int enumerate_leaving_row(Tableau *t, int column) {
   int best = -1;
   double least = INFINITY;
@@ -149,10 +153,11 @@ static int enumerate_leaving_row(Tableau *t, int column) {
   return best;
 }
 
-// The remaining sum of infeasibilities.
+// Runs the first phase. Returns the remaining sum of infeasibilities.
 static double first_phase(Tableau *t) {
   for (int count = 0; count < PIVOTS_MAX; ++count) {
-    // Bland: the first column that lowers the cost, the first row among the least ratios.
+    // Bland's rule: choose the first column that lowers the cost, and the first row among the
+    // smallest ratios.
     int entering = 0;
     while (entering < t->n && !(t->cost[entering] > ZERO)) {
       t->doubtful = t->doubtful || t->cost[entering] > NOISE;
@@ -187,7 +192,7 @@ static double min_map(const S2LcpProblem *problem, const double *z) {
       w += problem->m[i * problem->n + j] * z[j];
     }
     double error = fabs(z[i] < w ? z[i] : w);
-    worst = error <= worst ? worst : error; // a NaN stays
+    worst = error <= worst ? worst : error; // propagates NaN
   }
   return worst;
 }
@@ -201,7 +206,7 @@ S2SolveStatus s2_lcp_enumerate_stage(S2LcpRun *run) {
   enumerate_scale(&t, problem);
   double z[N] = {0}, best = INFINITY;
   int limit = run->options->max_iterations;
-  // For every set A: is there a z_A >= 0 with w >= 0?
+  // For every set A, test whether there is a z_A >= 0 with w >= 0.
   for (unsigned set = 0; set < 1u << problem->n; ++set) {
     if (limit > 0 && run->iterations == limit) {
       return S2_MAX_ITERATIONS;
@@ -210,7 +215,7 @@ S2SolveStatus s2_lcp_enumerate_stage(S2LcpRun *run) {
     enumerate_fill(&t, set);
     double left = first_phase(&t);
     t.doubtful = t.doubtful || !(left > DOUBT);
-    // The tableau has a solution; the numbers of the problem decide.
+    // If the tableau has a solution, compute its residual in the original problem.
     if (left <= FEASIBLE) {
       enumerate_read_point(&t, set, z);
       double residual = min_map(problem, z);

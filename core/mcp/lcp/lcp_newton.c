@@ -1,7 +1,8 @@
 // Semismooth Newton on the Fischer-Burmeister equations z + w - sqrt(z^2 + w^2) = 0, w = M z + q
-// (De Luca, Facchinei and Kanzow 1996): Newton's direction while it descends, steepest descent of
-// the merit 1/2 |phi|^2 otherwise, Armijo steps. Ends at a stationary point of the merit, which
-// solves the problem for P0 matrices with bounded level sets and may not solve it otherwise.
+// (De Luca, Facchinei and Kanzow 1996). It uses Newton's direction if it descends, and steepest
+// descent of the merit 1/2 |phi|^2 otherwise, with Armijo steps. It ends at a stationary point of
+// the merit. Such a point solves the problem if M is a P0 matrix with bounded level sets. Otherwise
+// it may not be a solution.
 #include "mcp/lcp/lcp_stages.h"
 
 #include "base/rng.h"
@@ -11,19 +12,20 @@
 #include <string.h>
 
 enum {
-  ITERATIONS = 100, // of each start
-  STARTS = 4,       // 0, ones, and random points
+  ITERATIONS = 100, // iterations per start
+  STARTS = 4,       // starts: 0, ones, and two random points
   HALVINGS = 50,
-  WINDOW = 10, // iterations after which a hardly reduced merit counts as a local minimum
+  WINDOW = 10, // after this many iterations with little reduction, the merit is at a local minimum
   SEED = 1996,
 };
 
 static const double ARMIJO = 1e-4;
-// A merit above this fraction of the merit a window ago is hardly reduced.
+// The reduction is too small if the merit is above this fraction of the merit WINDOW iterations
+// ago.
 static const double HARDLY = 0.9;
-static const double DESCENT = 1e-10; // least descent of Newton's direction, in units of |d|^2
-static const double ORIGIN = 1e-14;  // z and w up to this (relative to 1) are at the kink of phi
-static const double SPREAD = 2;      // random starts are exp(+-SPREAD)
+static const double DESCENT = 1e-10; // smallest descent of Newton's direction, relative to |d|^2
+static const double ORIGIN = 1e-14;  // z and w up to this value are at the kink of phi
+static const double SPREAD = 2;      // random starts lie between exp(-SPREAD) and exp(SPREAD)
 
 typedef struct Newton {
   S2LcpScaled s;
@@ -54,19 +56,21 @@ static double lcp_newton_merit(int n, const double *z, const double *w) {
   return sum / 2;
 }
 
-// An element of the generalised Jacobian diag(a) + diag(b) M, and the merit's gradient.
+// Computes an element of the generalised Jacobian diag(a) + diag(b) M, and the gradient of the
+// merit.
 static void lcp_newton_linearise(Newton *t, const double *z) {
   int n = t->s.n;
-  // At the kink (z_i = w_i = 0) a direction of z defines both derivatives.
+  // At the kink, z_i = w_i = 0, a direction of z defines both derivatives.
   for (int i = 0; i < n; ++i) {
     t->trial[i] = hypot(z[i], t->w[i]) <= ORIGIN ? 1 : 0;
   }
-  // a = 1 - z / r, b = 1 - w / r with r = |(z, w)|.
+  // Compute a = 1 - z / r and b = 1 - w / r with r = |(z, w)|.
   for (int i = 0; i < n; ++i) {
     double x = z[i], y = t->w[i];
     if (t->trial[i] != 0) {
       x = 1;
-      y = s2_lcp_row(n, t->s.m, t->trial, t->trial, i) - 1; // the row adds its second argument
+      // Subtract 1, because s2_lcp_row adds entry i of its second vector, which is 1 here.
+      y = s2_lcp_row(n, t->s.m, t->trial, t->trial, i) - 1;
     }
     double r = hypot(x, y);
     t->phi[i] = lcp_newton_fischer(z[i], t->w[i]);
@@ -83,10 +87,10 @@ static void lcp_newton_linearise(Newton *t, const double *z) {
   }
 }
 
-// Newton's direction; false if it does not descend.
+// Computes Newton's direction. Returns false if it does not descend.
 static bool newton_direction(Newton *t, double *slope) {
   int n = t->s.n;
-  // (diag(a) + diag(b) M) d = -phi
+  // Solve (diag(a) + diag(b) M) d = -phi.
   for (int j = 0; j < n; ++j) {
     for (int i = 0; i < n; ++i) {
       t->matrix[(size_t)j * (size_t)n + (size_t)i] =
@@ -99,7 +103,7 @@ static bool newton_direction(Newton *t, double *slope) {
     return false;
   }
   s2_dense_solve(&dense, t->direction);
-  // It must descend: grad' d <= -DESCENT |d|^2.
+  // The direction must descend: grad' d <= -DESCENT |d|^2.
   double size = 0;
   *slope = 0;
   for (int i = 0; i < n; ++i) {
@@ -109,7 +113,7 @@ static bool newton_direction(Newton *t, double *slope) {
   return isfinite(size) && *slope <= -DESCENT * size;
 }
 
-// Steps along the direction; false if no step descends. Writes the step to *step.
+// Steps along the direction and writes the step to *step. Returns false if no step descends.
 static bool lcp_newton_search(Newton *t, double *z, double slope, double *step) {
   int n = t->s.n;
   double here = lcp_newton_merit(n, z, t->w);
@@ -138,13 +142,14 @@ static double lcp_newton_clip(Newton *t, double *z) {
   return s2_lcp_unscaled_residual(&t->s, z, t->w);
 }
 
-// From z until the residual is small enough or nothing descends; returns the residual.
+// Iterates from z until the residual is small enough or no direction descends. Returns the
+// residual.
 static double lcp_newton_descend(Newton *t, double *z, int limit, S2LcpRun *run) {
   int n = t->s.n;
   lcp_newton_product(&t->s, z, t->w);
   double residual = INFINITY, before = INFINITY;
   for (int k = 0; k < limit; ++k) {
-    // A merit that hardly falls is at a local minimum.
+    // If the merit hardly falls, it is at a local minimum.
     if (k % WINDOW == 0) {
       double now = lcp_newton_merit(t->s.n, z, t->w);
       if (now > HARDLY * before) {
@@ -153,7 +158,7 @@ static double lcp_newton_descend(Newton *t, double *z, int limit, S2LcpRun *run)
       before = now;
     }
     lcp_newton_linearise(t, z);
-    // Newton's direction, or steepest descent.
+    // Take Newton's direction, or steepest descent.
     double slope, step;
     if (!newton_direction(t, &slope)) {
       slope = 0;
@@ -166,14 +171,15 @@ static double lcp_newton_descend(Newton *t, double *z, int limit, S2LcpRun *run)
     if (!(slope < 0) || !lcp_newton_search(t, z, slope, &step)) {
       break;
     }
-    // The residual must be small with z clipped.
+    // The residual must also be small after z is clipped.
     residual = s2_lcp_unscaled_residual(&t->s, z, t->w);
     s2_history_add(run->options->history, residual, step, 0);
     if (residual <= run->allowed && lcp_newton_clip(t, z) <= run->allowed) {
       return run->allowed;
     }
   }
-  // Near a solution the signs are right before the digits.
+  // Near a solution the signs become correct before the digits do, so solve again for the positive
+  // z.
   s2_lcp_finish(&t->s, z, t->w, run->arena);
   return lcp_newton_clip(t, z);
 }
@@ -199,7 +205,7 @@ S2SolveStatus s2_lcp_newton_stage(S2LcpRun *run) {
   int limit = run->options->max_iterations > 0 ? run->options->max_iterations : ITERATIONS;
   bool usable = s2_all_finite(t.s.m, size * size) && s2_all_finite(t.s.q, size);
   S2Rng rng = s2_rng_seeded(SEED);
-  // Starts from 0, from ones, then at random; the best result counts.
+  // Start from 0, from ones, then from random points. The best result counts.
   for (int start = 0; start < STARTS && usable && !(least <= run->allowed); ++start) {
     for (int i = 0; i < n; ++i) {
       z[i] = start == 0 ? 0 : start == 1 ? 1 : exp(SPREAD * (2 * s2_rng_uniform(&rng) - 1));

@@ -1,8 +1,6 @@
-// Mehrotra's predictor-corrector interior point (1992) on w = M z + q, z, w > 0. Converges for
-// monotone problems (z' M z >= 0, symmetric or not) that have a solution.
-//
-// With r = w - M z - q a step solves  dw = M dz - r,  z dw + w dz = c, so
-// (M + diag(w / z)) dz = c / z + r.
+// Mehrotra's predictor-corrector interior-point method (1992) on w = M z + q, z, w > 0. It
+// converges for monotone problems (z' M z >= 0, symmetric or not) that have a solution. With r = w
+// - M z - q a step solves dw = M dz - r, z dw + w dz = c, so (M + diag(w / z)) dz = c / z + r.
 #include "mcp/lcp/lcp_stages.h"
 
 #include "linalg/dense.h"
@@ -10,11 +8,11 @@
 #include <math.h>
 #include <string.h>
 
-enum { ITERATIONS = 60 }; // monotone problems take 7 to 25
+enum { ITERATIONS = 60 }; // monotone problems take 7 to 25 iterations
 
-static const double BACK_OFF = 0.99;  // fraction of the way to the boundary
+static const double BACK_OFF = 0.99;  // fraction of the distance to the boundary
 static const double STALLED = 1e-10;  // shorter steps make no progress
-static const double LEAST_MU = 1e-20; // relative to 1; below it z / w has no digits left
+static const double LEAST_MU = 1e-20; // below this mu, z / w has no correct digits
 
 typedef struct Interior {
   S2LcpScaled s;
@@ -37,10 +35,10 @@ static bool lcp_pdipm_is_symmetric(const S2LcpScaled *s) {
   return true;
 }
 
-// Factors M + diag(d), or M + 1 without d.
+// Factors M + diag(w / z), or M + 1 if z is NULL.
 static bool lcp_pdipm_factor(Interior *t, const double *z, const double *w) {
   int n = t->s.n;
-  // Cholesky if M is symmetric; otherwise, or if that fails, L U.
+  // Use Cholesky if M is symmetric. Otherwise, or if Cholesky fails, use LU.
   for (int attempt = t->symmetric ? 0 : 1; attempt < 2; ++attempt) {
     t->dense =
         (S2Dense){.size = n, .nonsymmetric = attempt == 1, .a = t->matrix, .pivot = t->pivot};
@@ -57,9 +55,9 @@ static bool lcp_pdipm_factor(Interior *t, const double *z, const double *w) {
   return false;
 }
 
-// z with w = -z, each then shifted until it is positive: the least-norm point from which Mattingley
-// and Boyd (2012) start quadratic programs, for this kind of problem. Ones if M + 1 is singular,
-// which it never is for monotone problems.
+// Solves for z with w = -z, then shifts z and w until they are positive. This corresponds to the
+// least-norm point from which Mattingley and Boyd (2012) start quadratic programs. If M + 1 is
+// singular, which cannot happen for monotone problems, starts from ones.
 static bool lcp_pdipm_start(Interior *t) {
   int n = t->s.n;
   // (M + 1) z = -q, w = -z
@@ -73,7 +71,7 @@ static bool lcp_pdipm_start(Interior *t) {
     t->z[i] = -t->s.q[i];
   }
   s2_dense_solve(&t->dense, t->z);
-  // Shift each as a whole until it is positive.
+  // Shift all entries of z, and all entries of w, until they are positive.
   double least = INFINITY, largest = -INFINITY;
   for (int i = 0; i < n; ++i) {
     least = fmin(least, t->z[i]);
@@ -87,7 +85,7 @@ static bool lcp_pdipm_start(Interior *t) {
   return s2_all_finite(t->z, (size_t)n) && s2_all_finite(t->w, (size_t)n);
 }
 
-// dz and dw for the right side c.
+// Computes dz and dw for the right side c.
 static void lcp_pdipm_direction(Interior *t) {
   int n = t->s.n;
   for (int i = 0; i < n; ++i) {
@@ -120,7 +118,7 @@ static double lcp_pdipm_gap(const Interior *t, double step) {
   return sum / t->s.n;
 }
 
-// Writes w = M z + q of the present z to dw, and its difference from t->w to r; returns the
+// Writes w = M z + q of the current z to dw, and its difference from t->w to r. Returns the
 // residual.
 static double lcp_pdipm_measure(Interior *t) {
   int n = t->s.n;
@@ -133,7 +131,7 @@ static double lcp_pdipm_measure(Interior *t) {
 
 static double lcp_pdipm_advance(Interior *t, double mu) {
   int n = t->s.n;
-  // Predictor: c = -z o w. Its gap determines the target of the corrector.
+  // The predictor has c = -z o w. The gap after its step determines the target of the corrector.
   for (int i = 0; i < n; ++i) {
     t->c[i] = -t->z[i] * t->w[i];
   }
@@ -174,7 +172,8 @@ S2SolveStatus s2_lcp_pdipm_stage(S2LcpRun *run) {
   S2SolveStatus status = S2_SINGULAR;
   if (s2_all_finite(t.s.m, size * size) && s2_all_finite(t.s.q, size) && lcp_pdipm_start(&t)) {
     status = S2_MAX_ITERATIONS;
-    // Until the residual is small enough, nothing moves, or mu has no digits left.
+    // Iterate until the residual is small enough, steps become too short, or mu has no correct
+    // digits.
     double residual = lcp_pdipm_measure(&t), step = 1;
     while (!(residual <= run->allowed) && run->iterations < limit) {
       double mu = lcp_pdipm_gap(&t, 0);
@@ -194,7 +193,7 @@ S2SolveStatus s2_lcp_pdipm_stage(S2LcpRun *run) {
         break;
       }
     }
-    // The signs may be right before the digits.
+    // The signs may be correct before the digits are, so solve again for the positive z.
     if (residual > run->allowed && isfinite(residual)) {
       s2_lcp_finish(&t.s, t.z, t.dw, run->arena);
       residual = lcp_pdipm_measure(&t);

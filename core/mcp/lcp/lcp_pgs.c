@@ -1,11 +1,11 @@
-// Projected Gauss-Seidel with over-relaxation (Cryer 1971): converges for symmetric positive
-// definite M and 0 < omega < 2, and for diagonally dominant M and omega <= 1.
+// Projected Gauss-Seidel with over-relaxation (Cryer 1971). It converges if M is symmetric positive
+// definite and 0 < omega < 2, and if M is diagonally dominant and omega <= 1.
 #include "mcp/lcp/lcp_stages.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { SWEEPS = 10000 }; // convergence is linear; more sweeps are not useful
+enum { SWEEPS = 10000 }; // convergence is linear, so more sweeps are not useful
 
 S2SolveStatus s2_lcp_pgs_stage(S2LcpRun *run) {
   int n = run->problem->n;
@@ -20,7 +20,7 @@ S2SolveStatus s2_lcp_pgs_stage(S2LcpRun *run) {
   double *z = run->z;
   memset(z, 0, sizeof(double) * (size_t)n);
   while (run->iterations < limit) {
-    // A sweep: z_i := max(0, z_i - omega w_i / M_ii), with the updated z of earlier rows.
+    // A sweep sets z_i := max(0, z_i - omega w_i / M_ii), using the updated z of earlier rows.
     double seen = 0; // largest residual of a row before it changes
     for (int i = 0; i < n; ++i) {
       double w = s2_lcp_row(n, m, q, z, i);
@@ -28,7 +28,7 @@ S2SolveStatus s2_lcp_pgs_stage(S2LcpRun *run) {
       z[i] = fmax(0, z[i] - omega * w / m[(size_t)i * (size_t)n + (size_t)i]);
     }
     run->iterations += 1;
-    // The residual costs as much as a sweep, so it is measured only when it is likely to be small.
+    // The residual costs as much as a sweep, so it is computed only if it is likely to be small.
     double residual = seen;
     if (run->options->history != NULL || seen <= run->allowed) {
       residual = s2_lcp_residual(n, m, q, z, run->allowed);
@@ -38,7 +38,7 @@ S2SolveStatus s2_lcp_pgs_stage(S2LcpRun *run) {
       return S2_SOLVED;
     }
     if (!isfinite(seen) || !s2_all_finite(z, (size_t)n)) {
-      return S2_SINGULAR; // z diverged beyond the range of a double
+      return S2_SINGULAR; // z exceeds the range of a double
     }
   }
   return S2_MAX_ITERATIONS;

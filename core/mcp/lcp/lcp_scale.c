@@ -9,22 +9,24 @@
 #include <string.h>
 
 enum {
-  EQUILIBRATION_PASSES = 4, // each halves the spread's logarithm; scales are powers of two
-  REFINEMENTS = 2,          // of the final basic solution; the first one gives nearly all digits
+  // Each pass halves the logarithm of the spread. Scales are powers of two.
+  EQUILIBRATION_PASSES = 4,
+  REFINEMENTS = 2, // refinements of the final basic solution; the first gives nearly all digits
 };
 
-// Relative to the largest entry of the final basis matrix (entries about 1).
+// Pivots up to this fraction of the largest entry of the final basis matrix count as 0. (Entries
+// are about 1.)
 static const double RANK_TOLERANCE = 1e-15;
 
-// Fraction of the allowed residual that the rounding of w may reach.
+// The rounding error of w may reach this fraction of the allowed residual.
 static const double SURE = 0.1;
 
-// For vectorised loops: a plain comparison, unlike fmax, is one instruction.
+// Maximum for vectorised loops: unlike fmax, a plain comparison is one instruction.
 S2_INLINE double lcp_scale_larger(double a, double b) {
   return b > a ? b : a;
 }
 
-// Sums of products are kept four side by side, so that additions do not wait for each other.
+// Number of interleaved partial sums, so that additions do not wait for each other.
 enum { LANES = 4 };
 
 S2_WIDE double s2_lcp_row(int n, const double *m, const double *q, const double *z, int i) {
@@ -42,7 +44,7 @@ S2_WIDE double s2_lcp_row(int n, const double *m, const double *q, const double 
   return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-// Row i of M z + q with twice the digits.
+// Computes row i of M z + q with twice the digits.
 static double precise_row(int n, const double *m, const double *q, const double *z, int i) {
   S2Double2 sum = {q[i], 0};
   for (int j = 0; j < n; ++j) {
@@ -57,7 +59,7 @@ S2_WIDE double s2_lcp_sure_row(int n, const double *m, const double *q, const do
   const double *row = m + (size_t)i * (size_t)n;
   double sum[LANES] = {q[i], 0, 0, 0}, size[LANES] = {fabs(q[i]), 0, 0, 0};
   int j = 0;
-  // The sum, and the sum of magnitudes, which bounds the rounding.
+  // Compute the sum, and the sum of magnitudes, which bounds the rounding error.
   for (; j + LANES <= n; j += LANES) {
     for (int k = 0; k < LANES; ++k) {
       double term = row[j + k] * z[j + k];
@@ -79,14 +81,14 @@ double s2_lcp_residual(int n, const double *m, const double *q, const double *z,
   for (int i = 0; i < n; ++i) {
     double w = s2_lcp_sure_row(n, m, q, z, i, allowed);
     if (!isfinite(z[i]) || !isfinite(w)) {
-      return INFINITY; // fmin would drop a NaN
+      return INFINITY; // because fmin would drop NaN
     }
     residual = fmax(residual, fabs(fmin(z[i], w)));
   }
   return residual;
 }
 
-// Largest entries by rows and columns.
+// Finds the largest entry of each row and each column.
 S2_WIDE static void find_largest(int n, const double *m, double *rows, double *columns) {
   memset(columns, 0, sizeof(double) * (size_t)n);
   for (int i = 0; i < n; ++i) {
@@ -101,7 +103,7 @@ S2_WIDE static void find_largest(int n, const double *m, double *rows, double *c
   }
 }
 
-// Each pass divides by the roots of the largest entries (Ruiz 2001).
+// Each pass divides rows and columns by the square roots of their largest entries (Ruiz 2001).
 S2LcpScaled s2_lcp_equilibrate(int n, const double *m, const double *q, S2Arena *arena) {
   size_t size = (size_t)n;
   S2LcpScaled s = {
@@ -164,7 +166,7 @@ double s2_lcp_clean_up(const S2LcpScaled *s, double *z, const bool *basic, S2Are
       index[count++] = i;
     }
   }
-  // M_BB of the scaled problem, which may be singular.
+  // Copy M_BB of the scaled problem. It may be singular.
   double *block = S2_TAKE(arena, double, (size_t)count *(size_t)count);
   double *step = S2_TAKE(arena, double, count);
   double *trial = S2_TAKE_ZEROED(arena, double, n);
@@ -175,7 +177,8 @@ double s2_lcp_clean_up(const S2LcpScaled *s, double *z, const bool *basic, S2Are
   }
   S2DenseLu lu = s2_dense_lu_factor(count, block, RANK_TOLERANCE, arena);
   double best = scaled_residual(s, z);
-  // Steps by the residuals of the basic rows; each point is measured after clipping.
+  // Correct z by the residuals of the basic rows. The residual of each point is computed after
+  // clipping.
   for (int pass = 0; pass <= REFINEMENTS; ++pass) {
     for (int i = 0; i < count; ++i) {
       step[i] = -s2_lcp_row(n, s->m, s->q, trial, index[i]);

@@ -1,4 +1,4 @@
-// The entry point: the common part of all methods, before and after.
+// The entry point: the steps before and after a method that all methods share.
 #include "mcp/lcp/lcp.h"
 
 #include "linalg/dense.h"
@@ -42,14 +42,14 @@ S2LcpSolver s2_lcp_solver_from_name(const char *name) {
   return S2_LCP_SOLVER_COUNT;
 }
 
-// Clips z and measures it; results too large for a double are replaced by z = 0.
+// Clips z and computes its residual. If results are too large for a double, replaces them by z = 0.
 static void lcp_solve_deliver(const S2LcpProblem *problem, double allowed,
                               S2LcpSolution *solution) {
   int n = problem->n;
   for (int i = 0; i < n; ++i) {
     solution->z[i] = solution->z[i] > 0 ? solution->z[i] : 0;
   }
-  // No finite z solves it: use the point 0.
+  // If the residual of z is not finite, use z = 0.
   solution->residual = s2_lcp_residual(n, problem->m, problem->q, solution->z, allowed);
   if (!isfinite(solution->residual)) {
     memset(solution->z, 0, sizeof(double) * (size_t)n);
@@ -74,7 +74,7 @@ static S2SolveStatus lcp_solve_run_method(const S2LcpProblem *problem,
       .ray = S2_TAKE_ZEROED(arena, double, problem->n),
       .used = options->solver,
   };
-  // A second thread costs more time than these systems take.
+  // Use one thread, because starting a second thread takes longer than solving these systems.
   s2_dense_single_threaded();
   S2SolveStatus claim = METHODS[options->solver].stage(&run);
   solution->used = run.used;
@@ -88,8 +88,8 @@ static S2SolveStatus lcp_solve_run_method(const S2LcpProblem *problem,
 }
 
 // ---- Central path -----------------------------------------------------------------------------
-// Points with z o w = kappa, by the interior point of mixed problems: first from its usual start,
-// then from next to a solution, which helps if the problem is not monotone.
+// Points with z o w = kappa are found by the interior-point method for mixed problems. It starts
+// from its usual start, then near a solution, which helps if the problem is not monotone.
 
 enum { PATH_ITERATIONS = 100 };
 
@@ -109,12 +109,12 @@ static S2SolveStatus lcp_path(const S2LcpProblem *problem, const S2LcpSolverOpti
   S2ArenaMark mark = s2_arena_mark(arena);
   S2Mixed p = s2_mixed_pairs(problem->n, problem->m, problem->q, arena);
   int most = options->max_iterations > 0 ? options->max_iterations : PATH_ITERATIONS;
-  // The interior point, aimed at kappa, from its usual start.
+  // Run the interior-point method, aimed at kappa, from its usual start.
   solution->used = S2_LCP_PDIPM;
   solution->iterations =
       s2_mixed_interior(&p, options->kappa, most, options->history, solution->z, arena);
   bool solved = lcp_path_judge(&p, options, solution);
-  // From next to a solution, where a path with small kappa ends.
+  // If that fails, start near a solution, where the path ends for small kappa.
   if (!solved) {
     double *w = S2_TAKE(arena, double, problem->n);
     S2LcpSolution end = {.z = S2_TAKE(arena, double, problem->n), .w = w};
@@ -144,7 +144,8 @@ S2SolveStatus s2_lcp_solve(const S2LcpProblem *problem, const S2LcpSolverOptions
   if (n == 0) {
     return solution->status;
   }
-  // z = 0 until a better point is found. Problems that are too large or not finite end here.
+  // z = 0 until a better point is found. Problems that are too large or not finite are rejected
+  // here.
   memset(solution->z, 0, sizeof(double) * (size_t)n);
   memcpy(solution->w, problem->q, sizeof(double) * (size_t)n);
   if (n > S2_LCP_MAX) {
@@ -158,7 +159,7 @@ S2SolveStatus s2_lcp_solve(const S2LcpProblem *problem, const S2LcpSolverOptions
   if (solution->kappa > 0) {
     return solution->status = lcp_path(problem, &chosen, arena, solution);
   }
-  // z = 0 is a solution when no q is negative.
+  // z = 0 is a solution if no q_i is negative.
   double largest = 0;
   bool trivial = true;
   for (int i = 0; i < n; ++i) {
@@ -170,13 +171,14 @@ S2SolveStatus s2_lcp_solve(const S2LcpProblem *problem, const S2LcpSolverOptions
   if (!trivial) {
     claim = lcp_solve_run_method(problem, &chosen, allowed, arena, solution);
   }
-  // The residual decides.
+  // The residual decides whether the problem is solved.
   lcp_solve_deliver(problem, allowed, solution);
   if (solution->residual <= allowed) {
     solution->status = S2_SOLVED;
-    solution->has_ray = false; // a ray on the way to a solution does not matter
+    solution->has_ray = false; // irrelevant for a solved problem
   } else {
-    solution->status = claim == S2_SOLVED ? S2_SINGULAR : claim; // rounding: no digits are left
+    // A method that wrongly reports success has lost all digits to rounding.
+    solution->status = claim == S2_SOLVED ? S2_SINGULAR : claim;
   }
   return solution->status;
 }

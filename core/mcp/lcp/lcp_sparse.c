@@ -1,5 +1,4 @@
-// Sparse problems, by the stages of the step problem on nodes of three unknowns, with M as the
-// mobility.
+// Solves sparse problems as step problems on nodes of three unknowns, with M as the mobility.
 #include "linalg/double2.h"
 #include "mcp/lcp/lcp.h"
 #include "mcp/solvers.h"
@@ -8,8 +7,8 @@
 #include <string.h>
 
 static const double DEFAULT_TOLERANCE = 1e-9;
-static const double LEAST_TOLERANCE = 1e-14; // the stages' residual has rounding errors
-enum { MAX_ITERATIONS = 50 };                // default for the interior point
+static const double LEAST_TOLERANCE = 1e-14; // smaller residuals of the step problem are rounding
+enum { MAX_ITERATIONS = 50 };                // default for the interior-point method
 
 static double sure_row(const S2Csr *m, const double *q, const double *z, int i) {
   S2Double2 sum = {q[i], 0};
@@ -20,14 +19,14 @@ static double sure_row(const S2Csr *m, const double *q, const double *z, int i) 
   if (isfinite(plain)) {
     return plain;
   }
-  plain = q[i]; // splitting overflows above 1e300
+  plain = q[i]; // splitting into two doubles overflows above 1e300
   for (int32_t p = m->start[i]; p < m->start[i + 1]; p++) {
     plain += m->value[p] * z[m->column[p]];
   }
   return plain;
 }
 
-// Clips z and computes w; infinite if a number is not finite.
+// Clips z, computes w, and returns the residual, or infinity if a number is not finite.
 static double lcp_sparse_deliver(const S2Csr *m, const double *q, double *z, double *w) {
   double worst = 0;
   for (int i = 0; i < m->rows; i++) {
@@ -46,7 +45,7 @@ static S2Problem step_problem(const S2Csr *m, const double *q, double scale, S2A
   double *rhs = S2_TAKE_ZEROED(arena, double, 3 * nodes);
   S2Row *row = S2_TAKE(arena, S2Row, n);
   memcpy(rhs, q, sizeof(double) * (size_t)n);
-  // Unknown i is the impulse of a normal row on lane i % 3 of node i / 3; A = M.
+  // Unknown i is the impulse of a normal row on lane i % 3 of node i / 3, with A = M.
   for (int i = 0; i < n; i++) {
     row[i] = (S2Row){.a = i / 3, .b = S2_GROUND, .coupled_to = -1, .group = i, .hi = INFINITY};
     row[i].ja[i % 3] = 1;
@@ -60,7 +59,8 @@ static S2Problem step_problem(const S2Csr *m, const double *q, double scale, S2A
                      .length = 1};
 }
 
-// A scaled residual that implies max |min(z, w)| <= `allowed`: the stages measure z by M_ii z.
+// Returns a tolerance of the scaled residual that implies max |min(z, w)| <= `allowed`. The scaled
+// residual measures M_ii z instead of z.
 static double scaled_tolerance(const S2Problem *problem, double allowed, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   double *d = S2_TAKE(arena, double, problem->rows), least = 1;
@@ -114,32 +114,33 @@ S2SolveStatus s2_lcp_sparse_solve(const S2Csr *m, const double *q,
   if (n == 0) {
     return solution->status = S2_SOLVED;
   }
-  // z = 0 until a better point is found. Problems with numbers that are not finite end here.
+  // z = 0 until a better point is found. Problems with numbers that are not finite are rejected
+  // here.
   memset(solution->z, 0, sizeof(double) * (size_t)n);
   if (!s2_all_finite(m->value, (size_t)m->start[n]) || !s2_all_finite(q, (size_t)n)) {
     memcpy(solution->w, q, sizeof(double) * (size_t)n);
     solution->residual = NAN;
     return solution->status = S2_SINGULAR;
   }
-  // Solved has the same meaning as for dense problems.
+  // The criterion for a solution is the same as for dense problems.
   double largest = 0;
   for (int i = 0; i < n; i++) {
     largest = fmax(largest, fabs(q[i]));
   }
   double allowed = chosen.tolerance * fmax(1, largest);
   S2ArenaMark mark = s2_arena_mark(arena);
-  // The sparse chain first, measured in the caller's units.
+  // Run the sparse chain first, and compute its residual in the caller's units.
   bool sparse = chosen.solver == S2_LCP_AUTO || chosen.solver == S2_LCP_PDIPM;
   if (sparse && largest > 0) {
     solve_sparse(m, q, &chosen, largest, allowed, arena, solution);
   }
   solution->residual = lcp_sparse_deliver(m, q, solution->z, solution->w);
-  if (!isfinite(solution->residual)) { // too large for a double
+  if (!isfinite(solution->residual)) { // some numbers are too large for a double
     memset(solution->z, 0, sizeof(double) * (size_t)n);
     solution->residual = lcp_sparse_deliver(m, q, solution->z, solution->w);
     solution->status = S2_SINGULAR;
   }
-  // Dense methods if that failed, or if they were requested.
+  // Use dense methods if the chain failed or if the caller chose a dense method.
   bool solved = solution->residual <= allowed;
   if (solved) {
     solution->status = S2_SOLVED;

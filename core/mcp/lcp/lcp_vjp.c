@@ -1,4 +1,5 @@
-// Derivatives of solutions, computed as for a mixed problem without free unknowns.
+// Derivatives of solutions, computed by the functions for mixed problems, here without free
+// unknowns.
 #include "mcp/lcp/lcp.h"
 #include "mcp/mixed/mixed.h"
 
@@ -10,7 +11,7 @@ bool s2_lcp_vjp(const S2LcpProblem *problem, const S2LcpSolution *solution, cons
   double *l = S2_TAKE(arena, double, n + 1);
   bool regular = s2_mixed_adjoint(&p, &(S2Bounds){0}, solution->z, solution->kappa, dl_dz, l, NULL,
                                   NULL, arena);
-  // dl/dM = -l z', dl/dq = -l
+  // Compute dl/dM = -l z' and dl/dq = -l.
   for (int i = 0; i < n; i++) {
     for (int j = 0; gradient->m != NULL && j < n; j++) {
       gradient->m[(size_t)i * (size_t)n + (size_t)j] = 0 - l[i] * solution->z[j]; // no -0

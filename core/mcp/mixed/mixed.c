@@ -1,4 +1,4 @@
-// Common functions for mixed problems: products, measures, scaling.
+// Common functions for mixed problems: products, residuals and scaling.
 #include "mcp/mixed/mixed.h"
 
 #include "linalg/double2.h"
@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { EQUILIBRATIONS = 12 }; // each halves the spread's logarithm
+enum { EQUILIBRATIONS = 12 }; // Each halves the logarithm of the spread.
 
 // ---- Products and measures --------------------------------------------------------------------
 
@@ -18,8 +18,8 @@ S2Mixed s2_mixed_pairs(int count, const double *matrix, const double *right, S2A
   return p;
 }
 
-// Summed with twice the digits: far from the origin of a flat valley, rounding alone may make the
-// sum zero away from any solution.
+// Computes row x + r, summed with twice the digits. Far away in a flat valley, plain rounding could
+// make the sum zero at points that are no solutions.
 static double row_at(const double *row, const double *x, double r, int size) {
   double sum = r, lost = 0;
   for (int j = 0; j < size; j++) {
@@ -30,7 +30,7 @@ static double row_at(const double *row, const double *x, double r, int size) {
   if (isfinite(sum + lost)) {
     return sum + lost;
   }
-  for (int j = 0; j < size; j++) { // too large to be split
+  for (int j = 0; j < size; j++) { // numbers that are too large to be split
     r += row[j] * x[j];
   }
   return r;
@@ -94,11 +94,12 @@ double s2_mixed_equilibrate(S2Mixed *scaled, double *s, const S2Mixed *p, double
   for (int i = 0; i < size; i++) {
     s[i] = 1;
   }
-  // K' = S K S, with the largest entry of each row and column near 1; s_i uses their roots.
+  // Find S so that the largest entry of each row and column of K' = S K S is about 1. Each pass
+  // divides by square roots of the largest entries.
   for (int pass = 0; pass < EQUILIBRATIONS; pass++) {
     double *next = scaled->r;
     for (int i = 0; i < size; i++) {
-      // The largest entry of row and column i, which share a scale.
+      // Find the largest entry of row i and column i, which share a scale.
       double largest = 0;
       for (int j = 0; j < size; j++) {
         double across = fabs(p->k[(size_t)i * (size_t)size + (size_t)j]) * s[j];
@@ -110,7 +111,7 @@ double s2_mixed_equilibrate(S2Mixed *scaled, double *s, const S2Mixed *p, double
     }
     memcpy(s, next, sizeof(double) * (size_t)size);
   }
-  // Apply the scales once at the end: powers of two are exact.
+  // Apply the scales once at the end. Powers of two are exact.
   for (int i = 0; i < size; i++) {
     for (int j = 0; j < size; j++) {
       size_t at = (size_t)i * (size_t)size + (size_t)j;
@@ -118,7 +119,7 @@ double s2_mixed_equilibrate(S2Mixed *scaled, double *s, const S2Mixed *p, double
     }
     scaled->r[i] = p->r[i] * s[i];
   }
-  // A unit for the right side; x o w = kappa on a path has the size of its root.
+  // Find a unit for the right side. On a path, x o w = kappa counts with the square root of kappa.
   int exponent = 0;
   frexp(fmax(s2_largest(scaled->r, (size_t)size), sqrt(kappa)), &exponent);
   for (int i = 0; i < size; i++) {

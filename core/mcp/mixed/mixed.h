@@ -1,5 +1,5 @@
-// Private to core/mcp: mixed problems as one matrix, the common form of linear, mixed and quadratic
-// problems, and of proofs that conditions contradict each other.
+// Private to core/mcp: mixed problems with a single matrix. This is the common form of linear,
+// mixed and quadratic problems, and of proofs that conditions contradict each other.
 #ifndef S2_MIXED_H
 #define S2_MIXED_H
 
@@ -11,17 +11,19 @@
 #include <math.h>
 #include <stdbool.h>
 
-// K x + r = 0 for the first n rows; 0 <= x _|_ w = K x + r >= 0 for the last m.
+// Equations K x + r = 0 for the first n rows. Pairs 0 <= x _|_ w = K x + r >= 0 for the last m
+// rows.
 typedef struct S2Mixed {
   int n, m;
-  double *k, *r; // row-major (n + m)^2, n + m
+  double *k, *r; // K, row-major, (n + m)^2 numbers; r, n + m numbers
 } S2Mixed;
 
 static inline int s2_mixed_size(const S2Mixed *p) {
   return p->n + p->m;
 }
 
-// Bounds of the pairs; NULL: all 0, all infinite. w_i >= 0 at lo_i, <= 0 at hi_i, 0 between.
+// Bounds of the pairs. If NULL, all lo are 0, and all hi are infinite. w_i >= 0 at lo_i, w_i <= 0
+// at hi_i, and w_i = 0 between them.
 typedef struct S2Bounds {
   const double *lo, *hi;
 } S2Bounds;
@@ -34,89 +36,100 @@ static inline double s2_bounds_hi(const S2Bounds *bounds, int i) {
   return bounds->hi != NULL ? bounds->hi[i] : (double)INFINITY;
 }
 
-// Pairs only; a copy.
+// Builds a problem that has only pairs, from copies of the data.
 S2Mixed s2_mixed_pairs(int count, const double *matrix, const double *right, S2Arena *arena);
 
-// f := K x + r, rounded once
+// f := K x + r, rounded only once.
 void s2_mixed_apply(const S2Mixed *p, const double *x, double *f);
-// The unit of row i: the largest of its numbers |r_i| and |K_ij| max(1, |x_j|), but at most `most`.
-// So every row has a meaningful unit: a row of 1e-150 does not hold for all x, and a row of 1e150
-// does not hide errors of others.
+// The unit of row i: the largest of |r_i| and all |K_ij| max(1, |x_j|), but at most `most`. A
+// meaningful unit ensures that a row of size 1e-150 does not hold for all x, and that a row of size
+// 1e150 does not hide errors of other rows.
 double s2_mixed_row_unit(const S2Mixed *p, const double *x, int i, double most);
-// The distance of a pair (x, w) from lo <= x <= hi _|_ w, in units of x_unit and w_unit.
+// The violation of lo <= x <= hi _|_ w by a pair (x, w), in units of x_unit and w_unit.
 double s2_mixed_pair_miss(double x, double w, double lo, double hi, double x_unit, double w_unit);
-// max |f_i| of the equations and |min(x_i, f_i)| of the pairs; f from s2_mixed_apply.
+// Returns the largest |f_i| of the equations and |min(x_i, f_i)| of the pairs. f comes from
+// s2_mixed_apply.
 double s2_mixed_residual(const S2Mixed *p, const double *x, const double *f);
-// The allowed |x_i f_i - kappa| on the central path: the tolerance, and a small fraction of kappa,
-// because a point whose products have errors of kappa is on no path.
+// The largest allowed |x_i f_i - kappa| on the central path: the tolerance or a small fraction of
+// kappa, whichever is smaller. (A point whose products have errors as large as kappa is not on a
+// path.)
 double s2_mixed_path_tolerance(double tolerance, double kappa);
 
-// max |x_i f_i - kappa| of the pairs; infinite if x_i or f_i is not positive.
+// Returns the largest |x_i f_i - kappa| of the pairs, or infinity if any x_i or f_i is not
+// positive.
 double s2_mixed_off_path(const S2Mixed *p, const double *x, const double *f, double kappa);
 
-// K' = S K S, which keeps the problem monotone, with rows and columns of size 1 and a right side r'
-// of size 1: x = unit S x', w = unit w' / S, so all x o w shrink by unit^2. Powers of two are
-// exact. s: one per row; returns unit. kappa counts as a right side of the size of its root.
+// Scales the problem to K' = S K S, which preserves monotonicity, so that rows, columns and the
+// right side r' have size 1. Then x = unit S x' and w = unit w' / S, and all x o w are divided by
+// unit^2. All scales are powers of two, so scaling is exact. `s` receives S, one number per row.
+// Returns unit. kappa counts as a right side of the size sqrt(kappa).
 double s2_mixed_equilibrate(S2Mixed *scaled, double *s, const S2Mixed *p, double kappa);
 
-// mixed_interior.c: leaves the best point found in x (pairs >= 0); returns the number of
-// iterations. With kappa > 0 it searches for the point of the central path, x_i w_i = kappa.
+// mixed_interior.c: solves the problem from a standard start. Leaves the best point found in x,
+// with pairs >= 0, and returns the number of iterations. If kappa > 0, searches for the point on
+// the central path with x_i w_i = kappa.
 int s2_mixed_interior(const S2Mixed *p, double kappa, int max_iterations, S2History *history,
                       double *x, S2Arena *arena);
-// Finds a point of the central path (kappa > 0), starting next to a solution x of the problem. If x
-// is regular, a path with small kappa ends there, even if the problem is not monotone.
+// Searches for a point on the central path (kappa > 0), starting near a solution x of the problem.
+// If x is regular, a path with small kappa ends at x, even if the problem is not monotone.
 int s2_mixed_path_near(const S2Mixed *p, double kappa, int max_iterations, S2History *history,
                        double *x, S2Arena *arena);
 
-// mixed_active.c: sets w_i = 0 for pairs with x_i > w_i and solves that system (with the least
-// change if it is singular). Then changes the sides of pairs with a wrong sign, and keeps
+// mixed_active.c: sets w_i = 0 for pairs with x_i > w_i and solves the resulting system. If it is
+// singular, takes the smallest change. Then changes the sides of pairs with a wrong sign, and keeps
 // the point with the smallest residual.
 void s2_mixed_finish(const S2Mixed *p, double *x, S2Arena *arena);
 
-// mixed_active.c: walks from x through sets of pairs at a bound until no pair requires a different
-// side. It solves each set separately, so that small rows are not lost beside large ones. x is
-// exactly at its bounds. False if the walk does not end, or ends in numbers too large for a double.
+// mixed_active.c: walks from x through active sets until no pair requires a different side. It
+// solves each system separately, so that large rows do not swamp small rows. At the end, x is
+// exactly at its active bounds. Returns false if the walk does not end, or if it ends in numbers
+// that are too large for a double.
 bool s2_mixed_walk(const S2Mixed *p, const S2Bounds *bounds, double *x, S2Arena *arena);
 
-// mixed_active.c: solves K' l = r for a p of equations only. False, with l of least norm, if K is
-// singular to rounding.
+// mixed_active.c: solves K' l = r for a problem with equations only. If K is numerically singular,
+// returns false, and l has least norm.
 bool s2_mixed_transposed(const S2Mixed *p, double *l, S2Arena *arena);
 
-// mixed_adjoint.c: from g = dl/dx at a solution x to l: a change dK, dr of the data changes the
-// loss by -l' (dK x + dr). Pairs stay on their side; with kappa > 0, on the central path w_i =
-// kappa / (x_i - lo_i) - kappa / (hi_i - x_i). to_lo, to_hi: dl/d(bounds), m each, or NULL; if lo_i
-// = hi_i, each bound gets half of the derivative with respect to their common value. False if there
-// is no such derivative: a pair on the edge between two sides (taken as at the bound), a singular
-// system (least norm), or numbers that are not finite (NaN).
+// mixed_adjoint.c: computes the adjoint l from the derivative g of the loss with respect to x at a
+// solution. A change dK, dr of the data changes the loss by -l' (dK x + dr). Pairs stay on their
+// side or, if kappa > 0, on the central path, w_i = kappa / (x_i - lo_i) - kappa / (hi_i - x_i).
+// to_lo and to_hi receive the derivatives with respect to the bounds, m each, or are NULL. If lo_i
+// = hi_i, each bound gets half of the derivative with respect to their common value. Returns false
+// if there is no such derivative. Then either a pair is on the edge between two sides and counts as
+// at the bound, or the system is singular and l has least norm, or numbers are not finite and the
+// result is NaN.
 bool s2_mixed_adjoint(const S2Mixed *p, const S2Bounds *bounds, const double *x, double kappa,
                       const double *g, double *l, double *to_lo, double *to_hi, S2Arena *arena);
 
-// mixed_box.c: the same problem with lower bounds of 0 only. Unknowns without bounds join the
-// equations. Unknowns with only an upper bound change their sign. An unknown with both bounds has a
-// second pair (s, hi - x), where s is the negative part of its w. An unknown with lo = hi is a
-// constant.
+// mixed_box.c: reformulates a problem with bounds as a problem whose only bounds are 0 from below.
+// Unknowns without bounds become free unknowns. Unknowns with only an upper bound change their
+// sign. An unknown with two bounds gets a second pair (s, hi - x), where s is the negative part of
+// its w. An unknown with lo = hi is a constant.
 typedef struct S2Box {
   S2Mixed p;
-  int n, m;     // of the original
-  int *at;      // m: index in p of pair i, or -1: constant
-  double *from; // m: pair i is from + sign x_at
-  double *sign; // m
+  int n, m;     // sizes of the original problem
+  int *at;      // index in p of each pair, or -1 for a constant; m numbers
+  double *from; // value of pair i is from_i + sign_i x_at; m numbers
+  double *sign; // m numbers
 } S2Box;
 S2Box s2_box_make(const S2Mixed *p, const S2Bounds *bounds, S2Arena *arena);
-void s2_box_point(const S2Box *box, const S2Bounds *bounds, const double *x, double *to); // n + m
-// Converts multipliers of the rows of p to multipliers of the original rows; largest 1.
+// Converts x of p to the n + m unknowns of the original problem.
+void s2_box_point(const S2Box *box, const S2Bounds *bounds, const double *x, double *to);
+// Converts multipliers of the rows of p to multipliers of the original rows, scaled to a largest
+// entry of 1.
 void s2_box_proof(const S2Box *box, const S2Bounds *bounds, const double *free_rows,
                   const double *pair_rows, double *to);
 
-// Linear conditions  E u + C v + a = 0,  D u + B v + b >= 0,  v >= 0, any shape.
+// Linear conditions E u + C v + a = 0, D u + B v + b >= 0, v >= 0, of any shape.
 typedef struct S2Conditions {
-  int free, bounded, equations, inequalities; // sizes of u and v, rows of E, rows of D
-  const double *e, *c, *d, *b;                // row-major; NULL when empty
+  int free, bounded, equations, inequalities; // sizes of u and v, numbers of rows of E and D
+  const double *e, *c, *d, *b;                // row-major; NULL if empty
   const double *e_constant, *d_constant;      // a, b
 } S2Conditions;
 
-// mixed_conflict.c: true if they provably have no point: E' p + D' t = 0, C' p + B' t <= 0, t >= 0,
-// a' p + b' t < 0, with largest |p|, |t| of 1.
+// mixed_conflict.c: returns true if there is a proof that no point satisfies the conditions. The
+// proof consists of p and t >= 0 with E' p + D' t = 0, C' p + B' t <= 0 and a' p + b' t < 0, scaled
+// to a largest entry of 1.
 bool s2_conditions_conflict(const S2Conditions *conditions, double *p, double *t, S2Arena *arena);
 
 #endif

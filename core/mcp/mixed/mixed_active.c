@@ -1,5 +1,5 @@
-// Mixed problems with known zero sides of their pairs: linear systems on the active set. Redundant
-// rows make these systems singular but consistent. Complete orthogonal factorisation then gives the
+// Solves mixed problems whose active set is known. They are then linear systems. Redundant rows
+// make these systems singular but consistent. A complete orthogonal factorisation then gives the
 // solution of least norm.
 #include "mcp/mixed/mixed.h"
 
@@ -9,13 +9,15 @@
 #include <math.h>
 #include <string.h>
 
-static const double RANK = 1e-12; // fraction of the equilibrated matrix's size that counts as zero
+// Fraction of the size of the equilibrated matrix that counts as zero.
+static const double RANK = 1e-12;
 
-static const double GOOD = 1e-12; // residual relative to the right side that needs no improvement
+// A residual up to this fraction of the right side needs no improvement.
+static const double GOOD = 1e-12;
 
 enum {
-  MOVES = 8,       // of all pairs at once
-  MOST_MOVES = 40, // then one at a time, with a factorisation each
+  MOVES = 8,       // moves of all wrong pairs at once
+  MOST_MOVES = 40, // limit of all moves; later moves change one pair at a time
   CORRECTIONS = 30
 };
 
@@ -23,13 +25,13 @@ enum {
 
 typedef struct Active {
   int count;
-  int *index;    // unknowns to solve for: all free ones, and pairs with w_i = 0
-  double *full;  // count^2: the matrix, column-major
-  double *spent; // count^2: the matrix, overwritten by the least-norm solution
+  int *index;    // unknowns of the system: all free unknowns, and pairs with w_i = 0
+  double *full;  // the matrix, column-major, count^2 numbers
+  double *spent; // copy of the matrix that the solvers overwrite
   double *change, *before;
   S2Dense lu;
-  bool regular; // whether lu holds the factors
-  double worst; // reciprocal condition that counts as regular
+  bool regular; // whether lu contains usable factors
+  double worst; // smallest reciprocal condition number of a regular matrix
   S2Arena *arena;
 } Active;
 
@@ -49,14 +51,15 @@ static Active active_make(const S2Mixed *p, S2Arena *arena) {
   return active;
 }
 
-// LU with an estimate of the condition: far cheaper than the least-norm solution.
+// Factors the matrix by LU and estimates its condition number. This is far cheaper than the
+// least-norm solution.
 static bool active_factor(Active *active) {
   int count = active->count;
   size_t bytes = sizeof(double) * (size_t)count * (size_t)count;
   if (count == 0) {
     return true;
   }
-  // L U, and LAPACK's estimate of 1 / condition from it.
+  // Compute LU, and LAPACK's estimate of the reciprocal condition number.
   S2ArenaMark mark = s2_arena_mark(active->arena);
   double *work = S2_TAKE(active->arena, double, 4 * count), condition = 0;
   lapack_int *counts = S2_TAKE(active->arena, lapack_int, count);
@@ -72,17 +75,17 @@ static bool active_factor(Active *active) {
   return regular;
 }
 
-// Prepares the active matrix of the marked pairs, or its transpose, for solves.
+// Prepares solves with the matrix of the free unknowns and the marked pairs, or with its transpose.
 static void active_prepare(Active *active, const S2Mixed *p, const bool *in, bool transposed) {
   size_t size = (size_t)s2_mixed_size(p), count = 0;
-  // All free unknowns, and the marked pairs.
+  // List all free unknowns and the marked pairs.
   for (int i = 0; i < (int)size; i++) {
     if (i < p->n || in[i]) {
       active->index[count++] = i;
     }
   }
   active->count = (int)count;
-  // Their rows and columns of K, by columns as in LAPACK.
+  // Copy their rows and columns of K, stored by columns as in LAPACK.
   for (size_t i = 0; i < count; i++) {
     const double *row = p->k + (size_t)active->index[i] * size;
     for (size_t j = 0; j < count; j++) {
@@ -92,7 +95,7 @@ static void active_prepare(Active *active, const S2Mixed *p, const bool *in, boo
   active->regular = active_factor(active);
 }
 
-// change := the solution, or the least-squares solution of least norm.
+// change := the solution or, if the matrix is singular, the least-squares solution of least norm.
 static void active_solve(Active *active) {
   int count = active->count;
   if (active->regular) {
@@ -101,9 +104,9 @@ static void active_solve(Active *active) {
     }
     return;
   }
-  // Singular: dgelsy gives the shortest least-squares solution.
+  // The matrix is singular: dgelsy computes the least-squares solution of least norm.
   S2ArenaMark mark = s2_arena_mark(active->arena);
-  lapack_int rank = 0, length = 5 * count + 1; // required by the unblocked method
+  lapack_int rank = 0, length = 5 * count + 1; // length that the unblocked method requires
   lapack_int *order = S2_TAKE_ZEROED(active->arena, lapack_int, count);
   double *work = S2_TAKE(active->arena, double, length);
   memcpy(active->spent, active->full, sizeof(double) * (size_t)count * (size_t)count);
@@ -114,11 +117,11 @@ static void active_solve(Active *active) {
 
 // ---- Finish -----------------------------------------------------------------------------------
 
-// Newton's correction of x on the active set, repeated while it improves any equation: if sizes
-// differ much, some equations need many corrections. f: K x + r at the end.
+// Applies Newton's correction to x on the active set, as long as it improves any equation. If sizes
+// differ strongly, some equations need many corrections. On return f is K x + r.
 static void active_correct(Active *active, const S2Mixed *p, double *x, double *f) {
   s2_mixed_apply(p, x, f);
-  // dx = -K_AA^-1 (K x + r)_A, repeated while an equation is halved by it.
+  // Apply dx = -K_AA^-1 (K x + r)_A, as long as it halves the error of at least one equation.
   bool gained = true;
   for (int pass = 0; pass < CORRECTIONS && gained; pass++) {
     for (int i = 0; i < active->count; i++) {
@@ -137,18 +140,18 @@ static void active_correct(Active *active, const S2Mixed *p, double *x, double *
   }
 }
 
-// Walks from x through active sets; keeps the best point in x and returns its residual.
+// Walks from x through active sets. Keeps the best point in x and returns its residual.
 static double active_walk(Active *active, const S2Mixed *p, double *x, double best, bool *in,
                           double *trial, double *f) {
   int n = p->n, size = s2_mixed_size(p);
   bool moved = true;
   s2_mixed_apply(p, x, f);
-  // w = 0 for pairs whose x is the larger side.
+  // Set w = 0 for pairs with x > w.
   for (int i = n; i < size; i++) {
     in[i] = x[i] > f[i];
   }
   memcpy(trial, x, sizeof(double) * (size_t)size);
-  // Solve on the set, move all pairs that became negative, keep the best point.
+  // Solve on the active set, move all pairs that became negative, and keep the best point.
   for (int move = 0; move < MOVES && moved; move++) {
     for (int i = n; i < size; i++) {
       trial[i] = in[i] ? trial[i] : 0;
@@ -184,7 +187,7 @@ void s2_mixed_finish(const S2Mixed *p, double *x, S2Arena *arena) {
   s2_mixed_apply(p, x, f);
   double best = active_walk(&active, p, x, s2_mixed_residual(p, x, f), in, trial, f);
   if (!(best <= GOOD * fmax(1, s2_largest(p->r, (size_t)size)))) {
-    // An apparently missing rank may be a bad condition that LU can handle.
+    // The matrix may only seem singular because it is ill-conditioned. LU can handle that.
     active.worst = 0;
     active_walk(&active, p, x, best, in, trial, f);
   }
@@ -193,14 +196,14 @@ void s2_mixed_finish(const S2Mixed *p, double *x, S2Arena *arena) {
 
 // ---- Between bounds ---------------------------------------------------------------------------
 
-// The side of a pair that its numbers show, or to which it should move: -1 at lo, 0 between, 1 at
-// hi.
+// The side of a pair according to its numbers: -1 at lo, 0 between the bounds, 1 at hi.
 static int active_side_of(double x, double w, double lo, double hi) {
   return lo < hi && x - lo > w && hi - x > -w ? 0 : lo == hi || x - lo <= w ? -1 : 1;
 }
 
-// Changes the wrong sides of pairs: all of them, or the last one (Murty's rule, which terminates if
-// all principal blocks have positive determinants). False if none is wrong.
+// Changes the sides of all wrong pairs, or only of the last wrong pair if `one` is set. The latter
+// is Murty's rule, which terminates if all principal minors are positive. Returns false if no pair
+// is wrong.
 static bool change_sides(const S2Mixed *p, const S2Bounds *bounds, bool one, int *side,
                          const double *x, const double *f) {
   bool changed = false;
@@ -208,8 +211,8 @@ static bool change_sides(const S2Mixed *p, const S2Bounds *bounds, bool one, int
     double lo = s2_bounds_lo(bounds, i), hi = s2_bounds_hi(bounds, i), v = x[p->n + i];
     double w = f[p->n + i];
     int now = side[i];
-    // A pair between its bounds that exceeds a bound moves to that bound. A pair at a bound whose w
-    // has the wrong sign moves between them.
+    // A pair that exceeds a bound moves to this bound. A pair at a bound whose w has the wrong sign
+    // moves between the bounds.
     if (now == 0) {
       side[i] = v < lo ? -1 : v > hi ? 1 : 0;
     } else if (lo < hi && (now < 0 ? w < 0 : w > 0)) {
@@ -227,13 +230,13 @@ bool s2_mixed_walk(const S2Mixed *original, const S2Bounds *bounds, double *x, S
                S2_TAKE(arena, double, size + 1)};
   double *s = S2_TAKE(arena, double, size + 1), *f = S2_TAKE(arena, double, size + 1);
   double *lo = S2_TAKE(arena, double, m + 1), *hi = S2_TAKE(arena, double, m + 1);
-  // Equilibrated, so that a small row is not lost beside large ones.
+  // Equilibrate the problem, so that large rows do not swamp small rows.
   double unit = s2_mixed_equilibrate(&p, s, original, 0);
   bool *in = S2_TAKE_ZEROED(arena, bool, size + 1);
   int *side = S2_TAKE(arena, int, m + 1);
   S2Bounds scaled = {lo, hi};
   Active active = active_make(&p, arena);
-  // The point and the bounds in those units, and the apparent side of each pair.
+  // Convert the point and the bounds to scaled units, and find the side of each pair.
   for (int i = 0; i < size; i++) {
     x[i] = x[i] / unit / s[i];
   }
@@ -243,8 +246,8 @@ bool s2_mixed_walk(const S2Mixed *original, const S2Bounds *bounds, double *x, S
     hi[i] = s2_bounds_hi(bounds, i) / unit / s[n + i];
     side[i] = active_side_of(x[n + i], f[n + i], lo[i], hi[i]);
   }
-  // Until no pair requires another side: solve for the pairs between their bounds, with the other
-  // pairs exactly at their bounds.
+  // Solve for the pairs between their bounds, with the other pairs exactly at their bounds. Repeat
+  // until no pair requires a different side.
   bool moved = s2_all_finite(p.k, (size_t)size * (size_t)size) && s2_all_finite(f, (size_t)size);
   for (int move = 0; move < MOST_MOVES && moved; move++) {
     for (int i = 0; i < m; i++) {
@@ -277,13 +280,13 @@ bool s2_mixed_transposed(const S2Mixed *p, double *l, S2Arena *arena) {
   Active active = active_make(p, arena);
   s2_dense_single_threaded();
   const bool *no_pairs = S2_TAKE_ZEROED(arena, bool, size + 1);
-  // First equilibrated, which distinguishes a regular matrix from a singular one ...
+  // First try the equilibrated matrix, which shows whether it is regular.
   double unit = s2_mixed_equilibrate(&scaled, scale, p, 0);
   active_prepare(&active, &scaled, no_pairs, true);
   bool regular = active.regular;
   memcpy(active.change, scaled.r, bytes);
-  // ... if singular, in the original units, because the least norm depends on the units.
-  if (!regular) { // of least norm in the caller's units
+  // If it is singular, solve in the original units, because the least norm depends on the units.
+  if (!regular) { // least norm in the caller's units
     active_prepare(&active, p, no_pairs, true);
     active.regular = false;
     memcpy(active.change, p->r, bytes);

@@ -1,5 +1,5 @@
-// Derivatives of solutions of mixed problems. On the active set, with F the unknowns that are not
-// at a bound: K_FF dx_F = -(dK x + dr)_F - K_Fb dx_b. On the central path
+// Derivatives of solutions of mixed problems. On the active set, let F be the unknowns that are not
+// at a bound. Then K_FF dx_F = -(dK x + dr)_F - K_Fb dx_b. On the central path
 //
 //     K dx + dK x + dr = dw,   w_i = kappa / (x_i - lo_i) - kappa / (hi_i - x_i)
 //
@@ -7,22 +7,24 @@
 #include "linalg/numbers.h"
 #include "mcp/mixed/mixed.h"
 
-// A pair is on the edge of two sides if both its numbers are within this of zero, which is the
-// accuracy of solutions (for the constraint, relative to its right side above 1).
+// A pair is on the edge between two sides if both of its numbers are within this distance of zero,
+// which is the accuracy of solutions. For w the distance is relative to the right side if that is
+// above 1.
 static const double EDGE = 1e-9;
 
 typedef enum Side { INSIDE, AT_LO, AT_HI, FIXED } Side;
 
 typedef struct Sides {
   Side *side;            // n + m
-  double *lower, *upper; // n + m: kappa / (x - lo)^2, kappa / (hi - x)^2
-  bool clear;            // no pair is on an edge
+  double *lower, *upper; // kappa / (x - lo)^2 and kappa / (hi - x)^2, n + m each
+  bool clear;            // whether no pair is on an edge
 } Sides;
 
-// kappa relates the distances of a point from its bounds to w. The smaller number of a pair is
-// computed from the larger one, because differences to a bound may have no digits left.
+// Computes the slopes of w on the path, where kappa relates w to the distances from the bounds. The
+// smaller number of a pair is computed from the larger number, because a small difference from a
+// bound may have no correct digits.
 static void find_slopes(Sides *sides, int i, double below, double above, double w, double kappa) {
-  double lower = kappa / below, upper = kappa / above; // the two parts of w
+  double lower = kappa / below, upper = kappa / above; // w is lower - upper
   if (below <= above && w + upper > below) {
     lower = w + upper;
   } else if (above < below && lower - w > above) {
@@ -46,7 +48,7 @@ static Sides find_sides(const S2Mixed *p, const S2Bounds *bounds, const double *
                  .lower = S2_TAKE_ZEROED(arena, double, size + 1),
                  .upper = S2_TAKE_ZEROED(arena, double, size + 1),
                  .clear = true};
-  // A pair is at a bound, or on the path between both; free unknowns are inside.
+  // A pair is at a bound or, on the path, between the bounds. Free unknowns are inside.
   for (int i = 0; i < size; i++) {
     double lo = i < p->n ? -INFINITY : s2_bounds_lo(bounds, i - p->n);
     double hi = i < p->n ? INFINITY : s2_bounds_hi(bounds, i - p->n);
@@ -60,8 +62,8 @@ static Sides find_sides(const S2Mixed *p, const S2Bounds *bounds, const double *
   return sides;
 }
 
-// The derivative of the loss with respect to x_i itself, for an x_i at a bound, including the
-// response of the unknowns inside.
+// The derivative of the loss with respect to an x_i at a bound, including the response of the
+// unknowns inside.
 static double mixed_adjoint_worth(const S2Mixed *p, const double *g, const double *l, int i) {
   int size = s2_mixed_size(p);
   double sum = g[i];
@@ -73,8 +75,8 @@ static double mixed_adjoint_worth(const S2Mixed *p, const double *g, const doubl
 
 static void find_bounds(const S2Mixed *p, const Sides *sides, const double *g, const double *l,
                         double *to_lo, double *to_hi) {
-  // At a bound, the derivative with respect to x_i; on the path, the share through that bound's
-  // part of w. A fixed x_i gives half to each bound.
+  // At a bound, the result is the derivative with respect to x_i. On the path, it acts through the
+  // part of w that belongs to the bound. A fixed x_i gives half to each bound.
   for (int i = 0; i < p->m; i++) {
     int at = p->n + i;
     Side side = sides->side[at];
@@ -98,11 +100,11 @@ static bool mixed_adjoint_solve(const S2Mixed *p, const Sides *sides, const doub
       index[count++] = i;
     }
   }
-  // (K + D)' of the unknowns inside, with D from the path (0 on an active set).
+  // Set up (K + D)' for the unknowns inside. D comes from the path and is 0 on an active set.
   S2Mixed inside = {(int)count, 0, S2_TAKE(arena, double, count *count + 1),
                     S2_TAKE(arena, double, count + 1)};
   double *solution = S2_TAKE(arena, double, count + 1);
-  // K_FF and g_F.
+  // Copy K_FF and g_F, and add D.
   for (size_t i = 0; i < count; i++) {
     for (size_t j = 0; j < count; j++) {
       inside.k[i * count + j] = p->k[index[i] * size + index[j]];
@@ -115,7 +117,7 @@ static bool mixed_adjoint_solve(const S2Mixed *p, const Sides *sides, const doub
     l[0] = NAN;
     return false;
   }
-  // The others do not change: 0.
+  // The other unknowns do not change, so l is 0 there.
   bool regular = s2_mixed_transposed(&inside, solution, arena);
   for (size_t i = 0; i < count; i++) {
     l[index[i]] = solution[i];

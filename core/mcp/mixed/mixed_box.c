@@ -1,4 +1,4 @@
-// Bounds of mixed problems, by reformulation: see S2Box. Monotone problems stay monotone.
+// Reformulates mixed problems with bounds (see S2Box). Monotone problems stay monotone.
 #include "mcp/mixed/mixed.h"
 
 static bool is_fixed(double lo, double hi) {
@@ -9,7 +9,7 @@ static bool has_both(double lo, double hi) {
   return lo < hi && isfinite(lo) && isfinite(hi);
 }
 
-// The index of each unknown, and the sizes.
+// Assigns an index to each unknown, and finds the sizes.
 static S2Box box_plan(const S2Mixed *p, const S2Bounds *bounds, S2Arena *arena) {
   int m = p->m, pairs = 0;
   S2Box box = {.p = {.n = p->n},
@@ -18,7 +18,7 @@ static S2Box box_plan(const S2Mixed *p, const S2Bounds *bounds, S2Arena *arena) 
                .at = S2_TAKE(arena, int, m + 1),
                .from = S2_TAKE_ZEROED(arena, double, m + 1),
                .sign = S2_TAKE(arena, double, m + 1)};
-  // Classify each pair: a constant, another free unknown, or a pair measured from its one bound.
+  // Classify each pair as a constant, a free unknown, or a pair measured from one of its bounds.
   for (int i = 0; i < m; i++) {
     double lo = s2_bounds_lo(bounds, i), hi = s2_bounds_hi(bounds, i);
     bool is_free = lo == -INFINITY && hi == INFINITY;
@@ -26,7 +26,7 @@ static S2Box box_plan(const S2Mixed *p, const S2Bounds *bounds, S2Arena *arena) 
     box.from[i] = isfinite(lo) ? lo : isfinite(hi) ? hi : 0;
     box.sign[i] = !isfinite(lo) && isfinite(hi) ? -1 : 1;
   }
-  // Pairs come after all free unknowns; the second pairs of those with two bounds are last.
+  // Pairs come after all free unknowns. The second pairs of unknowns with two bounds are last.
   for (int i = 0; i < m; i++) {
     bool is_free = s2_bounds_lo(bounds, i) == -INFINITY && s2_bounds_hi(bounds, i) == INFINITY;
     if (box.at[i] >= 0 && !is_free) {
@@ -53,7 +53,8 @@ S2Box s2_box_make(const S2Mixed *p, const S2Bounds *bounds, S2Arena *arena) {
   size_t size = (size_t)s2_mixed_size(p), wide = (size_t)s2_mixed_size(&box.p);
   box.p.k = S2_TAKE_ZEROED(arena, double, wide *wide + 1);
   box.p.r = S2_TAKE_ZEROED(arena, double, wide + 1);
-  // r' = K x + r at the bounds from which pairs are measured, with signs on rows and columns.
+  // Compute r' = K x + r at the bounds from which pairs are measured, with the signs of rows and
+  // columns.
   double *origin = S2_TAKE_ZEROED(arena, double, size + 1), *f = S2_TAKE(arena, double, size + 1);
   s2_copy_numbers(origin + p->n, box.from, (size_t)p->m);
   s2_mixed_apply(p, origin, f);
@@ -70,7 +71,7 @@ S2Box s2_box_make(const S2Mixed *p, const S2Bounds *bounds, S2Arena *arena) {
       box.p.r[row] = sign_of(&box, i) * f[i];
     }
   }
-  // A second bound: w + s on the row of x, and hi - lo - x for s.
+  // For a second bound, add s to the row of x, and add the row hi - lo - x for s.
   size_t slack = wide;
   for (int i = p->m - 1; i >= 0; i--) {
     double lo = s2_bounds_lo(bounds, i), hi = s2_bounds_hi(bounds, i);

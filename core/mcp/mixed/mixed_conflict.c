@@ -1,6 +1,6 @@
 // Proofs that linear conditions contradict each other. There is always a point that violates the
-// conditions least in the sense of least squares, and its violations (p, t) are the proof if they
-// are not zero:
+// conditions least in the sense of least squares. If its violations (p, t) are not zero, they are
+// the proof:
 //
 //     min |p|^2 / 2 + |t|^2 / 2,   p = E u + C v + a,   D u + B v + b + t >= 0,   v >= 0
 //
@@ -9,25 +9,27 @@
 //     0 <= v _|_ C' p - B' t >= 0
 //     0 <= t _|_ D u + B v + t + b >= 0     =>   a' p - b' t = |p|^2 + |t|^2
 //
-// a monotone mixed problem, solved by the interior point. With -p in place of p these are the
-// conditions of the theorem of Farkas.
+// This is a monotone mixed problem, which the interior-point method solves. With -p in place of p
+// these are the conditions of Farkas' lemma.
 #include "mcp/mixed/mixed.h"
 
 #include <math.h>
 #include <string.h>
 
-// Fraction of the largest violation, in equilibrated conditions: smaller gains may be rounding.
+// Smallest gain of a proof relative to its largest entry, in equilibrated conditions. Smaller gains
+// may be rounding.
 static const double LEAST_GAIN = 1e-9;
-// Errors of the proof's equations, as a fraction of its gain: a point that refutes the proof would
-// have to exceed the data by the inverse of this.
+// Largest errors in the equations of a proof, as a fraction of its gain. A point that refutes the
+// proof would have to be larger than the data by the inverse of this fraction.
 static const double LEAST_REACH = 1e-8;
 
 enum { EQUILIBRATIONS = 8, MAX_ITERATIONS = 100 };
 
 typedef struct Work {
-  int free, columns, equations, rows; // columns: u then v; rows: equations then inequalities
-  double *k, *r;                      // [E C; D B] and (a, b), equilibrated
-  double *row;                        // k = row original column
+  // Columns are u, then v. Rows are equations, then inequalities.
+  int free, columns, equations, rows;
+  double *k, *r; // [E C; D B] and (a, b), equilibrated
+  double *row;   // row scales: k = row * original * column
 } Work;
 
 static double conditions_original(const S2Conditions *s, int i, int j) {
@@ -47,14 +49,14 @@ static Work conditions_make(const S2Conditions *s, S2Arena *arena) {
   w.row = S2_TAKE(arena, double, rows + 1);
   double *by_row = S2_TAKE(arena, double, rows + 1);
   double *by_column = S2_TAKE(arena, double, columns + 1);
-  // All conditions as one matrix.
+  // Copy all conditions to one matrix.
   for (int i = 0; i < w.rows; i++) {
     w.row[i] = 1;
     for (int j = 0; j < w.columns; j++) {
       w.k[(size_t)i * columns + (size_t)j] = conditions_original(s, i, j);
     }
   }
-  // Scale rows and columns to a largest entry of 1, by powers of two.
+  // Scale rows and columns by powers of two to a largest entry of about 1.
   for (int pass = 0; pass < EQUILIBRATIONS; pass++) {
     for (size_t i = 0; i < rows; i++) {
       by_row[i] = s2_half_inverse(s2_largest(w.k + i * columns, columns));
@@ -73,7 +75,7 @@ static Work conditions_make(const S2Conditions *s, S2Arena *arena) {
       }
     }
   }
-  // Scale the right side, too: small values are then small relative to the data.
+  // Scale the right side, too, so that small values are small relative to the data.
   int exponent = 0;
   for (int i = 0; i < w.rows; i++) {
     w.r[i] = w.row[i] * (i < w.equations ? s->e_constant[i] : s->d_constant[i - w.equations]);
@@ -85,15 +87,15 @@ static Work conditions_make(const S2Conditions *s, S2Arena *arena) {
   return w;
 }
 
-// Unknowns (u, p, v, t).
+// Builds the mixed problem of the least violation, with the unknowns (u, p, v, t).
 static S2Mixed least_violation(const Work *w, S2Arena *arena) {
   int bounded = w->columns - w->free, inequalities = w->rows - w->equations;
   S2Mixed p = {w->free + w->equations, bounded + inequalities, NULL, NULL};
   size_t size = (size_t)s2_mixed_size(&p), columns = (size_t)w->columns;
   p.k = S2_TAKE_ZEROED(arena, double, size *size + 1);
   p.r = S2_TAKE_ZEROED(arena, double, size + 1);
-  // A row p (or t) has a diagonal entry and couples to the columns of its condition: apart from the
-  // diagonal K is skew.
+  // A row of p or t has a diagonal entry and couples to the columns of its condition. Except for
+  // the diagonal, K is skew-symmetric.
   for (int i = 0; i < w->rows; i++) {
     bool equation = i < w->equations;
     size_t at = (size_t)(equation ? w->free + i : p.n + bounded + i - w->equations);
@@ -110,10 +112,11 @@ static S2Mixed least_violation(const Work *w, S2Arena *arena) {
   return p;
 }
 
-// Whether y, the (-p, t) of the rows scaled to a largest entry of 1, proves the conflict.
+// Whether y proves the conflict. y is (-p, t), scaled to a largest entry of 1.
 static bool conditions_proves(const Work *w, const double *y) {
   double gain = 0, miss = 0;
-  // gain = -r' y; miss = K' y, for bounded unknowns only its positive part.
+  // gain = -r' y. miss is the largest entry of K' y, where only positive parts count for bounded
+  // unknowns.
   for (int i = 0; i < w->rows; i++) {
     gain -= w->r[i] * y[i];
   }
@@ -133,13 +136,13 @@ bool s2_conditions_conflict(const S2Conditions *conditions, double *p, double *t
   bool proved = false;
   if (s2_all_finite(w.k, (size_t)w.rows * (size_t)w.columns) &&
       s2_all_finite(w.r, (size_t)w.rows)) {
-    // The point of least violation.
+    // Find the point of least violation.
     S2Mixed least = least_violation(&w, arena);
     double *x = S2_TAKE(arena, double, s2_mixed_size(&least) + 1);
     double *y = S2_TAKE(arena, double, w.rows + 1);
     s2_mixed_interior(&least, 0, MAX_ITERATIONS, NULL, x, arena);
     const double *violated = x + least.n + w.columns - w.free;
-    // The violations of that point are the proof, scaled to a largest entry of 1 ...
+    // The violations of that point are the proof. Scale them to a largest entry of 1.
     for (int i = 0; i < w.rows; i++) {
       y[i] = i < w.equations ? -x[w.free + i] : violated[i - w.equations];
     }
@@ -147,12 +150,12 @@ bool s2_conditions_conflict(const S2Conditions *conditions, double *p, double *t
     for (int i = 0; i < w.rows; i++) {
       y[i] /= largest > 0 ? largest : 1;
     }
-    // Checked in equilibrated units, in which sizes compare.
+    // Check the proof in equilibrated units, in which sizes are comparable.
     proved = s2_all_finite(y, (size_t)w.rows) && conditions_proves(&w, y);
     for (int i = 0; i < w.rows; i++) {
       y[i] *= w.row[i];
     }
-    // ... then converted to the caller's units.
+    // Convert the proof to the caller's units.
     largest = s2_largest(y, (size_t)w.rows);
     for (int i = 0; i < w.rows && proved; i++) {
       *(i < w.equations ? &p[i] : &t[i - w.equations]) = y[i] / largest + 0.0; // avoids -0

@@ -1,4 +1,5 @@
-// Interior point of mixed problems (Mehrotra 1992; start: Mattingley and Boyd). Newton's equations
+// Interior-point method for mixed problems (Mehrotra 1992; starting point by Mattingley and Boyd).
+// Newton's equations
 //
 //     [ A   C         ] [du]   [ -r1        ]    r1 = A u + C v + a,  r2 = D u + B v + b - w
 //     [ D   B + W / V ] [dv] = [ -r2 - t / v]    t: required reduction of v o w
@@ -12,23 +13,24 @@
 #include <math.h>
 #include <string.h>
 
-// Added to the diagonal of the (equilibrated) matrix, which is then regular for every monotone
-// problem, also with redundant rows. Refinement removes its effect.
+// This value is added to the diagonal of the equilibrated matrix. The matrix is then regular for
+// every monotone problem, even with redundant rows. Refinement removes the effect.
 static const double PROXIMAL = 1e-10;
 
 enum { REFINEMENTS = 2, STALL = 15, SETTLED = 2 };
 
-static const double STEP_MARGIN = 0.99; // fraction of the way to the boundary
-static const double CROWDED = 0.1;      // a shorter step is replaced by one of centring,
-static const double CENTRING = 0.5;     // aimed at this fraction of the mean complementarity
-static const double DONE = 1e-13;       // equilibrated residual; the finish supplies the rest
+static const double STEP_MARGIN = 0.99; // fraction of the distance to the boundary
+static const double CROWDED = 0.1;      // A shorter step is replaced by a centring step.
+// The target of a centring step is this fraction of the mean complementarity.
+static const double CENTRING = 0.5;
+static const double DONE = 1e-13; // final equilibrated residual; s2_mixed_finish improves it
 
 typedef struct Interior {
   S2Mixed p;
   double *x, *w, *f;     // w: m
-  double *dx, *dw, *rhs; // rhs is kept while dx is refined
+  double *dx, *dw, *rhs; // rhs is preserved while dx is refined
   double *target;        // m
-  double *ratio;         // m: w / v
+  double *ratio;         // w / v, m numbers
   double *best, *work;
   double best_merit, mean;
   double kappa; // final value of v o w
@@ -76,7 +78,7 @@ static void mixed_interior_solve(Interior *ip) {
   int size = s2_mixed_size(&ip->p), n = ip->p.n;
   memcpy(ip->dx, ip->rhs, sizeof(double) * (size_t)size);
   s2_dense_solve(&ip->lu, ip->dx);
-  // Refine: rhs - (K + ratio) dx without the proximal term.
+  // Refine with the residual rhs - (K + ratio) dx, which has no proximal term.
   for (int pass = 0; pass < REFINEMENTS; pass++) {
     for (int i = 0; i < size; i++) {
       const double *row = ip->p.k + (size_t)i * (size_t)size;
@@ -93,11 +95,11 @@ static void mixed_interior_solve(Interior *ip) {
   }
 }
 
-// The change for v o w -> v o w - target. Returns the longest step, at most 1, that keeps v, w >=
-// 0.
+// Computes the direction that reduces v o w by `target`. Returns the longest step, at most 1, that
+// keeps v, w >= 0.
 static double mixed_interior_find_direction(Interior *ip) {
   int n = ip->p.n, m = ip->p.m;
-  // The right side of Newton's equations: -r1, and -r2 - t / v.
+  // The right side of Newton's equations is -r1, and -r2 - t / v.
   for (int i = 0; i < n; i++) {
     ip->rhs[i] = -ip->f[i];
   }
@@ -105,7 +107,7 @@ static double mixed_interior_find_direction(Interior *ip) {
     ip->rhs[n + i] = ip->w[i] - ip->f[n + i] - ip->target[i] / ip->x[n + i];
   }
   mixed_interior_solve(ip);
-  // dw from v dw + w dv = -t, and the longest step that keeps v, w >= 0.
+  // Compute dw from v dw + w dv = -t, and the longest step that keeps v, w >= 0.
   double step = 1;
   for (int i = 0; i < m; i++) {
     double v = ip->x[n + i], dv = ip->dx[n + i];
@@ -120,10 +122,10 @@ static double mixed_interior_find_direction(Interior *ip) {
   return step;
 }
 
-// One predictor-corrector step; returns its length, or 0 if there is none.
+// Makes one predictor-corrector step. Returns its length, or 0 if there is no step.
 static double mixed_interior_iterate(Interior *ip) {
   int n = ip->p.n, m = ip->p.m;
-  // Predictor: straight to kappa.
+  // The predictor aims at kappa.
   for (int i = 0; i < m; i++) {
     ip->ratio[i] = ip->w[i] / ip->x[n + i];
     ip->target[i] = ip->w[i] * ip->x[n + i] - ip->kappa;
@@ -131,7 +133,7 @@ static double mixed_interior_iterate(Interior *ip) {
   if (!mixed_interior_factor(ip)) {
     return 0;
   }
-  // The mean that it would leave determines the target of the corrector.
+  // The mean after the predictor step determines the target of the corrector.
   double step = mixed_interior_find_direction(ip), ahead = 0;
   for (int i = 0; i < m; i++) {
     ahead += (ip->x[n + i] + step * ip->dx[n + i]) * (ip->w[i] + step * ip->dw[i]);
@@ -144,14 +146,14 @@ static double mixed_interior_iterate(Interior *ip) {
     ip->target[i] = ip->x[n + i] * ip->w[i] + ip->dx[n + i] * ip->dw[i] - aim;
   }
   step = mixed_interior_find_direction(ip);
-  // A pair is far below the others: centre first.
+  // If a pair is far below the others, centre first.
   if (step < CROWDED) {
     for (int i = 0; i < m; i++) {
       ip->target[i] = ip->x[n + i] * ip->w[i] - fmax(CENTRING * ip->mean, ip->kappa);
     }
     step = mixed_interior_find_direction(ip);
   }
-  // Equations alone permit one full step.
+  // If there are only equations, take a full step.
   step = fmin(1, STEP_MARGIN * step);
   if (m == 0) {
     step = 1;
@@ -168,12 +170,13 @@ static double mixed_interior_iterate(Interior *ip) {
   return step;
 }
 
-// Computes f, the mean and the distance from a solution; keeps the best point.
+// Computes f, the mean and the residual. Keeps the best point.
 static double mixed_interior_measure(Interior *ip) {
   int n = ip->p.n, m = ip->p.m, size = n + m;
   s2_mixed_apply(&ip->p, ip->x, ip->f);
   double merit = s2_largest(ip->f, (size_t)n), sum = 0;
-  // The equations, the difference of w from K x + r, and the smaller side of each pair.
+  // The residual covers the equations, the difference between w and K x + r, and the smaller side
+  // of each pair.
   for (int i = 0; i < m; i++) {
     sum += ip->x[n + i] * ip->w[i];
     merit = fmax(merit, fabs(ip->f[n + i] - ip->w[i]));
@@ -190,10 +193,10 @@ static double mixed_interior_measure(Interior *ip) {
 
 // ---- The solve --------------------------------------------------------------------------------
 
-// Solves with v + w = 0, then shifts both until they are positive.
+// Solves the problem with v + w = 0, then shifts v and w until they are positive.
 static bool mixed_interior_start(Interior *ip) {
   int n = ip->p.n, m = ip->p.m;
-  // K with 1 added to the pairs: (K + 1) x = -r has w = -v.
+  // If 1 is added to the diagonal of the pairs, the solution of (K + 1) x = -r has w = -v.
   for (int i = 0; i < m; i++) {
     ip->ratio[i] = 1;
   }
@@ -205,7 +208,7 @@ static bool mixed_interior_start(Interior *ip) {
   }
   mixed_interior_solve(ip);
   memcpy(ip->x, ip->dx, sizeof(double) * ((size_t)n + (size_t)m));
-  // Shift each side as a whole until it is positive.
+  // Shift all v, and all w, until they are positive.
   double lowest_v = INFINITY, lowest_w = INFINITY;
   for (int i = 0; i < m; i++) {
     ip->w[i] = -ip->x[n + i];
@@ -219,7 +222,7 @@ static bool mixed_interior_start(Interior *ip) {
   return s2_all_finite(ip->x, (size_t)n + (size_t)m);
 }
 
-// Starts at x, with both sides of every pair raised to their least size on the central path.
+// Starts at x, with both sides of every pair raised to the central path.
 static void start_near(Interior *ip, const double *x) {
   int n = ip->p.n, m = ip->p.m;
   double least = sqrt(ip->kappa);
@@ -236,7 +239,7 @@ static void start_near(Interior *ip, const double *x) {
 static int mixed_interior_run(Interior *ip, int max_iterations, S2History *history) {
   double merit = mixed_interior_measure(ip), halved = merit;
   int iterations = 0, since = 0;
-  // A point of the central path has no finish, so these steps must find its last digits.
+  // There is no finish for points on the central path, so these steps must reach full precision.
   while (iterations < max_iterations && since < STALL &&
          (merit > DONE || (ip->kappa > 0 && since < SETTLED))) {
     double step = mixed_interior_iterate(ip);
@@ -257,7 +260,7 @@ static int mixed_interior_run(Interior *ip, int max_iterations, S2History *histo
 
 static int solve_from(const S2Mixed *p, bool near, double kappa, int max_iterations,
                       S2History *history, double *x, S2Arena *arena) {
-  // In units in which matrix and right side have size 1.
+  // Work in units in which the matrix and the right side have size 1.
   S2ArenaMark mark = s2_arena_mark(arena);
   int size = s2_mixed_size(p), iterations = 0;
   S2Mixed scaled = {p->n, p->m, S2_TAKE(arena, double, (size_t)size *(size_t)size + 1),
@@ -266,7 +269,8 @@ static int solve_from(const S2Mixed *p, bool near, double kappa, int max_iterati
   for (int i = 0; i < size; i++) {
     x[i] = near ? x[i] / unit / s[i] : 0;
   }
-  // From the usual start or from next to x; then solve the active set of a solution exactly.
+  // Start from the usual start or near x. For a solution, then solve the equations of its active
+  // set exactly.
   if (size > 0 && s2_all_finite(scaled.k, (size_t)size * (size_t)size) &&
       s2_all_finite(scaled.r, (size_t)size)) {
     s2_dense_single_threaded();

@@ -13,7 +13,7 @@ static double lp_upper(const S2Lp *lp, int i) {
   return lp->hi != NULL ? lp->hi[i] : INFINITY;
 }
 
-// Adds a row sign e_i x.
+// Adds the row sign * x_i with the right side sign * value.
 static void add_bound(double *matrix, double *right, int *count, int n, int i, double sign,
                       double value) {
   double *row = matrix + (size_t)*count * (size_t)n;
@@ -23,8 +23,9 @@ static void add_bound(double *matrix, double *right, int *count, int n, int i, d
   *count += 1;
 }
 
-// Rows of the program, followed by those of its bounds, variable after variable: one equation, or
-// up to two inequalities, the lower bound first.
+// Builds the equivalent quadratic program. The rows of the linear program come first, followed by
+// the rows of the bounds of each variable in turn. These are either one equation, or up to two
+// inequalities with the lower bound first.
 static S2Qp lp_make(const S2Lp *lp, S2Arena *arena) {
   int n = lp->n;
   size_t e = (size_t)lp->equalities + (size_t)n;
@@ -39,12 +40,12 @@ static S2Qp lp_make(const S2Lp *lp, S2Arena *arena) {
              .b = b,
              .g = g,
              .h = h};
-  // The rows of the program first.
+  // Copy the rows of the program.
   s2_copy_numbers(a, lp->a_eq, (size_t)lp->equalities * (size_t)n);
   s2_copy_numbers(b, lp->b_eq, (size_t)lp->equalities);
   s2_copy_numbers(g, lp->a_ub, (size_t)lp->inequalities * (size_t)n);
   s2_copy_numbers(h, lp->b_ub, (size_t)lp->inequalities);
-  // Then the rows of the bounds, variable after variable.
+  // Add the rows of the bounds of each variable in turn.
   for (int i = 0; i < n; i++) {
     double lo = lp_lower(lp, i), hi = lp_upper(lp, i);
     if (lo == hi) {
@@ -61,7 +62,8 @@ static S2Qp lp_make(const S2Lp *lp, S2Arena *arena) {
   return qp;
 }
 
-// Converts the multipliers (y, z) of all rows to multipliers of the program and of its bounds.
+// Converts the multipliers (y, z) of all rows to multipliers of the rows of the program and of its
+// bounds.
 static void lp_share(const S2Lp *lp, const double *y, const double *z, double *to_y, double *to_z,
                      double *to_lower, double *to_upper) {
   if (to_y != NULL) {
@@ -70,7 +72,8 @@ static void lp_share(const S2Lp *lp, const double *y, const double *z, double *t
   if (to_z != NULL) {
     s2_copy_numbers(to_z, z, (size_t)lp->inequalities);
   }
-  // A fixed unknown has one multiplier: of its upper bound if positive, else of the lower one.
+  // A fixed unknown has one multiplier. If it is positive, it belongs to the upper bound, else to
+  // the lower bound.
   y += lp->equalities;
   z += lp->inequalities;
   for (int i = 0; i < lp->n; i++) {
@@ -110,9 +113,9 @@ S2SolveStatus s2_lp_solve(const S2Lp *problem, const S2QpOptions *options, S2Are
   int rows =
       problem->equalities > problem->inequalities ? problem->equalities : problem->inequalities;
   if (problem->n > S2_MLCP_MAX || rows > S2_MLCP_MAX) {
-    return lp_refuse(problem, solution); // the rows of its bounds need not be written first
+    return lp_refuse(problem, solution); // refuse before the rows of the bounds are written
   }
-  // Solve a quadratic program without curvature, with bounds as rows.
+  // Solve a quadratic program without a quadratic term, where bounds are rows.
   S2ArenaMark mark = s2_arena_mark(arena);
   S2Qp qp = lp_make(problem, arena);
   size_t e = (size_t)qp.equalities, m = (size_t)qp.inequalities;
@@ -127,7 +130,7 @@ S2SolveStatus s2_lp_solve(const S2Lp *problem, const S2QpOptions *options, S2Are
       .direction = solution->direction,
   };
   solution->status = s2_qp_solve(&qp, options, arena, &qs);
-  // Convert multipliers and proofs to rows and bounds.
+  // Convert multipliers and proofs to the rows and bounds of the linear program.
   lp_share(problem, qs.y, qs.z, solution->y, solution->z, solution->lower, solution->upper);
   lp_share(problem, proof_y, proof_z, solution->proof_y, solution->proof_z, solution->proof_lower,
            solution->proof_upper);
@@ -149,9 +152,9 @@ static double lp_entry(const double *list, int i) {
   return list != NULL ? list[i] : 0;
 }
 
-// Collects multipliers of the program's rows and of its bounds, or the loss's derivatives with
-// respect to them, in the order of lp_make. A fixed unknown has two; the one that is not 0 at the
-// solution belongs to the equation.
+// Collects the multipliers of the rows and bounds, or the derivatives of the loss with respect to
+// them, in the order of lp_make. A fixed unknown has two multipliers. The multiplier that is not 0
+// at the solution belongs to the equation.
 static void lp_gather(const S2Lp *lp, const S2LpLoss *from, const S2LpSolution *side, double *y,
                       double *z) {
   if (from->y != NULL) {
@@ -162,7 +165,7 @@ static void lp_gather(const S2Lp *lp, const S2LpLoss *from, const S2LpSolution *
   }
   y += lp->equalities;
   z += lp->inequalities;
-  // The rows of bounds in the order of lp_make.
+  // Collect the rows of bounds in the order of lp_make.
   for (int i = 0; i < lp->n; i++) {
     double lo = lp_lower(lp, i), hi = lp_upper(lp, i);
     double at_lo = lp_entry(from->lower, i), at_hi = lp_entry(from->upper, i);
@@ -201,7 +204,8 @@ static void share_bounds(const S2Lp *lp, const double *b, const double *h,
   }
 }
 
-// A loss may depend on a multiplier of a fixed unknown only if one of the two is not 0.
+// Whether the loss has a derivative: it may depend on a multiplier of a fixed unknown only if one
+// of its two multipliers is not 0.
 static bool has_sides(const S2Lp *lp, const S2LpLoss *loss, const S2LpSolution *solution) {
   for (int i = 0; i < lp->n; i++) {
     bool asked = lp_entry(loss->lower, i) != 0 || lp_entry(loss->upper, i) != 0;
@@ -239,7 +243,8 @@ bool s2_lp_vjp(const S2Lp *problem, const S2LpSolution *solution, const S2LpLoss
   lp_gather(problem, loss, solution, dl_dy, dl_dz);
   S2QpSolution at = {.x = solution->x, .y = y, .z = z, .kappa = solution->kappa};
   bool regular = s2_qp_vjp(&qp, &at, loss->x, dl_dy, dl_dz, &all, arena);
-  // Copy the program's rows; the rows of bounds give dl/d(lo, hi).
+  // Copy the derivatives for the rows of the program. The rows of bounds give the derivatives for
+  // lo and hi.
   copy_if(gradient->a_eq, all.a, problem->equalities * problem->n);
   copy_if(gradient->b_eq, all.b, problem->equalities);
   copy_if(gradient->a_ub, all.g, problem->inequalities * problem->n);

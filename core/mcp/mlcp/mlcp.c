@@ -43,15 +43,16 @@ typedef struct Run {
   S2Mixed p;
   S2Bounds bounds;
   S2Box box;
-  double *x, *f, *trial; // of p: the best point, K x + r there, another point
-  double *inner;         // of box.p
+  // For p: the best point, K x + r at a point, and another point.
+  double *x, *f, *trial;
+  double *inner; // of box.p
   double residual, kappa;
   double scale;        // max(1, max |r|)
   double r_vio, b_vio; // of the best point
 } Run;
 
-// Measures each row in its unit. For a pair the smaller of w and the distance from the bound
-// counts.
+// Returns the largest error of a row, measured in the unit of the row. For a pair, the smaller of w
+// and the distance from the bound counts.
 static double mlcp_measure(const Run *run, const double *x, const double *f) {
   const S2Mixed *p = &run->p;
   int n = p->n, size = s2_mixed_size(p);
@@ -59,7 +60,8 @@ static double mlcp_measure(const Run *run, const double *x, const double *f) {
     return NAN;
   }
   double residual = 0;
-  // Equations by their rows; pairs by the nearer of w = 0 and the bound.
+  // Measure equations by their rows, and pairs by the distance from w = 0 or from the bound,
+  // whichever is smaller.
   for (int i = 0; i < size; i++) {
     double unit = s2_mixed_row_unit(p, x, i, run->scale), miss = f[i] == 0 ? 0 : fabs(f[i]) / unit;
     if (i >= n) {
@@ -72,14 +74,14 @@ static double mlcp_measure(const Run *run, const double *x, const double *f) {
   return residual;
 }
 
-// max |w_i| times the distance of v_i from the bound that it should be at
+// Returns the largest product of |w_i| and the distance of v_i from the bound at which it should
+// be.
 static double mlcp_products(const Run *run, const double *x, const double *f) {
   double largest = 0;
   for (int i = 0; i < run->p.m; i++) {
     double w = f[run->p.n + i], v = x[run->p.n + i];
     double below = v - s2_bounds_lo(&run->bounds, i), above = s2_bounds_hi(&run->bounds, i) - v;
-    // The distance from the bound that the sign of w indicates, or from the other bound if that one
-    // is infinite.
+    // Use the bound that the sign of w indicates, or the other bound if this bound is infinite.
     double right = w > 0 ? below : above, distance = isfinite(right) ? right : fmin(below, above);
     largest = fmax(largest, isfinite(distance) ? fabs(distance * w) : fabs(w));
   }
@@ -95,17 +97,17 @@ static void mlcp_offer(Run *run, double residual, double r_vio, double b_vio) {
   }
 }
 
-// Keeps the point of `inner` if it is better than the best so far.
+// Keeps the point in `inner` if it is better than the best point so far.
 static void mlcp_consider(Run *run, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   const S2Mixed *p = &run->p, *q = &run->box.p;
-  // The point in the caller's unknowns, measured there.
+  // Convert the point to the caller's unknowns, and compute its residual there.
   s2_box_point(&run->box, &run->bounds, run->inner, run->trial);
   s2_mixed_apply(p, run->trial, run->f);
   double residual = mlcp_measure(run, run->trial, run->f),
          b_vio = mlcp_products(run, run->trial, run->f);
   double r_vio = s2_largest(run->f, (size_t)p->n);
-  // On a path the products of the inner problem count.
+  // On a central path, the products of the inner problem count.
   if (run->kappa > 0 && isfinite(residual)) {
     double *f = S2_TAKE(arena, double, s2_mixed_size(q) + 1);
     s2_mixed_apply(q, run->inner, f);
@@ -117,7 +119,7 @@ static void mlcp_consider(Run *run, S2Arena *arena) {
   s2_arena_rewind(arena, mark);
 }
 
-// The walk from the best point, on the problem in its given form.
+// Runs the active-set walk from the best point, on the problem in its original form.
 static void consider_walk(Run *run, S2Arena *arena) {
   s2_copy_numbers(run->trial, run->x, (size_t)s2_mixed_size(&run->p));
   if (run->kappa == 0 && s2_mixed_walk(&run->p, &run->bounds, run->trial, arena)) {
@@ -147,7 +149,7 @@ static bool mlcp_prove(const Run *run, S2MlcpSolution *solution, S2Arena *arena)
   int n = p->n, m = p->m, size = n + m;
   double *left = S2_TAKE(arena, double, (size_t)size *(size_t)n + 1);
   double *right = S2_TAKE(arena, double, (size_t)size *(size_t)m + 1);
-  // The inner problem's rows as linear conditions on (u, v >= 0).
+  // Write the rows of the inner problem as linear conditions on u and v >= 0.
   copy_block(left, p, 0, size, 0, n);
   copy_block(right, p, 0, size, n, m);
   S2Conditions conditions = {
@@ -166,7 +168,7 @@ static bool mlcp_prove(const Run *run, S2MlcpSolution *solution, S2Arena *arena)
   if (!s2_conditions_conflict(&conditions, e, t, arena)) {
     return false;
   }
-  // Convert the proof to multipliers of the caller's rows.
+  // Convert the proof to multipliers of the rows of the caller.
   double *proof = S2_TAKE(arena, double, s2_mixed_size(&run->p) + 1);
   s2_box_proof(&run->box, &run->bounds, e, t, proof);
   if (solution->proof_free != NULL) {
@@ -183,7 +185,7 @@ static S2SolveStatus mlcp_solve(Run *run, const S2MlcpOptions *options, S2MlcpSo
   const S2Mixed *p = &run->box.p;
   int most = options->max_iterations > 0 ? options->max_iterations : MAX_ITERATIONS;
   double tolerance = options->tolerance > 0 ? options->tolerance : TOLERANCE;
-  // Interior point, then a walk through active sets from its result.
+  // Run the interior-point method, then a walk through active sets from its result.
   solution->iterations =
       s2_mixed_interior(p, run->kappa, most, options->history, run->inner, arena);
   mlcp_consider(run, arena);
@@ -193,13 +195,13 @@ static S2SolveStatus mlcp_solve(Run *run, const S2MlcpOptions *options, S2MlcpSo
   if (mlcp_accepts(run, tolerance)) {
     return S2_SOLVED;
   }
-  // The problem is not solved: perhaps there is no solution. Otherwise pivot, which needs no
-  // monotone problem.
+  // The problem is not solved. Try to prove that there is no solution. Otherwise use pivoting,
+  // which does not require a monotone problem.
   if (mlcp_prove(run, solution, arena)) {
     return S2_INFEASIBLE;
   }
   S2SolveStatus status = s2_mixed_pivot(p, run->inner, arena);
-  // Measure the point unchanged, and again after its active set is solved.
+  // Offer the point as it is, and again after its active set is solved.
   if (s2_all_finite(run->inner, (size_t)s2_mixed_size(p))) {
     if (run->kappa == 0) {
       mlcp_consider(run, arena);
@@ -228,7 +230,7 @@ static void mlcp_deliver(Run *run, S2MlcpSolution *solution) {
   solution->b_vio = run->b_vio;
 }
 
-// S2_SOLVED if the problem can be solved.
+// Returns S2_SOLVED if the bounds are valid.
 static S2SolveStatus check_bounds(const S2Mlcp *problem) {
   S2Bounds bounds = bounds_of(problem);
   S2SolveStatus status = S2_SOLVED;
@@ -263,7 +265,7 @@ S2SolveStatus s2_mlcp_solve(const S2Mlcp *problem, const S2MlcpOptions *options,
   static const S2MlcpOptions defaults = {0};
   options = options != NULL ? options : &defaults;
   int n = problem->n, m = problem->m;
-  // Problems that are too large, have no point within their bounds, or are not finite end here.
+  // Reject problems that are too large, have no point within their bounds, or are not finite.
   mlcp_clear(problem, solution);
   if (n > S2_MLCP_MAX - m) {
     return solution->status = S2_UNSUPPORTED;
@@ -279,7 +281,7 @@ S2SolveStatus s2_mlcp_solve(const S2Mlcp *problem, const S2MlcpOptions *options,
     s2_arena_rewind(arena, mark);
     return solution->status = S2_SINGULAR;
   }
-  // With all bounds at 0 (mixed_box.c), and with zero pairs as the best point so far.
+  // Convert to bounds at 0 (mixed_box.c), and start with zero pairs as the best point.
   run.scale = fmax(1, s2_largest(run.p.r, size));
   run.box = s2_box_make(&run.p, &run.bounds, arena);
   run.kappa = solution->kappa = fmax(0, options->kappa);
@@ -296,7 +298,7 @@ S2SolveStatus s2_mlcp_solve(const S2Mlcp *problem, const S2MlcpOptions *options,
 
 // ---- Derivatives ------------------------------------------------------------------------------
 
-// With l = K^-T (dl/du, dl/dv) on the active set, a change dK, dr of the data changes the loss by
+// Let l = K^-T (dl/du, dl/dv) on the active set. A change dK, dr of the data changes the loss by
 // -l' (dK x + dr).
 static void mlcp_outer(double *to, const double *l, int rows, const double *x, int columns) {
   for (int i = 0; to != NULL && i < rows; i++) {
@@ -318,7 +320,7 @@ bool s2_mlcp_vjp(const S2Mlcp *problem, const S2MlcpSolution *solution, const do
   int n = problem->n, m = problem->m;
   S2Mixed p = mlcp_make(problem, arena);
   S2Bounds bounds = bounds_of(problem);
-  // l = K^-T dl/dx on the active set, or along the path.
+  // Compute l = K^-T dl/dx on the active set, or along the path.
   double *x = S2_TAKE(arena, double, n + m + 1), *l = S2_TAKE(arena, double, n + m + 1);
   double *g = S2_TAKE_ZEROED(arena, double, n + m + 1);
   s2_copy_numbers(x, solution->u, (size_t)n);
@@ -331,7 +333,7 @@ bool s2_mlcp_vjp(const S2Mlcp *problem, const S2MlcpSolution *solution, const do
   }
   bool regular =
       s2_mixed_adjoint(&p, &bounds, x, solution->kappa, g, l, gradient->lo, gradient->hi, arena);
-  // dl/dK = -l x', dl/dr = -l, block by block.
+  // Write dl/dK = -l x' and dl/dr = -l, block by block.
   mlcp_outer(gradient->a_uu, l, n, solution->u, n);
   mlcp_outer(gradient->c_uv, l, n, solution->v, m);
   mlcp_outer(gradient->d_vu, l + n, m, solution->u, n);

@@ -1,7 +1,7 @@
-// Mixed problems that are not monotone. Free unknowns are eliminated by Gauss with complete
-// pivoting; Lemke's method, or the other methods for problems of pairs, solve the remainder.
-// Each equation without a pivot becomes two opposite inequalities; their multipliers are the two
-// parts of an unknown without a pivot.
+// Solves mixed problems that are not monotone. Free unknowns are eliminated by Gaussian elimination
+// with complete pivoting. Lemke's method, or another method for problems of pairs, solves the
+// remaining problem. Each equation without a pivot becomes two opposite inequalities. Their
+// multipliers are the positive and the negative part of an unknown without a pivot.
 #include "mcp/mlcp/mlcp_pivot.h"
 
 #include "mcp/lcp/lcp.h"
@@ -9,13 +9,14 @@
 #include <math.h>
 #include <string.h>
 
-static const double RANK = 1e-12; // fraction of the largest entry: smaller pivots count as zero
+// Fraction of the largest pivot: smaller pivots count as zero.
+static const double RANK = 1e-12;
 
-// [A C a; D B b] with its first rows and columns in pivoting order
+// The matrix [A C a; D B b], with its first rows and columns in pivoting order.
 typedef struct Tableau {
   int n, size, width; // width: size + 1
   double *at;
-  int *column; // of the free unknowns
+  int *column; // order of the free unknowns
 } Tableau;
 
 static double *mlcp_pivot_row_of(const Tableau *t, int i) {
@@ -39,7 +40,7 @@ static Tableau mlcp_pivot_make(const S2Mixed *p, S2Arena *arena) {
 
 static double mlcp_pivot_bring_pivot(Tableau *t, int k) {
   int best_row = k, best_column = k;
-  // The largest entry of the remaining part of A.
+  // Find the largest entry of the remaining part of A.
   for (int i = k; i < t->n; i++) {
     for (int j = k; j < t->n; j++) {
       if (fabs(mlcp_pivot_row_of(t, i)[j]) > fabs(mlcp_pivot_row_of(t, best_row)[best_column])) {
@@ -61,7 +62,7 @@ static double mlcp_pivot_bring_pivot(Tableau *t, int k) {
   return fabs(mlcp_pivot_row_of(t, k)[k]);
 }
 
-// Returns the number of eliminated free unknowns.
+// Eliminates the free unknowns. Returns the number of eliminated unknowns.
 static int mlcp_pivot_eliminate(Tableau *t) {
   double largest = 0;
   for (int k = 0; k < t->n; k++) {
@@ -70,7 +71,7 @@ static int mlcp_pivot_eliminate(Tableau *t) {
     if (!(pivot > RANK * largest)) {
       return k;
     }
-    // Subtract from all rows below, those of the pairs included.
+    // Subtract the pivot row from all rows below, including the rows of the pairs.
     const double *from = mlcp_pivot_row_of(t, k);
     for (int i = k + 1; i < t->size; i++) {
       double *row = mlcp_pivot_row_of(t, i), factor = row[k] / from[k];
@@ -90,14 +91,14 @@ S2SolveStatus s2_mixed_pivot(const S2Mixed *p, double *x, S2Arena *arena) {
   double *m = S2_TAKE(arena, double, width *width + 1), *q = S2_TAKE(arena, double, width + 1);
   double *z = S2_TAKE_ZEROED(arena, double, width + 1);
   double *w = S2_TAKE_ZEROED(arena, double, width + 1);
-  // Unknowns of the pivoting: the positive parts of the remaining free unknowns, their negative
-  // parts, then v.
+  // The unknowns of the remaining problem are the positive parts of the remaining free unknowns,
+  // their negative parts, and v.
   for (int i = 0; i < pairs; i++) {
     int from = i < left ? rank + i : i < 2 * left ? rank + i - left : i - 2 * left + p->n;
     double sign = i >= left && i < 2 * left ? -1 : 1, *to = m + (size_t)i * width;
     const double *row = mlcp_pivot_row_of(&t, from);
     for (int j = 0; j < left; j++) {
-      double entry = i < 2 * left ? 0 : row[rank + j]; // below the rank only rounding remains
+      double entry = i < 2 * left ? 0 : row[rank + j]; // only rounding remains below the rank
       to[j] = entry;
       to[left + j] = -entry;
     }
@@ -106,17 +107,18 @@ S2SolveStatus s2_mixed_pivot(const S2Mixed *p, double *x, S2Arena *arena) {
     }
     q[i] = sign * row[t.size];
   }
-  // Lemke's method, else all methods for problems of pairs.
+  // Try Lemke's method. If it fails, try all methods for problems of pairs.
   S2LcpInfo info;
   S2SolveStatus status = s2_lcp_lemke(pairs, m, q, z, w, NULL, NULL, arena, &info);
-  if (status != S2_SOLVED) { // a ray need not prove that there is no solution
+  if (status != S2_SOLVED) { // even after a ray there may be a solution
     S2LcpSolution other = {.z = S2_TAKE(arena, double, width + 1), .w = w};
     status = s2_lcp_solve(&(S2LcpProblem){pairs, m, q}, NULL, arena, &other) == S2_SOLVED
                  ? S2_SOLVED
                  : status;
     z = status == S2_SOLVED ? other.z : z;
   }
-  // Unknowns without a pivot from their two parts, v unchanged, the others by back substitution.
+  // Compute unknowns without a pivot from their two parts, copy v, and find the other unknowns by
+  // back substitution.
   for (int j = 0; j < left; j++) {
     x[t.column[rank + j]] = z[j] - z[left + j];
   }

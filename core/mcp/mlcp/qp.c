@@ -10,15 +10,15 @@
 
 static const double TOLERANCE = 1e-9;
 
-// Added to the unit diagonal of the scaled P before Cholesky: eigenvalues above minus this value
-// may be zeros with rounding errors of P.
+// This value is added to the unit diagonal of the scaled P before Cholesky. Negative eigenvalues of
+// up to this size may be zeros with rounding errors of P.
 static const double CONVEX = 1e-10;
 
 enum { MAX_ITERATIONS = 100 };
 
 // ---- The optimality conditions ----------------------------------------------------------------
 
-// (P + P')_ij / 2
+// Returns (P + P')_ij / 2.
 static double qp_curvature(const S2Qp *qp, int i, int j) {
   size_t n = (size_t)qp->n;
   return qp->p == NULL
@@ -26,10 +26,11 @@ static double qp_curvature(const S2Qp *qp, int i, int j) {
              : qp->p[(size_t)i * n + (size_t)j] / 2 + qp->p[(size_t)j * n + (size_t)i] / 2;
 }
 
-// Unknowns (x, y, z of rows with finite h). row[k]: the inequality of pair k.
+// Builds the mixed problem with the unknowns x, y, and z of rows with finite h. row[k] receives the
+// inequality of pair k.
 static S2Mixed qp_make(const S2Qp *qp, int *row, S2Arena *arena) {
   int n = qp->n, e = qp->equalities, m = 0;
-  // Rows with an infinite right side are not conditions.
+  // Rows with an infinite right side impose no condition.
   for (int i = 0; i < qp->inequalities; i++) {
     if (qp->h[i] != INFINITY) {
       row[m++] = i;
@@ -38,14 +39,14 @@ static S2Mixed qp_make(const S2Qp *qp, int *row, S2Arena *arena) {
   size_t size = (size_t)n + (size_t)e + (size_t)m;
   S2Mixed p = {n + e, m, S2_TAKE_ZEROED(arena, double, size *size + 1),
                S2_TAKE(arena, double, size + 1)};
-  // Stationarity: (P + P') / 2 x + A' y + G' z + q = 0.
+  // Write the stationarity condition (P + P') / 2 x + A' y + G' z + q = 0.
   for (int i = 0; i < n; i++) {
     p.r[i] = qp->q[i];
     for (int j = 0; j < n; j++) {
       p.k[(size_t)i * size + (size_t)j] = qp_curvature(qp, i, j);
     }
   }
-  // b - A x = 0 and 0 <= z _|_ h - G x >= 0.
+  // Write b - A x = 0 and 0 <= z _|_ h - G x >= 0.
   for (int i = 0; i < e + m; i++) {
     const double *from =
         i < e ? qp->a + (size_t)i * (size_t)n : qp->g + (size_t)row[i - e] * (size_t)n;
@@ -66,7 +67,7 @@ static bool qp_convex(const S2Qp *qp, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   double *a = S2_TAKE(arena, double, (size_t)n *(size_t)n), *s = S2_TAKE(arena, double, n);
   bool good = true;
-  // Scale to a unit diagonal, so that CONVEX is rounding for every row.
+  // Scale to a unit diagonal, so that CONVEX has the size of rounding errors in every row.
   for (int i = 0; i < n; i++) {
     double d = qp_curvature(qp, i, i);
     good = good && d >= 0;
@@ -89,13 +90,14 @@ static bool qp_convex(const S2Qp *qp, S2Arena *arena) {
 
 // ---- Residual ---------------------------------------------------------------------------------
 
-// Measures x = (x, y, z) of the mixed problem, f = K x + r. Rows are measured separately: one bound
-// of 1e9 must not hide errors of the others.
+// Computes the residuals of a point (x, y, z) of the mixed problem with f = K x + r. Each row has
+// its own unit, because a bound of 1e9 must not hide errors of other rows.
 static void qp_judge(const S2Mixed *p, int n, const double *x, const double *f, S2QpSolution *to) {
   int size = s2_mixed_size(p);
   double slope = fmax(1, s2_largest(p->r, (size_t)n));
   to->dual = to->primal = to->complementarity = 0;
-  // The first n rows are stationarity, then equations, then conditions with their pairs.
+  // The first n rows are stationarity conditions. Equations follow, then inequalities with their
+  // pairs.
   for (int i = 0; i < size; i++) {
     double unit = s2_mixed_row_unit(p, x, i, i < n ? slope : fmax(1, fabs(p->r[i])));
     double miss = f[i] == 0 ? 0 : f[i] / unit;
@@ -120,7 +122,7 @@ static void qp_judge(const S2Mixed *p, int n, const double *x, const double *f, 
 
 // ---- Proofs that there is no solution ---------------------------------------------------------
 
-// A x = b, G x <= h
+// Tries to prove that A x = b and G x <= h contradict each other.
 static bool constraints_conflict(const S2Qp *qp, const S2Mixed *p, const int *row,
                                  S2QpSolution *solution, S2Arena *arena) {
   int n = qp->n, e = qp->equalities, size = s2_mixed_size(p);
@@ -130,7 +132,7 @@ static bool constraints_conflict(const S2Qp *qp, const S2Mixed *p, const int *ro
     s2_copy_numbers(conditions + (size_t)i * (size_t)n, p->k + (size_t)(n + i) * (size_t)size,
                     (size_t)n);
   }
-  // b - A x = 0, h - G x >= 0 with no sign on x.
+  // The conditions are b - A x = 0 and h - G x >= 0, with free x.
   S2Conditions rows = {
       .free = n,
       .equations = e,
@@ -143,7 +145,7 @@ static bool constraints_conflict(const S2Qp *qp, const S2Mixed *p, const int *ro
   if (!s2_conditions_conflict(&rows, proof, proof_z, arena)) {
     return false;
   }
-  // The rows are -A and -G.
+  // The rows of the conditions are -A and -G.
   if (solution->proof_y != NULL) {
     s2_copy_numbers(solution->proof_y, proof, (size_t)e);
   }
@@ -156,15 +158,15 @@ static bool constraints_conflict(const S2Qp *qp, const S2Mixed *p, const int *ro
   return true;
 }
 
-// P x + A' y + G' z + q = 0, z >= 0: if there is no point, there is a direction of unbounded
-// descent.
+// Tries to prove that P x + A' y + G' z + q = 0 with z >= 0 has no solution. The proof is a
+// direction of unbounded descent.
 static bool multipliers_conflict(const S2Qp *qp, const S2Mixed *p, S2QpSolution *solution,
                                  S2Arena *arena) {
   int n = qp->n, m = p->m, size = s2_mixed_size(p);
   double *left = S2_TAKE(arena, double, (size_t)n *(size_t)p->n + 1);
   double *right = S2_TAKE(arena, double, (size_t)n *(size_t)m + 1);
   double *d = S2_TAKE(arena, double, n + 1);
-  // Rows of stationarity, (x, y) free and z >= 0.
+  // Copy the rows of the stationarity condition, with free (x, y) and z >= 0.
   for (int i = 0; i < n; i++) {
     const double *from = p->k + (size_t)i * (size_t)size;
     s2_copy_numbers(left + (size_t)i * (size_t)p->n, from, (size_t)p->n);
@@ -181,7 +183,8 @@ static bool multipliers_conflict(const S2Qp *qp, const S2Mixed *p, S2QpSolution 
   if (!s2_conditions_conflict(&rows, d, NULL, arena)) {
     return false;
   }
-  // The multipliers of these rows are the direction d: P d = 0, A d = 0, G d <= 0, q' d < 0.
+  // The multipliers of these rows are the direction d, with P d = 0, A d = 0, G d <= 0 and q' d <
+  // 0.
   if (solution->direction != NULL) {
     s2_copy_numbers(solution->direction, d, (size_t)n);
   }
@@ -210,7 +213,7 @@ static void qp_deliver(const S2Qp *qp, const S2Mixed *p, const int *row, const d
   for (int i = 0; i < p->m; i++) {
     solution->z[row[i]] = x[p->n + i];
   }
-  // 1/2 x' P x + q' x.
+  // Compute 1/2 x' P x + q' x.
   solution->objective = 0;
   for (int i = 0; i < n; i++) {
     double slope = qp->q[i];
@@ -236,10 +239,11 @@ static S2SolveStatus qp_solve(const S2Qp *qp, const S2Mixed *p, const int *row,
   S2QpSolution tried = {0};
   solution->iterations = s2_mixed_interior(p, solution->kappa, most > 0 ? most : MAX_ITERATIONS,
                                            options->history, x, arena);
-  if (!s2_all_finite(x, (size_t)size)) { // too large for a double
+  if (!s2_all_finite(x, (size_t)size)) { // numbers are too large for a double
     s2_clear_numbers(x, (size_t)size);
   }
-  // The interior point's answer, or a proof that there is no solution, or of unbounded descent.
+  // Accept the answer of the interior-point method, or prove that there is no solution or unbounded
+  // descent.
   qp_deliver(qp, p, row, x, f, solution);
   if (qp_accepts(solution, tolerance)) {
     return S2_SOLVED;
@@ -254,7 +258,7 @@ static S2SolveStatus qp_solve(const S2Qp *qp, const S2Mixed *p, const int *row,
   if (solution->kappa > 0) {
     return S2_MAX_ITERATIONS;
   }
-  // Otherwise pivot, and keep the point with the smaller residual.
+  // Otherwise use pivoting, and keep the point with the smaller residual.
   s2_mixed_pivot(p, other, arena);
   if (s2_all_finite(other, (size_t)size)) {
     s2_mixed_finish(p, other, arena);
@@ -286,7 +290,7 @@ S2SolveStatus s2_qp_solve(const S2Qp *problem, const S2QpOptions *options, S2Are
   if (!qp_finite(problem)) {
     return solution->status = S2_SINGULAR;
   }
-  // No method here minimises a program that is not convex.
+  // No method here can minimise a nonconvex program.
   S2ArenaMark mark = s2_arena_mark(arena);
   if (!qp_convex(problem, arena)) {
     solution->status = S2_UNSUPPORTED;
@@ -301,9 +305,10 @@ S2SolveStatus s2_qp_solve(const S2Qp *problem, const S2QpOptions *options, S2Are
 
 // ---- Derivatives ------------------------------------------------------------------------------
 
-// l = K^-T (dl/dx, dl/dy, dl/dz) on the active set. The data change the conditions by
+// Let l = K^-T (dl/dx, dl/dy, dl/dz) on the active set. Changes of the data change the conditions
+// by
 //   dP x + dq + dA' y + dG' z  and  db - dA x  and  dh - dG x,
-// and the loss by minus that times l.
+// and change the loss by -l' times these changes.
 static void qp_pull_back(const S2Qp *qp, const double *x, const double *y, const double *z,
                          const double *lx, const double *ly, const double *lz,
                          const S2QpGradient *to) {
@@ -341,7 +346,7 @@ bool s2_qp_vjp(const S2Qp *problem, const S2QpSolution *solution, const double *
   double *x = S2_TAKE(arena, double, size + 1), *l = S2_TAKE(arena, double, size + 1);
   double *g = S2_TAKE_ZEROED(arena, double, size + 1);
   double *lz = S2_TAKE_ZEROED(arena, double, m + 1);
-  // (x, y, z) of the mixed problem, and the derivative of the loss with respect to it.
+  // Set up (x, y, z) of the mixed problem, and the derivative g of the loss with respect to it.
   s2_copy_numbers(x, solution->x, (size_t)n);
   s2_copy_numbers(x + n, solution->y, (size_t)e);
   for (int i = 0; i < n && dl_dx != NULL; i++) {
@@ -354,7 +359,7 @@ bool s2_qp_vjp(const S2Qp *problem, const S2QpSolution *solution, const double *
     x[p.n + i] = solution->z[row[i]];
     g[p.n + i] = dl_dz != NULL ? dl_dz[row[i]] : 0;
   }
-  // l = K^-T g; rows without a condition have no multiplier.
+  // Compute l = K^-T g. Rows that impose no condition have no multiplier.
   bool regular = s2_mixed_adjoint(&p, &(S2Bounds){0}, x, solution->kappa, g, l, NULL, NULL, arena);
   for (int i = 0; i < p.m; i++) {
     lz[row[i]] = l[p.n + i];

@@ -1,9 +1,10 @@
-// Convex quadratic and linear programs, dense:
+// Dense convex quadratic and linear programs:
 //
 //     min 1/2 x' P x + q' x    with  A x = b,  G x <= h
 //
-// solved as the mixed complementarity problem of their optimality conditions (mlcp.h), with
-// multipliers y (of A x = b) and z >= 0:  P x + q + A' y + G' z = 0,  z' (h - G x) = 0.
+// They are solved as the mixed complementarity problem of their optimality conditions (mlcp.h),
+// with multipliers y of A x = b and z >= 0 of G x <= h: P x + q + A' y + G' z = 0, z' (h - G x) =
+// 0.
 #ifndef S2_QP_H
 #define S2_QP_H
 
@@ -15,64 +16,69 @@
 
 typedef struct S2Qp {
   int n, equalities, inequalities;
-  const double *p, *q; // n x n, n. P may be NULL: a linear program. Only P + P' counts.
-  const double *a, *b; // equalities x n, equalities; may be NULL when there are none
-  const double *g, *h; // inequalities x n, inequalities; likewise. h_i = INFINITY: no condition
+  // P: n x n; q: n. NULL for P means a linear program. Only the symmetric part of P counts.
+  const double *p, *q;
+  const double *a, *b; // equalities x n, equalities; may be NULL if there are none.
+  // inequalities x n, inequalities; may be NULL if there are none. h_i = INFINITY means no
+  // condition.
+  const double *g, *h;
 } S2Qp;
 
 typedef struct S2QpOptions {
-  double tolerance;   // solved: residual <= tolerance; 0 means 1e-9
-  int max_iterations; // of the interior point; 0 means 100
-  S2History *history; // NULL: none
-  // Above 0: the point of the central path, z_i (h - G x)_i = kappa, which varies smoothly with all
-  // data: the best x for the objective - kappa sum log(h - G x).
+  double tolerance;   // solved if residual <= tolerance; 0 means 1e-9
+  int max_iterations; // limit of the interior-point method; 0 means 100
+  S2History *history; // NULL means no history.
+  // If kappa is above 0, the solver computes the point on the central path with z_i (h - G x)_i =
+  // kappa, which varies smoothly with all data. Its x minimises objective - kappa sum log(h - G x).
   double kappa;
 } S2QpOptions;
 
 typedef struct S2QpSolution {
-  double *x, *y, *z; // n, equalities, inequalities: the caller's
-  // The caller's, or NULL. With S2_INFEASIBLE because no point satisfies the constraints: e and
-  // f >= 0, largest 1, with A' e + G' f = 0 and b' e + h' f < 0.
+  double *x, *y, *z; // n, equalities and inequalities, allocated by the caller.
+  // NULL, or allocated by the caller. If the result is S2_INFEASIBLE because no point satisfies the
+  // constraints, they receive e and f >= 0 with A' e + G' f = 0 and b' e + h' f < 0, scaled to a
+  // largest entry of 1.
   double *proof_y, *proof_z;
-  // n, the caller's, or NULL. With S2_INFEASIBLE and `unbounded`: d, largest 1, with P d = 0,
-  // A d = 0, G d <= 0 and q' d < 0.
+  // NULL, or n numbers allocated by the caller. With S2_INFEASIBLE and `unbounded` it receives d
+  // with P d = 0, A d = 0, G d <= 0 and q' d < 0, scaled to a largest entry of 1.
   double *direction;
   S2SolveStatus status;
-  // With S2_INFEASIBLE: the constraints may have a point, but no best point, because the objective
-  // falls without end along `direction`.
+  // Set with S2_INFEASIBLE if there is no minimum because the objective falls without limit along
+  // `direction`. The constraints may then have a point.
   bool unbounded;
   int iterations;
   double objective;
-  // Max norms. Each row is divided by its largest number (unknowns and multipliers count as 1 at
-  // least), but at most by: |A x - b| max(1, |b_i|), G x - h max(1, |h_i|), |P x + q + A' y + G' z|
-  // max(1, max |q|). Complementarity: the smaller of h - G x and z divided by max(1, max |q|); with
-  // kappa |z o (h - G x) - kappa|.
+  // Max norms. primal: |A x - b| and the positive part of G x - h. dual: |P x + q + A' y + G' z|.
+  // Each row is divided by its largest number, where unknowns and multipliers count as at least 1,
+  // but at most by max(1, |b_i|), max(1, |h_i|) or max(1, max |q|). complementarity: the smaller of
+  // h - G x and z, where z is divided by max(1, max |q|). With kappa it is |z o (h - G x) - kappa|.
   double primal, dual, complementarity;
-  double residual; // the largest of the three; NaN when the input is not finite
-  double kappa;    // as in the options: s2_qp_vjp reads it
+  double residual; // the largest of the three; NaN if the input is not finite
+  double kappa;    // kappa of the options, for s2_qp_vjp
 } S2QpSolution;
 
-// The residual alone decides whether a problem is solved. Otherwise S2_INFEASIBLE (proved),
-// S2_UNSUPPORTED (P not positive semidefinite, or more than S2_MLCP_MAX unknowns and multipliers),
-// S2_SINGULAR (input not finite) or S2_MAX_ITERATIONS with the best point found. `options` may be
-// NULL. Scratch memory comes from the arena and is released again; nothing else is allocated. With
-// kappa, solved also means |z o (h - G x) - kappa| <= kappa / 1000. A program then needs a point
-// with G x < h and bounded optimal points; otherwise there is no central path, and the result is
+// The residual alone decides whether a problem is solved. S2_INFEASIBLE means that there is a
+// proof. S2_UNSUPPORTED means that P is not positive semidefinite, or that there are more than
+// S2_MLCP_MAX unknowns and multipliers. S2_SINGULAR means that the input is not finite. Otherwise
+// the result is S2_MAX_ITERATIONS with the best point found. `options` may be NULL. Scratch memory
+// comes from the arena and is released. Nothing else is allocated. With kappa, a solution must also
+// satisfy |z o (h - G x) - kappa| <= kappa / 1000. A central path exists only if there is a point
+// with G x < h and the optimal points are bounded. If there is no central path, the result is
 // S2_MAX_ITERATIONS.
 S2SolveStatus s2_qp_solve(const S2Qp *problem, const S2QpOptions *options, S2Arena *arena,
                           S2QpSolution *solution);
 
-typedef struct S2QpGradient { // shapes of S2Qp; each may be NULL
+typedef struct S2QpGradient { // same shapes as in S2Qp; each may be NULL
   double *p, *q, *a, *b, *g, *h;
 } S2QpGradient;
 
-// From dl/dx, dl/dy, dl/dz (each may be NULL: 0) to dl/d(data) at a solution; the set of active
-// constraints stays. With solution->kappa > 0 the derivative is along the central path. It reads x,
-// y, z and kappa of the solution. False if there is no such derivative:
-// - a constraint holds with equality and has z_i = 0 (both within 1e-9); it counts as inactive;
-// - active constraints are redundant, or the solution is not unique; the result then has least
-//   norm;
-// - numbers are not finite; the result is NaN.
+// Computes dl/d(data) from dl/dx, dl/dy and dl/dz at a solution, with a fixed set of active
+// constraints. NULL counts as 0. If solution->kappa > 0, the derivative is along the central path.
+// Reads x, y, z and kappa of the solution. Returns false if there is no such derivative, for one of
+// these reasons:
+// - a constraint holds with equality and has z_i = 0 (both within 1e-9), and counts as inactive;
+// - active constraints are redundant, or the solution is not unique, and the result has least norm;
+// - numbers are not finite, and the result is NaN.
 bool s2_qp_vjp(const S2Qp *problem, const S2QpSolution *solution, const double *dl_dx,
                const double *dl_dy, const double *dl_dz, const S2QpGradient *gradient,
                S2Arena *arena);

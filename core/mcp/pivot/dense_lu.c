@@ -11,10 +11,10 @@ static void swap_ints(int *x, int *y) {
   *y = t;
 }
 
-// Four signs and magnitudes of numbers, or four results of a comparison.
+// The bits of four numbers, or four results of a comparison.
 typedef long long Bits __attribute__((vector_size(sizeof(S2Quad))));
 
-// The larger of `most` and the magnitudes of four numbers, in each lane. NaN does not count.
+// Raises each lane of `most` to the magnitude of a number if that is larger. NaN does not count.
 S2_INLINE void lu_raise(Bits *most, const S2Quad *x) {
   const Bits sizes = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
   Bits size = (Bits)*x & sizes;
@@ -22,7 +22,7 @@ S2_INLINE void lu_raise(Bits *most, const S2Quad *x) {
   *most = (above & size) | (~above & *most);
 }
 
-// The largest of the lanes and of `count` remaining numbers.
+// Returns the largest of all lanes and of the magnitudes of `count` remaining numbers.
 S2_INLINE double lu_settle(const Bits *most, const double *x, int count) {
   double largest = 0, lane[4];
   memcpy(lane, most, sizeof lane);
@@ -35,7 +35,7 @@ S2_INLINE double lu_settle(const Bits *most, const double *x, int count) {
   return largest;
 }
 
-// max |x_j|, at least 0.
+// Returns the largest |x_j|, or 0 if there is none.
 S2_INLINE double lu_largest(const double *x, int count) {
   Bits most = {0};
   int j = 0;
@@ -47,8 +47,8 @@ S2_INLINE double lu_largest(const double *x, int count) {
   return lu_settle(&most, x + j, count - j);
 }
 
-// Subtracts factor y_j from each x_j and returns max |x_j| of the result, at least 0. A search for
-// pivots takes as long as elimination, so both are done together.
+// Subtracts factor * y_j from each x_j and returns the largest |x_j| of the result. The search for
+// a pivot takes as long as elimination, so both are done together.
 S2_INLINE double lu_take_away(double *restrict x, double factor, const double *restrict y,
                               int count) {
   const S2Quad factors = {factor, factor, factor, factor};
@@ -68,9 +68,9 @@ S2_INLINE double lu_take_away(double *restrict x, double factor, const double *r
   return lu_settle(&most, x + j, count - j);
 }
 
-// Brings the largest entry of the trailing block to (k, k) and returns its size. Among equal ones
-// it takes the first, row by row. `largest`: the largest entry of each row, right of the finished
-// columns.
+// Moves the largest entry of the trailing block to (k, k) and returns its size. Among equal entries
+// it takes the first in row-major order. `largest` contains the largest entry of each row to the
+// right of the finished columns.
 S2_INLINE double lu_bring_pivot(S2DenseLu *lu, double *largest, int k) {
   int n = lu->n, best_row = k, best_column = k;
   double best = 0;
@@ -100,8 +100,8 @@ S2_INLINE double lu_bring_pivot(S2DenseLu *lu, double *largest, int k) {
   return best;
 }
 
-// Gaussian elimination with the largest remaining entry as the pivot: if that is rounding, so is
-// all the rest.
+// Gaussian elimination with the largest remaining entry as the pivot. If the pivot is rounding, all
+// remaining entries are rounding, too.
 S2_WIDE static void lu_eliminate(S2DenseLu *lu, double rank_tolerance, double *largest) {
   int n = lu->n;
   double *a = lu->a, first = 0;
@@ -115,7 +115,8 @@ S2_WIDE static void lu_eliminate(S2DenseLu *lu, double rank_tolerance, double *l
       break;
     }
     lu->rank = k + 1;
-    // a_ij -= l_ik u_kj below and right of the pivot; l_ik replaces the zero.
+    // Compute a_ij -= l_ik u_kj below and to the right of the pivot. Store l_ik in place of the
+    // zero.
     const double *restrict pivot_row = a + k * n;
     for (int i = k + 1; i < n; ++i) {
       double *restrict row = a + i * n;
@@ -140,14 +141,14 @@ S2DenseLu s2_dense_lu_factor(int n, double *a, double rank_tolerance, S2Arena *a
   for (int i = 0; i < n; ++i) {
     lu.row[i] = lu.column[i] = i;
   }
-  lu_eliminate(&lu, rank_tolerance, lu.work); // the solve needs the memory later
+  lu_eliminate(&lu, rank_tolerance, lu.work); // memory that the solve needs later
   return lu;
 }
 
 void s2_dense_lu_solve(const S2DenseLu *lu, double *x) {
   int n = lu->n, rank = lu->rank;
   double *y = lu->work;
-  // L y = P b, then U x = y; unknowns beyond the rank are 0.
+  // Solve L y = P b, then U x = y. Unknowns beyond the rank are 0.
   for (int i = 0; i < rank; ++i) {
     double sum = x[lu->row[i]];
     for (int j = 0; j < i; ++j) {
@@ -170,7 +171,7 @@ void s2_dense_lu_solve(const S2DenseLu *lu, double *x) {
 double *s2_dense_lu_null(const S2DenseLu *lu, S2Arena *arena) {
   int n = lu->n, rank = lu->rank, count = n - rank;
   double *all = S2_TAKE(arena, double, (size_t)rank *(size_t)count);
-  // U from its last row, for all columns side by side.
+  // Solve with U, beginning at its last row, for all columns together.
   for (int i = rank - 1; i >= 0; i--) {
     const double *a = lu->a + (size_t)i * (size_t)n;
     double *restrict z = all + (size_t)i * (size_t)count;

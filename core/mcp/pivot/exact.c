@@ -1,22 +1,23 @@
-// The last digits of an answer.
+// Computes the last digits of a solution.
 //
-// A light node between heavy ones, or one with a small inertia, converts the rounding of an impulse
-// to a velocity: half a unit in the last place of lambda, times the row's Delassus diagonal w. With
-// w lambda = 1e7 V that is 1e-9 V, and no impulses in double precision have a smaller residual. The
-// problem still has a solution, and its velocities are ordinary numbers. So here impulses are sums
-// of two doubles, lambda + low, until velocities are computed from them:
+// If a node is light and between heavy nodes, or has a small inertia, the rounding error of an
+// impulse gives it a noticeable velocity. The velocity is half a unit in the last place of lambda,
+// times the row's Delassus diagonal w. If w lambda = 1e7 V, it is 1e-9 V, and no impulses in double
+// precision have a smaller residual. The problem still has a solution with ordinary velocities.
+// Therefore this file represents impulses as sums of two doubles, lambda + low, until velocities
+// are computed from them:
 //
-// 1. The modes (separate, press, stick, slide; a box at a bound or inside) are read from the normal
-//    map lambda - u / w, with twice the digits.
-// 2. The active rows are equations A d = -u for the change of their impulses. A is the Delassus
-//    matrix; the column of a sliding contact is the sum of the normal's column and mu times the
-//    tangent's column. A is assembled and eliminated with twice the digits and complete pivoting.
-//    Rows that repeat others keep their impulses.
-// 3. If the new point has other modes, repeat.
-// 4. Rows that repeat others may require slightly different velocities, such as two corners that
-//    stick while the body turns. Impulses that balance each other on them (A z = 0) change no
-//    velocity. They grow against the error of the rows until a row reaches its bound and is
-//    released.
+// 1. The modes follow from the normal map lambda - u / w, with twice the digits. A contact
+//    separates, presses, sticks or slides. A boxed row is at a bound or inside.
+// 2. The active rows are equations A d = -u for the change d of their impulses. A is the Delassus
+//    matrix. The column of a sliding contact is its normal column plus or minus mu times its
+//    tangent column. A is assembled and eliminated with twice the digits and complete pivoting.
+//    Linearly dependent rows keep their impulses.
+// 3. If the new point has different modes, repeat these steps.
+// 4. Linearly dependent rows may require slightly different velocities, such as the rows of two
+//    corners that stick while the body turns. Impulses z of these rows that balance each other (A z
+//    = 0) do not change any velocity. They are increased against the error of the rows until a row
+//    reaches its bound and is released.
 #include "mcp/pivot/exact.h"
 
 #include "linalg/numbers.h"
@@ -25,27 +26,30 @@
 
 #include <string.h>
 
-// A scaled pivot (at first 1) up to this is the rounding of Jacobians, squared: rows that differ by
-// less than 1e-13 of their size violate each other's equations by as little.
+// Scaled pivots, which are 1 at first, count as 0 up to this value, the square of 1e-13. Rows that
+// differ by less than 1e-13 of their size differ only by the rounding of Jacobians, and their
+// equations contradict each other only by this amount.
 static const double REPEATS = 1e-26;
 
-enum { CHANGES = 64 }; // of modes
+enum { CHANGES = 64 }; // Limit of mode changes.
 
-// Limit of n^3 summed over the eliminations of n rows; an elimination takes 8 n^3 operations. That
-// is 0.5 s, the usual time of large unsolved islands: 460 rows once, or 115 rows CHANGES times.
+// Limit of the sum of n^3 over all eliminations of n rows. An elimination takes 8 n^3 operations.
+// The limit takes about 0.5 s, which is usual for large unsolved islands. It permits 460 rows once,
+// or 115 rows CHANGES times.
 static const double MOST_WORK = 1e8;
 
-typedef enum Mode { LOOSE = 0, HELD, AT_LOW, AT_HIGH } Mode; // of a row
+typedef enum Mode { LOOSE = 0, HELD, AT_LOW, AT_HIGH } Mode; // mode of a row
 
 typedef struct Exact {
   const S2Problem *problem;
   S2Arena *arena;
   S2Double2 *lambda, *u; // rows
-  S2Double2 *v;          // 3 per node: of lambda
-  double *w, *scale;     // rows: the Delassus diagonal, and a power of two near 1 / sqrt(w)
-  Mode *mode;            // rows; friction rows AT_LOW and AT_HIGH slide
+  S2Double2 *v;          // Velocities that lambda gives, 3 per node.
+  // For each row: its Delassus diagonal w, and a power of two near 1 / sqrt(w).
+  double *w, *scale;
+  Mode *mode; // for each row; friction rows AT_LOW or AT_HIGH slide
   int count;
-  int *row; // the row of equation and unknown k
+  int *row; // row that belongs to equation k and unknown k
 } Exact;
 
 static S2Double2 exact_of(double x) {
@@ -63,7 +67,7 @@ static S2Double2 exact_sees(const S2Double2 *v, const double *j, S2Double2 sum) 
   return sum;
 }
 
-// v = W^-1 (c + J' lambda) and u = J v + C lambda + b.
+// Computes v = W^-1 (c + J' lambda) and u = J v + C lambda + b.
 static void exact_evaluate(Exact *exact) {
   const S2Problem *problem = exact->problem;
   const S2Double2 *v = exact->v;
@@ -77,7 +81,7 @@ static void exact_evaluate(Exact *exact) {
   }
 }
 
-// lambda - bound - u / w: its sign is the side of the bound on which the normal map is.
+// Returns lambda - bound - u / w. Its sign shows on which side of the bound the normal map is.
 static double exact_beyond(const Exact *exact, int i, S2Double2 bound) {
   S2Double2 off = s2_double2_add(exact->lambda[i], s2_double2_negate(bound));
   return off.hi - exact->u[i].hi / exact->w[i];
@@ -86,7 +90,7 @@ static double exact_beyond(const Exact *exact, int i, S2Double2 bound) {
 static Mode exact_friction_mode(const Exact *exact, int i) {
   const S2Row *row = &exact->problem->row[i];
   S2Double2 bound = exact_times(exact->lambda[i - 1], row->mu);
-  // The bound moves with the normal map of the normal row.
+  // The bound depends on the normal map of the normal row.
   double slack = row->mu * -exact->u[i - 1].hi / exact->w[i - 1];
   if (exact_beyond(exact, i, bound) > slack) {
     return AT_HIGH;
@@ -94,7 +98,7 @@ static Mode exact_friction_mode(const Exact *exact, int i) {
   return exact_beyond(exact, i, s2_double2_negate(bound)) < -slack ? AT_LOW : HELD;
 }
 
-// Reads the modes from lambda and u; returns whether one of them has changed.
+// Determines the modes from lambda and u. Returns whether any of them has changed.
 static bool exact_read_modes(Exact *exact) {
   const S2Problem *problem = exact->problem;
   bool changed = false;
@@ -135,7 +139,8 @@ static void exact_collect(Exact *exact) {
   }
 }
 
-// The change of the friction row after row i per change of lambda_i if the contact slides; else 0.
+// The change of the friction impulse per change of lambda_i if the contact with normal row i
+// slides, else 0.
 static double exact_slope(const Exact *exact, int i) {
   const S2Problem *problem = exact->problem;
   if (i + 1 >= problem->rows || problem->row[i + 1].coupled_to != i) {
@@ -146,7 +151,7 @@ static double exact_slope(const Exact *exact, int i) {
   return mode == AT_HIGH ? mu : mode == AT_LOW ? -mu : 0;
 }
 
-// The scaled equations: A with -u as the last column.
+// Returns the scaled equations: A, with -u as the last column.
 static S2Double2 *exact_equations(const Exact *exact) {
   const S2Problem *problem = exact->problem;
   int n = exact->count, width = n + 1;
@@ -171,14 +176,14 @@ static S2Double2 *exact_equations(const Exact *exact) {
   return a;
 }
 
-// The eliminated equations: U and the transformed right side are in the first `rank` rows.
+// The equations after elimination. U and the transformed right side are in the first `rank` rows.
 typedef struct Elimination {
   int n, rank;
-  S2Double2 *a; // n x (n + 1)
-  int *column;  // the unknown that became unknown k
+  S2Double2 *a; // n x (n + 1) numbers
+  int *column;  // original index of unknown k
 } Elimination;
 
-// Brings the largest remaining entry to (rank, rank); false if it is rounding.
+// Moves the largest remaining entry to (rank, rank). Returns false if this entry is rounding.
 static bool exact_bring_pivot(const Elimination *to) {
   S2Double2 *a = to->a;
   int n = to->n, k = to->rank, width = n + 1, best_row = k, best_column = k;
@@ -247,7 +252,7 @@ static void exact_back(const Elimination *from, int c, S2Double2 *x) {
   }
 }
 
-// lambda_i += change, together with the tangent of a sliding contact.
+// lambda_i += change. If the contact slides, changes its friction impulse accordingly.
 static void exact_change(Exact *exact, int i, S2Double2 change) {
   double slope = exact_slope(exact, i);
   exact->lambda[i] = s2_double2_add(exact->lambda[i], change);
@@ -256,7 +261,7 @@ static void exact_change(Exact *exact, int i, S2Double2 change) {
   }
 }
 
-// Unknowns beyond the rank keep their impulses.
+// Solves for the impulses. Unknowns beyond the rank keep their impulses.
 static void exact_solve(Exact *exact, const Elimination *from) {
   S2ArenaMark mark = s2_arena_mark(exact->arena);
   S2Double2 *x = S2_TAKE(exact->arena, S2Double2, from->n);
@@ -268,9 +273,9 @@ static void exact_solve(Exact *exact, const Elimination *from) {
   s2_arena_rewind(exact->arena, mark);
 }
 
-// Computes impulses z (rows) that balance each other and involve unknown c beyond the rank. Their
-// sign is such that they grow against the errors of the rows. Returns the speed of these errors
-// along z, scaled.
+// Computes impulses z, one per row, that balance each other and involve unknown c, which is beyond
+// the rank. Their sign is chosen so that they act against the errors of the rows. Returns the
+// scaled sum of these errors along z.
 static double exact_balance(const Exact *exact, const Elimination *from, int c, double *z) {
   S2ArenaMark mark = s2_arena_mark(exact->arena);
   S2Double2 *x = S2_TAKE(exact->arena, S2Double2, from->n);
@@ -292,7 +297,7 @@ static double exact_balance(const Exact *exact, const Elimination *from, int c, 
   return fabs(met);
 }
 
-// The distance along z before the row reaches a bound, and that bound.
+// The distance along z at which the row reaches a bound. `bound` receives this bound.
 static double exact_reach(const Exact *exact, int i, const double *z, Mode *bound) {
   const S2Row *row = &exact->problem->row[i];
   double lo = row->lo, hi = row->hi, lo_rate = 0, hi_rate = 0, at = exact->lambda[i].hi;
@@ -308,8 +313,8 @@ static double exact_reach(const Exact *exact, int i, const double *z, Mode *boun
   return fmin(up, down);
 }
 
-// Whether an active row is violated by more than the aim. After a solve only rows that repeat
-// others can be violated.
+// Whether an active row is violated by more than `aim`. After a solve only linearly dependent rows
+// can be violated.
 static bool exact_misses(const Exact *exact, double aim) {
   const S2Problem *problem = exact->problem;
   for (int k = 0; k < exact->count; k++) {
@@ -322,8 +327,8 @@ static bool exact_misses(const Exact *exact, double aim) {
   return false;
 }
 
-// If rows that repeat others are not satisfied, releases one of the rows that hold each other.
-// False: there is no such row.
+// If linearly dependent rows are violated, releases one of the rows that oppose each other. Returns
+// false if there is no such row.
 static bool exact_release(Exact *exact, const Elimination *from, double aim) {
   if (from->rank == from->n || !exact_misses(exact, aim)) {
     return false;
@@ -362,7 +367,7 @@ static bool exact_release(Exact *exact, const Elimination *from, double aim) {
   if (first >= 0) {
     exact->mode[first] = at;
     bool pressed = first + 1 < rows && exact->problem->row[first + 1].coupled_to == first;
-    if (pressed) { // a contact that separates
+    if (pressed) { // the contact of this normal row separates
       exact->mode[first + 1] = LOOSE;
     }
   }
@@ -393,7 +398,8 @@ static Exact exact_begin(const S2Problem *problem, const double *lambda, S2Arena
   return exact;
 }
 
-// Clips impulses to their bounds, which modes chosen by rounding may exceed slightly.
+// Clips impulses to their bounds. They may exceed the bounds slightly if rounding has chosen their
+// modes.
 static void exact_clip(const Exact *exact) {
   for (int i = 0; i < exact->problem->rows; i++) {
     const S2Row *row = &exact->problem->row[i];
@@ -410,8 +416,8 @@ static void exact_clip(const Exact *exact) {
   }
 }
 
-// Computes the answer and its residual: impulses as doubles with their velocities, if these reach
-// the aim; otherwise as sums.
+// Computes the answer and its residual. First tries impulses in double precision. If their residual
+// is above `aim`, uses sums of two doubles.
 static void exact_judge(Exact *exact, double aim, S2Solution *found) {
   const S2Problem *problem = exact->problem;
   exact_clip(exact);
@@ -442,7 +448,8 @@ static S2Solution exact_answer(const S2Problem *problem, S2Arena *arena) {
                       .residual = {.scaled = INFINITY}};
 }
 
-// Solves in the present modes until they belong to a solution; returns the best answer met.
+// Solves in the current modes, and changes the modes until they belong to a solution. Returns the
+// best answer found.
 static S2Solution exact_search(Exact *exact, double aim) {
   size_t rows = (size_t)exact->problem->rows;
   S2Solution best = exact_answer(exact->problem, exact->arena);
@@ -473,7 +480,8 @@ static S2Solution exact_search(Exact *exact, double aim) {
     }
     memcpy(exact->lambda, kept, rows * sizeof *kept);
     exact_evaluate(exact);
-    // First release rows: before that, impulses of rows that repeat others do not show the modes.
+    // Release rows first. Before that, the impulses of linearly dependent rows do not show the
+    // modes.
     changed = exact_release(exact, &equations, aim) || exact_read_modes(exact);
     s2_arena_rewind(exact->arena, mark);
   }

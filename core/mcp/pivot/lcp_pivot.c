@@ -1,12 +1,12 @@
 // Lemke's method on a condensed dictionary.
 //
-// The dictionary writes the n basic variables through the n + 1 nonbasic ones,
-// x_i = value_i + sum_j t_ij y_j; a pivot exchanges a basic and a nonbasic variable in place
-// (Jordan exchange). It starts as w = q + M z + d z_0.
+// The dictionary expresses the n basic variables by the n + 1 nonbasic variables, x_i = value_i +
+// sum_j t_ij y_j. A pivot exchanges a basic and a nonbasic variable in place (Jordan exchange). The
+// first dictionary is w = q + M z + d z_0.
 //
-// Lexicographic rule: perturb q by (e, e^2, ..., e^n), e -> 0. Then w_k acts as w_k - e^k, so the
-// perturbed value of row i has the coefficient -t_ij of e^k where w_k is the nonbasic column j, and
-// 1 where w_k is the basic variable of row i. No copy of the inverse basis is needed.
+// Lexicographic rule: perturb q by (e, e^2, ..., e^n), e -> 0. Then w_k acts like w_k - e^k. In the
+// perturbed value of row i, the coefficient of e^k is -t_ij if w_k is the nonbasic variable of
+// column j. It is 1 if w_k is the basic variable of row i. No copy of the inverse basis is needed.
 #include "mcp/pivot/lcp_pivot.h"
 
 #include <assert.h>
@@ -14,29 +14,32 @@
 #include <string.h>
 
 enum {
-  ROW_ALIGNMENT = 8,   // doubles in a cache line: rows of the dictionary start on one
-  REFRESH_LEAST = 64,  // pivots; with fewer, drift is negligible (entries are about 1)
-  PIVOTS_PER_ROW = 60, // Lemke takes n to 4 n pivots, except on constructed families
+  ROW_ALIGNMENT = 8,   // doubles per cache line; each row of the dictionary starts at a cache line
+  REFRESH_LEAST = 64,  // fewest pivots between refreshes; with fewer pivots drift is negligible
+  PIVOTS_PER_ROW = 60, // limit; except for constructed problems, Lemke takes n to 4 n pivots
   PIVOTS_LEAST = 4000,
   CAREFUL_REFRESH = 8,
 };
 
-// Entries of M are about 1. Where exact arithmetic has 0, rounding leaves 1e-16 times a growth of
-// up to 1e3. True entries of step problems can be as small as the mass ratio, about 1e-7.
+// Entries up to this value count as 0. Entries of M are about 1. If an entry is exactly 0, rounding
+// leaves 1e-16 times a growth factor of up to 1e3. Nonzero entries of step problems can be as small
+// as the mass ratio, about 1e-7.
 static const double PIVOT_ZERO = 1e-12;
 
 static const double CAREFUL_ZERO = 1e-14;
 
-// A basic variable this close to 0 after the step (relative to 1 + its size) counts as tied.
+// A basic variable counts as tied if it is this close to 0 after the step, relative to 1 + its
+// size.
 static const double TIE = 1e-12;
 
 typedef struct Dictionary {
   int n, stride;
-  double *t;     // n rows; columns 0..n nonbasic variables, column n + 1 the value
-  int *basic;    // row -> variable: z_i is i, w_i is n + i, z_0 is 2 n
-  int *nonbasic; // column -> variable
-  int *place;    // variable -> row, or n + column
-  double *ratio; // n, scratch of the ratio test
+  // n rows. Columns 0..n belong to the nonbasic variables, and column n + 1 is the value.
+  double *t;
+  int *basic;    // variable of each row: z_i is i, w_i is n + i, z_0 is 2 n
+  int *nonbasic; // variable of each column
+  int *place;    // for each variable: its row, or n + its column
+  double *ratio; // n, scratch for the ratio test
   int *tied;     // n, likewise
 } Dictionary;
 
@@ -76,7 +79,7 @@ static Dictionary dictionary_take(int n, S2Arena *arena) {
 
 static void dictionary_start(Dictionary *d, const double *m, const double *q, const double *cover) {
   int n = d->n;
-  // w = q + M z + d z_0: the w are basic, z and z_0 are not.
+  // Write w = q + M z + d z_0, where the w are basic and z and z_0 are nonbasic.
   for (int i = 0; i < n; ++i) {
     double *row = lemke_row_of(d, i);
     memcpy(row, m + (size_t)i * (size_t)n, sizeof(double) * (size_t)n);
@@ -92,7 +95,7 @@ static void dictionary_start(Dictionary *d, const double *m, const double *q, co
 }
 
 static void lemke_exchange(Dictionary *d, int r, int s) {
-  // Solve the pivot row for the entering variable ...
+  // Solve the pivot row for the entering variable.
   int width = d->n + 2;
   double *restrict pivot_row = lemke_row_of(d, r);
   double inverse = 1 / pivot_row[s];
@@ -100,7 +103,7 @@ static void lemke_exchange(Dictionary *d, int r, int s) {
     pivot_row[j] *= -inverse;
   }
   pivot_row[s] = inverse;
-  // ... and substitute it in all others: t_ij += t_is t_rj.
+  // Substitute this variable in all other rows: t_ij += t_is t_rj.
   for (int i = 0; i < d->n; ++i) {
     double *restrict row = lemke_row_of(d, i);
     double factor = row[s];
@@ -120,12 +123,13 @@ static void lemke_exchange(Dictionary *d, int r, int s) {
   d->place[leaving] = d->n + s;
 }
 
-// Recomputes the dictionary of the current basis from M. The variables that entered are exchanged
-// for those that left, in the order of the largest pivot. Returns false if the basis is singular to
-// working precision (the dictionary is then unusable).
+// Recomputes the dictionary of the current basis from M. It exchanges the variables that have
+// entered and left the basis, each time with the largest pivot. Returns false if the basis is
+// numerically singular. The dictionary is then unusable.
 static bool lemke_refresh(Dictionary *d, const double *m, const double *q, const double *cover,
                           double zero, S2Arena *arena) {
-  // List z and z_0 that are basic now, and w that are not; both lists have the same length.
+  // List all z and z_0 that are basic, and all w that are nonbasic. Both lists have the same
+  // length.
   S2ArenaMark mark = s2_arena_mark(arena);
   int n = d->n, entering_count = 0, leaving_count = 0;
   int *entering = S2_TAKE(arena, int, n + 1), *leaving = S2_TAKE(arena, int, n + 1);
@@ -141,10 +145,11 @@ static bool lemke_refresh(Dictionary *d, const double *m, const double *q, const
     entering[entering_count++] = 2 * n;
   }
   assert(entering_count == leaving_count);
-  // Start from M, which discards the rounding of all exchanges so far.
+  // Start from M, which discards the rounding errors of all exchanges.
   dictionary_start(d, m, q, cover);
   bool regular = true;
-  // Repeat with the largest entry between variables that must enter and variables that must leave.
+  // Repeatedly pivot on the largest entry between variables that must enter and variables that must
+  // leave.
   for (int count = entering_count; count > 0 && regular; --count) {
     int best_in = 0, best_out = 0;
     double best = 0;
@@ -170,7 +175,7 @@ static bool lemke_refresh(Dictionary *d, const double *m, const double *q, const
   return regular;
 }
 
-// Coefficient of e^(k+1) in the perturbed value of a row.
+// The coefficient of e^(k+1) in the perturbed value of a row.
 static double lemke_perturbation(const Dictionary *d, int row, int k) {
   int w = d->n + k;
   if (is_basic(d, w)) {
@@ -179,17 +184,18 @@ static double lemke_perturbation(const Dictionary *d, int row, int k) {
   return -lemke_row_of(d, row)[column_of(d, w)];
 }
 
-// Keeps those tied rows whose e^(k+1) coefficient divided by the rate of descent is smallest.
+// Keeps the tied rows with the smallest quotient of the e^(k+1) coefficient and the rate of
+// descent.
 static int thin_ties(Dictionary *d, int tied, int s, double sign, int k) {
   double least = INFINITY, largest = 0;
-  // Coefficients of e^(k+1), divided by the rate at which the row falls.
+  // Divide the coefficients of e^(k+1) by the rate at which the row falls.
   for (int c = 0; c < tied; ++c) {
     int i = d->tied[c];
     d->ratio[c] = lemke_perturbation(d, i, k) / (-sign * lemke_row_of(d, i)[s]);
     least = fmin(least, d->ratio[c]);
     largest = fmax(largest, fabs(d->ratio[c]));
   }
-  // Rows within rounding of the smallest stay for the next power of e.
+  // Rows that differ from the smallest quotient only by rounding are kept for the next power of e.
   int kept = 0;
   for (int c = 0; c < tied; ++c) {
     if (d->ratio[c] <= least + TIE * largest) {
@@ -199,23 +205,23 @@ static int thin_ties(Dictionary *d, int tied, int s, double sign, int k) {
   return kept;
 }
 
-// The row whose variable leaves when column s enters, or -1 on a ray. With sign = 1 the entering
-// variable grows until the first basic one reaches 0. sign = -1 is for the first pivot: z_0 falls
-// from infinity until the first row would become negative.
+// Returns the row whose variable leaves when column s enters, or -1 on a ray. If sign is 1, the
+// entering variable grows until the first basic variable reaches 0. sign is -1 for the first pivot:
+// z_0 falls from infinity until the first row would become negative.
 static int lemke_leaving_row(Dictionary *d, int s, double sign, double zero) {
   int n = d->n;
   double largest = 0;
   for (int i = 0; i < n; ++i) {
     largest = fmax(largest, fabs(lemke_row_of(d, i)[s]));
   }
-  // Smaller entries of an entering column are zeros with rounding.
+  // Smaller entries of an entering column count as zeros with rounding errors.
   double threshold = zero * fmax(1, largest);
-  // The range of the variable: the smallest ratio of value to slope.
+  // Find the range of the variable: the smallest ratio of value to slope.
   double least = INFINITY;
   for (int i = 0; i < n; ++i) {
     double slope = sign * lemke_row_of(d, i)[s];
     if (slope < -threshold) {
-      // Negative only by rounding, except at the first pivot.
+      // Except at the first pivot, only rounding makes values negative.
       double value = sign > 0 ? fmax(0, *value_of(d, i)) : *value_of(d, i);
       least = fmin(least, value / -slope);
     }
@@ -223,18 +229,18 @@ static int lemke_leaving_row(Dictionary *d, int s, double sign, double zero) {
   if (least == INFINITY) {
     return -1;
   }
-  // All rows that limit the variable, up to rounding.
+  // List all rows that limit the variable, up to rounding.
   int tied = 0;
   for (int i = 0; i < n; ++i) {
     double slope = sign * lemke_row_of(d, i)[s], value = *value_of(d, i);
     if (slope < -threshold && value + slope * least <= TIE * (1 + fabs(value))) {
       if (d->basic[i] == 2 * n) {
-        return i; // z_0 may reach 0: a solution, even if others tie with it
+        return i; // z_0 can reach 0, which gives a solution even if other rows are tied
       }
       d->tied[tied++] = i;
     }
   }
-  // Choose one by successive powers of e, which prevents cycling.
+  // Choose one of the tied rows by successive powers of e, which prevents cycling.
   for (int k = 0; k < n && tied > 1; ++k) {
     tied = thin_ties(d, tied, s, sign, k);
   }
@@ -248,12 +254,12 @@ static void lemke_read_point(const Dictionary *d, double *z, bool *basic) {
   }
 }
 
-// Costs as much as a pivot; only for callers that want the history.
+// Records the history. This costs as much as a pivot, so it is done only on request.
 static void lemke_record(S2History *history, const Dictionary *d, const double *m, const double *q,
                          double cover) {
   int n = d->n;
   double residual = 0;
-  // min(z, w) with w = M z + q of the basic z.
+  // Compute the largest |min(z, w)|, with w = M z + q for the basic z.
   for (int i = 0; i < n; ++i) {
     double w = q[i], z = is_basic(d, i) ? fmax(0, *value_of(d, d->place[i])) : 0;
     for (int j = 0; j < n; ++j) {
@@ -269,7 +275,7 @@ static void lemke_record(S2History *history, const Dictionary *d, const double *
 static void read_ray(const Dictionary *d, int s, double *ray, double *ray_cover) {
   int n = d->n;
   double cover = 0, largest = 0;
-  // Basic variables change by column s; the entering one by 1.
+  // Along the ray, basic variables change by column s, and the entering variable changes by 1.
   for (int i = 0; i <= 2 * n; ++i) {
     double rate =
         is_basic(d, i) ? fmax(0, lemke_row_of(d, d->place[i])[s]) : (column_of(d, i) == s);
@@ -283,7 +289,7 @@ static void read_ray(const Dictionary *d, int s, double *ray, double *ray_cover)
       cover = rate;
     }
   }
-  // Normalise to a largest z of 1.
+  // Normalise the ray to a largest z of 1.
   double scale = largest > 0 ? 1 / largest : 1;
   for (int i = 0; i < n && ray != NULL; ++i) {
     ray[i] *= scale;
@@ -311,7 +317,7 @@ void s2_lcp_pivoting_careful(S2LcpPivoting *pivoting) {
 S2SolveStatus s2_lcp_pivot(int n, const double *m, const double *q, double *z, bool *basic,
                            double *ray, double *ray_cover, const S2LcpPivoting *pivoting,
                            S2Arena *arena, int *pivots) {
-  // z = 0 is a solution when no q is negative.
+  // z = 0 is a solution if no q_i is negative.
   bool solved = true;
   for (int i = 0; i < n; ++i) {
     solved = solved && q[i] >= 0;
@@ -322,7 +328,7 @@ S2SolveStatus s2_lcp_pivot(int n, const double *m, const double *q, double *z, b
   if (solved) {
     return S2_SOLVED;
   }
-  // z_0 enters first, at the value that makes all w >= 0.
+  // z_0 enters first, with the smallest value that makes all w >= 0.
   S2ArenaMark mark = s2_arena_mark(arena);
   Dictionary d = dictionary_take(n, arena);
   dictionary_start(&d, m, q, pivoting->cover);
@@ -331,14 +337,14 @@ S2SolveStatus s2_lcp_pivot(int n, const double *m, const double *q, double *z, b
   int entering = 2 * n;
   int row = lemke_leaving_row(&d, n, -1, 0);
   while (*pivots < pivoting->max_pivots) {
-    // No row stops the entering variable: a ray.
+    // If no row limits the entering variable, the path ends on a ray.
     int s = column_of(&d, entering);
     if (row < 0) {
       status = S2_RAY;
       read_ray(&d, s, ray, ray_cover);
       break;
     }
-    // Exchange; z_0 is the remaining violation.
+    // Exchange the variables. z_0 is the remaining violation.
     int leaving = d.basic[row];
     lemke_exchange(&d, row, s);
     *pivots += 1;
@@ -346,7 +352,7 @@ S2SolveStatus s2_lcp_pivot(int n, const double *m, const double *q, double *z, b
     if (pivoting->history != NULL) {
       lemke_record(pivoting->history, &d, m, q, cover);
     }
-    // The best vertex is the one with the smallest z_0.
+    // The best vertex has the smallest z_0.
     if (leaving == 2 * n || cover < least) {
       least = cover;
       lemke_read_point(&d, z, basic);
@@ -360,7 +366,8 @@ S2SolveStatus s2_lcp_pivot(int n, const double *m, const double *q, double *z, b
       status = S2_SINGULAR;
       break;
     }
-    // The complement of the leaving variable enters next: z and w of a pair are never both basic.
+    // The complement of the leaving variable enters next, so z and w of a pair are never both
+    // basic.
     entering = complement_of(&d, leaving);
     row = lemke_leaving_row(&d, column_of(&d, entering), 1, pivoting->zero);
   }

@@ -1,22 +1,24 @@
-// The step problem by pivoting (Stewart and Trinkle 1996).
+// Solves the step problem by pivoting (Stewart and Trinkle 1996).
 //
-// 1. Velocities are eliminated: u = G lambda + q with the Delassus matrix G = J W^-1 J' + C.
+// 1. Velocities are eliminated, which gives u = G lambda + q with the Delassus matrix G = J W^-1 J'
+//    + C.
 // 2. Rows are scaled to a unit diagonal, so that small values do not depend on masses.
-// 3. Bilateral rows are eliminated (schur.c); redundant ones keep lambda = 0. The remaining problem
+// 3. Bilateral rows are eliminated (schur.c). Redundant rows keep lambda = 0. The remaining problem
 //    of the contacts is scaled to a unit diagonal again.
-// 4. It is the LCP with z = (lambda_n, beta+, beta-, s) per frictional contact,
+// 4. The remaining problem is an LCP. A contact with friction has z = (lambda_n, beta+, beta-, s)
+//    and the rows
 //
 //        u_n                                 (lambda_t = beta+ - beta-)
 //        u_t + s
 //       -u_t + s
 //        mu lambda_n - beta+ - beta-
 //
-//    and z = lambda_n alone without friction. s is the sliding speed. A boxed row has
-//    z = (lambda - lo, p) with u + p and hi - lambda. The matrix is copositive, so Lemke's method
-//    finds a solution if the frictionless problem has one.
-// 5. Its final basis shows whether a contact separates, sticks or slides, and in which direction.
-//    That linear system is solved again, bilateral rows included, with residuals computed through
-//    the velocities.
+//    where s is the sliding speed. A contact without friction has only z = lambda_n. A boxed row
+//    has z = (lambda - lo, p) with the rows u + p and hi - lambda. The matrix is copositive, so
+//    Lemke's method finds a solution if the frictionless problem has a solution.
+// 5. The final basis shows whether a contact separates, sticks or slides, and in which direction.
+//    The linear system of these modes, including bilateral rows, is solved again. Its residuals are
+//    computed from the velocities.
 #include "mcp/pivot/lemke.h"
 
 #include "mcp/pivot/dense_lu.h"
@@ -29,31 +31,32 @@
 #include <math.h>
 #include <string.h>
 
-// Rank tolerances of the active-set system (scaled, entries about 1). Rounding leaves 1e-15 for
-// redundant rows; light links between heavy bodies give valid pivots nearly as small. The second
-// value is tried if the first has missed the tolerance.
+// Rank tolerances of the scaled active-set system, whose entries are about 1. Rounding leaves
+// pivots of 1e-15 for redundant rows. Light links between heavy bodies give valid pivots that are
+// nearly as small. The second value is used if the first value does not reach the tolerance.
 static const double ACTIVE_RANK[] = {1e-12, 1e-15};
 
-// Free velocities below these fractions of the largest are rounding: of any row, and of rows
-// without freedom (whose elimination cancels everything, and loses digits with the mass ratio).
+// Free velocities below a fraction of the largest free velocity are rounding. NOISE applies to any
+// row. EMPTY_NOISE applies to rows without freedom, because their elimination cancels everything
+// and loses digits with the mass ratio.
 static const double NOISE = 1e-14;
 static const double EMPTY_NOISE = 1e-10;
 
-// For a residual of at most this many tolerances, repeating the last refinement may suffice.
+// If the residual is at most this multiple of the tolerance, another refinement may be enough.
 static const double CLOSE = 100;
 
 // A residual within this multiple of the rounding error cannot be improved by another basis.
 static const double AT_ROUNDING = 4;
 
 enum {
-  REFINEMENTS = 8,  // of the active-set solve; each gains as many digits as the factor has
-  ATTEMPTS = 3,     // plain; careful; careful with another covering vector
-  PIVOTS_BASE = 50, // pivots of an attempt, and more for each variable. Lemke needs one or two
-  PIVOTS_PER_VARIABLE = 5, // per variable here; many more are a sign of rounding
+  REFINEMENTS = 8,         // limit of refinements of the active-set solve
+  ATTEMPTS = 3,            // default settings; careful settings; another covering vector
+  PIVOTS_BASE = 50,        // base limit of pivots per attempt
+  PIVOTS_PER_VARIABLE = 5, // further pivots per variable; Lemke usually needs one or two
 };
 
-// A boxed row separates at its lower bound and presses without a tangent; AT_TOP is its upper
-// bound.
+// A boxed row is in mode SEPARATE at its lower bound, NO_TANGENT between its bounds and AT_TOP at
+// its upper bound.
 typedef enum Mode { SEPARATE = 0, STICK, SLIDE_BACK, SLIDE_AHEAD, NO_TANGENT, AT_TOP } Mode;
 
 typedef struct Work {
@@ -61,14 +64,14 @@ typedef struct Work {
   S2Arena *arena;
   S2History *history;
   S2Schur schur;
-  int contacts, n;   // boxed rows count as contacts; n: size of the LCP
-  int *normal;       // contact -> its normal row
-  int *first;        // contact -> its first variable in the LCP
-  bool *friction;    // contact has a friction row with mu > 0
-  bool *box;         // contact is a boxed row
-  double *left;      // schur.left, scaled, with boxed rows at their lower bounds
-  double *lcp_scale; // rows: as schur.scale, for the rows of the LCP
-  double unit;       // scaled size of the LCP's right side, which is divided by it
+  int contacts, n;   // contacts include boxed rows; n is the size of the LCP
+  int *normal;       // normal row of each contact
+  int *first;        // first LCP variable of each contact
+  bool *friction;    // whether the contact has a friction row with mu > 0
+  bool *box;         // whether the contact is a boxed row
+  double *left;      // scaled schur.left with boxed rows at their lower bounds
+  double *lcp_scale; // like schur.scale, but for the rows of the LCP
+  double unit;       // size of the right side of the LCP, which is divided by it
   double *m, *q, *z; // the LCP
   bool *basic;
   double *lambda, *best_lambda, *v;
@@ -80,7 +83,7 @@ static bool lemke_supported(const S2Problem *problem) {
   int contacts = 0, bilateral = 0;
   for (int i = 0; i < problem->rows; ++i) {
     const S2Row *row = &problem->row[i];
-    // Friction rows count with their contact.
+    // A friction row belongs to its contact.
     if (row->coupled_to >= 0) {
       assert(row->coupled_to == i - 1);
       continue;
@@ -96,18 +99,19 @@ static bool lemke_supported(const S2Problem *problem) {
   return contacts <= S2_LEMKE_MAX_CONTACTS && bilateral <= S2_LEMKE_MAX_JOINT_ROWS;
 }
 
-// If joints leave a contact row no freedom, elimination leaves rounding in place of zeros. A
-// negative 1e-17 on the right of an empty row would make the problem infeasible.
+// Removes rounding errors. If joints leave a contact row no freedom, elimination leaves rounding
+// errors in place of zeros. A right side of -1e-17 in an empty row would make the problem
+// infeasible.
 static void drop_noise(Work *work, double redundant) {
   int rows = work->schur.rows;
   double *s = work->schur.s, *left = work->schur.left;
-  // Rounding is measured by the largest velocity before elimination.
+  // Rounding errors are compared with the largest velocity before elimination.
   double free = 0;
   for (int i = 0; i < rows; ++i) {
     free = fmax(free, fabs(work->schur.q[i]));
   }
   for (int i = 0; i < rows; ++i) {
-    // A row without freedom gets zeros in place of rounding.
+    // Set a row without freedom to zeros.
     bool empty = s[i * rows + i] <= redundant;
     for (int j = 0; j < rows && empty; ++j) {
       s[i * rows + j] = s[j * rows + i] = 0;
@@ -129,12 +133,12 @@ static void drop_noise(Work *work, double redundant) {
   }
 }
 
-// Boxed rows start from their lower bounds.
+// Shifts boxed rows to start from their lower bounds.
 static void shift_boxes(Work *work) {
   int rows = work->schur.rows;
   memcpy(work->left, work->schur.left, sizeof(double) * (size_t)rows);
   for (int c = 0; c < work->contacts; ++c) {
-    // lambda = lo + z: the effect of lo on all rows goes to the right side.
+    // With lambda = lo + z, the effect of lo on all rows moves to the right side.
     if (work->box[c]) {
       int j = work->normal[c];
       double lo = work->problem->row[j].lo / work->lcp_scale[j];
@@ -163,26 +167,25 @@ static double scaled_mu(const Work *work, int contact, const double *scale) {
   return work->problem->row[i + 1].mu * scale[i] / scale[i + 1];
 }
 
-// The matrix and right side of step 4.
+// Builds the matrix and the right side of step 4.
 static void build_lcp(Work *work) {
   int n = work->n, rows = work->schur.rows;
   const double *s = work->schur.s, *left = work->left;
   memset(work->m, 0, sizeof(double) * (size_t)n * (size_t)n);
   memset(work->q, 0, sizeof(double) * (size_t)n);
-  // Rows of contact c against columns of contact d: the entries of G between their normals and
-  // tangents.
+  // Copy the entries of G between the rows of contact c and the columns of contact d.
   for (int c = 0; c < work->contacts; ++c) {
     int i = work->normal[c], at = work->first[c];
     for (int d = 0; d < work->contacts; ++d) {
       int j = work->normal[d];
       double *m = work->m + at * n + work->first[d];
       m[0] = s[i * rows + j];
-      // beta+ and beta- push the tangent both ways.
+      // beta+ and beta- act on the tangent in opposite directions.
       if (work->friction[d]) {
         m[1] = s[i * rows + j + 1];
         m[2] = -m[1];
       }
-      // u_t + s and -u_t + s depend on all tangents with both signs, too.
+      // u_t + s and -u_t + s have all tangent entries with both signs.
       if (work->friction[c]) {
         m[n] = s[(i + 1) * rows + j];
         m[2 * n] = -m[n];
@@ -194,14 +197,14 @@ static void build_lcp(Work *work) {
       }
     }
     work->q[at] = left[i] / work->unit;
-    // A box: u + p >= 0, and hi - lo - z >= 0.
+    // A boxed row has the conditions u + p >= 0 and hi - lo - z >= 0.
     if (work->box[c]) {
       const S2Row *row = &work->problem->row[i];
       work->m[at * n + at + 1] = 1;
       work->m[(at + 1) * n + at] = -1;
       work->q[at + 1] = (row->hi - row->lo) / (work->lcp_scale[i] * work->unit);
     }
-    // The sliding speed s in both tangent rows, and mu lambda_n - beta+ - beta-.
+    // Add the sliding speed s to both tangent rows, and write the row mu lambda_n - beta+ - beta-.
     if (work->friction[c]) {
       double *m = work->m + at * n + at;
       m[n + 3] = m[2 * n + 3] = 1;
@@ -213,9 +216,8 @@ static void build_lcp(Work *work) {
   }
 }
 
-// Reads the mode of a contact from the final basis. When the contact
-// presses, at most two of beta+, beta- and s are basic; if s and one of the others are basic, the
-// contact slides.
+// Determines the mode of a contact from the final basis. If the contact presses, at most two of
+// beta+, beta- and s are basic. If s and one of the other two are basic, the contact slides.
 static Mode lemke_mode_of(const Work *work, int contact) {
   const bool *basic = work->basic + work->first[contact];
   if (!basic[0]) {
@@ -230,7 +232,7 @@ static Mode lemke_mode_of(const Work *work, int contact) {
   if ((basic[1] && basic[2]) || !basic[3]) {
     return STICK;
   }
-  return basic[1] ? SLIDE_BACK : SLIDE_AHEAD; // beta+ pushes ahead, against sliding back
+  return basic[1] ? SLIDE_BACK : SLIDE_AHEAD; // beta+ pushes ahead, which opposes sliding back
 }
 
 // Clips lambda to its bounds exactly.
@@ -246,12 +248,13 @@ static void lemke_clip(const S2Problem *problem, double *lambda) {
   }
 }
 
-// Measures work->lambda (clipped in a copy) and keeps it if it is the best so far.
+// Computes the residual of a clipped copy of work->lambda, and keeps this copy if it is the best so
+// far.
 static double lemke_judge(Work *work) {
   S2ArenaMark mark = s2_arena_mark(work->arena);
   size_t bytes = sizeof(double) * (size_t)work->problem->rows;
   double *lambda = s2_arena_take(work->arena, bytes);
-  // Clip to the bounds, as the final answer will be.
+  // Clip to the bounds like the final answer.
   memcpy(lambda, work->lambda, bytes);
   lemke_clip(work->problem, lambda);
   s2_mcp_velocity(work->problem, lambda, work->v);
@@ -266,9 +269,10 @@ static double lemke_judge(Work *work) {
 
 typedef struct Active {
   int count;
-  int *row;      // the row of unknown and equation k
-  double *fixed; // impulses of all other rows: bounds of boxes, else 0
-  double *slope; // slope of the dependent friction row if the contact slides (scaled); else 0
+  int *row;      // row that belongs to unknown k and equation k
+  double *fixed; // Impulses of the other rows: bounds of boxed rows, else 0.
+  // Scaled slope of the dependent friction row if the contact slides, else 0.
+  double *slope;
 } Active;
 
 static Active collect_active(const Work *work) {
@@ -278,13 +282,14 @@ static Active collect_active(const Work *work) {
       .slope = S2_TAKE_ZEROED(work->arena, double, rows),
       .fixed = S2_TAKE_ZEROED(work->arena, double, rows),
   };
-  // Joint rows that were not redundant are active.
+  // All joint rows that are not redundant are active.
   for (int i = 0; i < rows; ++i) {
     if (work->schur.pivoted[i]) {
       active.row[active.count++] = i;
     }
   }
-  // A contact by its mode: no row, its normal (the tangent follows by a slope), or both rows.
+  // Depending on its mode, a contact adds no row, its normal row, or both rows. If it slides, its
+  // friction impulse follows from the normal impulse by a slope.
   for (int c = 0; c < work->contacts; ++c) {
     Mode mode = lemke_mode_of(work, c);
     if (mode == SEPARATE || mode == AT_TOP) {
@@ -307,7 +312,7 @@ static Active collect_active(const Work *work) {
 static S2DenseLu factor_active(const Work *work, const Active *active, double rank_tolerance) {
   int count = active->count, rows = work->schur.rows;
   double *a = S2_TAKE(work->arena, double, (size_t)count *(size_t)count);
-  // The column of a sliding contact is its normal's column plus slope times its tangent's.
+  // The column of a sliding contact is its normal column plus slope times its tangent column.
   for (int k = 0; k < count; ++k) {
     const double *g = work->schur.g + active->row[k] * rows;
     for (int l = 0; l < count; ++l) {
@@ -318,7 +323,7 @@ static S2DenseLu factor_active(const Work *work, const Active *active, double ra
   return s2_dense_lu_factor(count, a, rank_tolerance, work->arena);
 }
 
-// step := scaled -u of the active rows at work->lambda.
+// step := -u, scaled, of the active rows at work->lambda.
 static void active_velocities(Work *work, const Active *active, double *u, double *step) {
   const S2Problem *problem = work->problem;
   s2_mcp_velocity(problem, work->lambda, work->v);
@@ -330,7 +335,8 @@ static void active_velocities(Work *work, const Active *active, double *u, doubl
   }
 }
 
-// Starts from lambda = 0, which discards the rounding of the dictionary.
+// Solves the system of the active rows. It starts from lambda = 0, which discards the rounding
+// errors of the dictionary.
 static void solve_active(Work *work, double rank_tolerance) {
   S2ArenaMark mark = s2_arena_mark(work->arena);
   const double *scale = work->schur.scale;
@@ -338,11 +344,11 @@ static void solve_active(Work *work, double rank_tolerance) {
   S2DenseLu lu = factor_active(work, &active, rank_tolerance);
   double *step = S2_TAKE(work->arena, double, active.count);
   double *u = S2_TAKE(work->arena, double, work->schur.rows);
-  // lambda = 0 except for boxes at a bound; then steps by the residuals of the rows, computed
-  // through velocities.
+  // Start from lambda = 0, except for boxed rows at a bound. Then take steps by the residuals of
+  // the rows, computed from the velocities.
   memcpy(work->lambda, active.fixed, sizeof(double) * (size_t)work->schur.rows);
   double last = INFINITY;
-  // Each pass gains as many digits as the factor has.
+  // Each pass gains as many digits as the factors have.
   for (int pass = 0; pass <= REFINEMENTS; ++pass) {
     active_velocities(work, &active, u, step);
     s2_dense_lu_solve(&lu, step);
@@ -354,7 +360,8 @@ static void solve_active(Work *work, double rank_tolerance) {
       }
     }
     double now = lemke_judge(work);
-    // Continue until rounding dominates; just above the tolerance another pass may still succeed.
+    // Continue until rounding dominates. Slightly above the tolerance, another pass may still
+    // succeed.
     bool close = now > work->tolerance && now <= CLOSE * work->tolerance;
     if (!(now < last / 2) && !close) {
       break;
@@ -372,15 +379,15 @@ static void lemke_polish(Work *work) {
   }
 }
 
-// Whether the best point is as accurate as impulses in double precision permit: impulses may push a
-// light body between heavy ones from both sides, and then their rounding alone moves it.
+// Whether the best point is as accurate as impulses in double precision permit. If impulses push a
+// light body between heavy bodies from both sides, their rounding errors alone move it.
 static bool at_rounding(const Work *work) {
   const S2Problem *problem = work->problem;
   if (problem->mobility != NULL) {
-    return false; // the rounding of its entries is not known
+    return false; // the rounding errors of its entries are unknown
   }
   S2ArenaMark mark = s2_arena_mark(work->arena);
-  // The magnitudes of all momenta that act on a node, before they cancel.
+  // Sum the magnitudes of all momenta that act on each node, which bounds their rounding errors.
   double *size = S2_TAKE(work->arena, double, 3 * problem->nodes);
   for (int i = 0; i < 3 * problem->nodes; ++i) {
     size[i] = fabs(problem->rhs[i]);
@@ -396,8 +403,8 @@ static bool at_rounding(const Work *work) {
       }
     }
   }
-  // The magnitudes as velocities, times the rounding of a double: a smaller residual is not
-  // possible.
+  // Convert the magnitudes to velocities. Their product with the unit round-off is the smallest
+  // possible residual.
   double largest = 0;
   for (int i = 0; i < 3 * problem->nodes; ++i) {
     double speed = size[i] / problem->mass[i];
@@ -407,8 +414,8 @@ static bool at_rounding(const Work *work) {
   return work->best.scaled * problem->velocity_scale <= AT_ROUNDING * DBL_EPSILON * largest;
 }
 
-// Another covering vector: fixed numbers between 1 and 2 without a pattern (golden ratio steps).
-// This vector avoids a ray or an unlucky tie that occurred with a vector of ones.
+// Writes another covering vector: fixed numbers between 1 and 2 without a pattern, from steps of
+// the golden ratio. It may avoid a ray or an unlucky tie that occurred with a vector of ones.
 static void other_cover(double *cover, int n) {
   const double golden = 0.61803398874989485;
   for (int i = 0; i < n; ++i) {
@@ -429,10 +436,11 @@ static void read_dictionary(Work *work) {
   }
 }
 
-// Steps 4 and 5 with several treatments of rounding, until the residual is below the tolerance.
+// Runs steps 4 and 5 with several settings for rounding, until the residual is at most the
+// tolerance.
 static S2SolveStatus lemke_pivot(Work *work, int attempts, int *pivots) {
   int n = work->n;
-  // The problem of step 4; stop if a number is too large for a double.
+  // Build the problem of step 4. Stop if a number is too large for a double.
   build_lcp(work);
   if (!s2_all_finite(work->m, (size_t)n * (size_t)n) || !s2_all_finite(work->q, (size_t)n)) {
     return S2_SINGULAR;
@@ -445,7 +453,7 @@ static S2SolveStatus lemke_pivot(Work *work, int attempts, int *pivots) {
   pivoting.history = work->history;
   pivoting.max_pivots = PIVOTS_BASE + PIVOTS_PER_VARIABLE * n;
   S2SolveStatus status = S2_SINGULAR;
-  // Plain, then careful, then by another covering vector.
+  // Try the default settings, then careful settings, then another covering vector.
   for (int attempt = 0; attempt < attempts; ++attempt) {
     if (attempt == 1) {
       s2_lcp_pivoting_careful(&pivoting);
@@ -456,9 +464,9 @@ static S2SolveStatus lemke_pivot(Work *work, int attempts, int *pivots) {
     S2SolveStatus ended = s2_lcp_pivot(n, work->m, work->q, work->z, work->basic, NULL, NULL,
                                        &pivoting, work->arena, &spent);
     *pivots += spent;
-    // Polish also after a failure. Contacts that squeeze a body from opposite sides leave rows that
-    // rounding makes contradictory by 1e-16. Many touching contacts that neither press nor slide
-    // leave only rounding to pivot on. The vertex may be a solution in spite of that.
+    // Polish even after a failure, because the vertex may still be a solution. If contacts squeeze
+    // a body from opposite sides, rounding makes their rows contradict each other by 1e-16. If many
+    // contacts touch but neither press nor slide, only rounding errors are left as pivots.
     lemke_polish(work);
     if (!(work->best.scaled <= work->tolerance)) {
       read_dictionary(work);
@@ -493,7 +501,7 @@ static Work work_take(const S2Problem *problem, double tolerance, S2Arena *arena
       .best = {.scaled = INFINITY},
       .tolerance = tolerance,
   };
-  // Contacts and their variables: 4 with friction, 2 of a box, else 1.
+  // List the contacts and their variables: 4 with friction, 2 for a boxed row, else 1.
   for (int i = 0; i < rows; ++i) {
     const S2Row *row = &problem->row[i];
     if (row->coupled_to < 0 && !s2_schur_is_bilateral(row)) {
@@ -525,15 +533,15 @@ S2SolveStatus s2_lemke_solve(const S2Problem *problem, const S2SolverOptions *op
   S2SolveStatus status = S2_SINGULAR;
   bool finished = false;
   bool joints = problem->rows > 0 && s2_schur_is_bilateral(&problem->row[0]);
-  // First with joints eliminated in double precision, then with twice the digits.
+  // First eliminate joints in double precision, then with twice the digits.
   for (int precise = 0; precise <= (joints ? 1 : 0) && !finished; ++precise) {
     s2_schur_eliminate(&work.schur, problem, precise, arena);
     drop_noise(&work, s2_schur_redundant(precise));
     shift_boxes(&work);
     // If no row presses, contacts need no impulse, and there is nothing to pivot.
     if (is_pressing(&work)) {
-      // With joints, imprecise elimination is the most likely reason of a failure: make one
-      // attempt.
+      // With joints, imprecise elimination is the most likely reason for a failure, so make only
+      // one attempt.
       int attempts = joints && !precise ? 1 : ATTEMPTS;
       status = lemke_pivot(&work, attempts, &solution->iterations);
     } else {
@@ -543,7 +551,7 @@ S2SolveStatus s2_lemke_solve(const S2Problem *problem, const S2SolverOptions *op
     }
     finished = status == S2_SOLVED || at_rounding(&work);
   }
-  // The best impulses of all attempts, with their velocities.
+  // Return the best impulses of all attempts and their velocities.
   memcpy(solution->lambda, work.best_lambda, sizeof(double) * (size_t)problem->rows);
   s2_mcp_velocity(problem, solution->lambda, solution->v);
   solution->residual = s2_mcp_residual(problem, solution->v, solution->lambda, arena);

@@ -6,10 +6,10 @@
 #include <math.h>
 #include <string.h>
 
-// A scaled diagonal (at first 1) below this after elimination belongs to a redundant row.
-// Independent rows keep about the mass ratio (1e-7) or more, and less than that only across several
-// links. Rounding leaves 1e-15 or, with twice the digits, the square of the rounding of the
-// Jacobians.
+// Scaled diagonals are 1 at first. If the diagonal of a row is below this limit after elimination,
+// the row is redundant. Independent rows keep about the mass ratio (1e-7) or more. They keep less
+// only across several links. Rounding leaves 1e-15. With twice the digits it leaves the square of
+// the rounding errors of the Jacobians.
 static const double REDUNDANT = 1e-11;
 static const double REDUNDANT_PRECISE = 1e-18;
 
@@ -33,7 +33,7 @@ S2Schur s2_schur_assemble(const S2Problem *problem, S2Arena *arena) {
       .left = S2_TAKE(arena, double, rows),
       .pivoted = S2_TAKE_ZEROED(arena, bool, rows),
   };
-  // G = J W^-1 J' + C; symmetric except in the local form.
+  // Compute G = J W^-1 J' + C, which is symmetric except in the local form.
   for (int i = 0; i < rows; ++i) {
     for (int j = i; j < rows; ++j) {
       const S2Row *x = &problem->row[i], *y = &problem->row[j];
@@ -44,14 +44,14 @@ S2Schur s2_schur_assemble(const S2Problem *problem, S2Arena *arena) {
       }
     }
   }
-  // q = J W^-1 c + b, the velocities of the rows without impulses.
+  // Compute q = J W^-1 c + b, the velocities of the rows without impulses.
   S2ArenaMark mark = s2_arena_mark(arena);
   double *v = S2_TAKE(arena, double, 3 * problem->nodes);
   double *none = S2_TAKE_ZEROED(arena, double, rows);
   s2_mcp_velocity(problem, none, v);
   s2_mcp_row_velocity(problem, v, schur.q);
   s2_arena_rewind(arena, mark);
-  // Scaled to a unit diagonal.
+  // Scale to a unit diagonal.
   for (int i = 0; i < rows; ++i) {
     double diagonal = schur.g[i * rows + i];
     schur.scale[i] = diagonal > 0 ? 1 / sqrt(diagonal) : 1;
@@ -65,7 +65,8 @@ S2Schur s2_schur_assemble(const S2Problem *problem, S2Arena *arena) {
   return schur;
 }
 
-// The open bilateral row with the largest diagonal of s, or -1 if none is above `redundant`.
+// Returns the bilateral row with the largest diagonal of s that is not yet eliminated, or -1 if no
+// diagonal is above `redundant`.
 static int find_pivot(const S2Schur *schur, const S2Problem *problem, const double *diagonal,
                       double redundant) {
   int pivot = -1;
@@ -85,7 +86,7 @@ static void schur_eliminate(S2Schur *schur, const S2Problem *problem, S2Arena *a
   double *diagonal = S2_TAKE(arena, double, rows);
   memcpy(schur->s, schur->g, sizeof(double) * (size_t)rows * (size_t)rows);
   memcpy(schur->left, schur->q, sizeof(double) * (size_t)rows);
-  // Repeatedly eliminate the open joint row with the largest remaining diagonal from all others.
+  // Repeatedly eliminate the joint row with the largest remaining diagonal from all remaining rows.
   for (int done = 0; done < rows; ++done) {
     for (int i = 0; i < rows; ++i) {
       diagonal[i] = schur->s[i * rows + i];
@@ -95,7 +96,7 @@ static void schur_eliminate(S2Schur *schur, const S2Problem *problem, S2Arena *a
       break;
     }
     schur->pivoted[pivot] = true;
-    // s_i -= (s_ip / s_pp) s_p, with the right side.
+    // s_i -= (s_ip / s_pp) s_p, including the right side.
     const double *restrict pivot_row = schur->s + pivot * rows;
     for (int i = 0; i < rows; ++i) {
       double *restrict row = schur->s + i * rows;
@@ -148,8 +149,8 @@ static S2Double2 precise_free_velocity(const S2Problem *problem, const S2Row *ro
 static void eliminate_precisely(S2Schur *schur, const S2Problem *problem, S2Arena *arena) {
   int rows = schur->rows, width = rows + 1;
   double *diagonal = S2_TAKE(arena, double, rows);
-  S2Double2 *s = S2_TAKE(arena, S2Double2, (size_t)rows * (size_t)width); // last column: q
-  // Compute G and q again, with twice the digits from their first product on.
+  S2Double2 *s = S2_TAKE(arena, S2Double2, (size_t)rows * (size_t)width); // q is the last column.
+  // Compute G and q again, with twice the digits in all operations.
   for (int i = 0; i < rows; ++i) {
     for (int j = i; j < rows; ++j) {
       S2Double2 entry = s2_schur_precise(problem, &problem->row[i], &problem->row[j]);
@@ -160,9 +161,9 @@ static void eliminate_precisely(S2Schur *schur, const S2Problem *problem, S2Aren
     }
     s[i * width + rows] = precise_free_velocity(problem, &problem->row[i]);
   }
-  // Eliminate as in double precision; the sizes of pivots are compared after scaling.
+  // Eliminate as in double precision. The sizes of pivots are compared after scaling.
   for (int done = 0; done < rows; ++done) {
-    // Convert to doubles, scaled.
+    // Scale the diagonal and convert it to doubles.
     for (int i = 0; i < rows; ++i) {
       diagonal[i] = s[i * width + i].hi * schur->scale[i] * schur->scale[i];
     }

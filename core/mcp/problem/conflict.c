@@ -4,16 +4,17 @@
 
 #include <math.h>
 
-// Compliance of hard rows in the quick proof, as a fraction of their Delassus diagonal. The bodies'
-// momenta remain in its equations with this relative size.
+// Compliance of hard rows in the quick proof, as a fraction of their Delassus diagonal. The momenta
+// of the bodies remain in the equations of the proof with this relative size.
 static const double SOFTENING = 1e-10;
-// Fraction of the largest bias: smaller violations may be rounding.
+// Smallest violation that counts, as a fraction of the largest bias. Smaller violations may be
+// rounding.
 static const double LEAST_GAIN = 1e-9;
-// Errors of the proof's equations, as a fraction of its gain. Velocities that refute the proof
-// would have to exceed the required ones by the inverse of this.
+// Largest errors in the equations of the proof, as a fraction of its gain. Velocities that refute
+// the proof would have to be larger than the required velocities by the inverse of this fraction.
 static const double LEAST_REACH = 1e-8;
 
-// Rows other than friction, motors with a bounded force, and compliant rows.
+// Whether the row is neither a friction row, nor a motor with a bounded force, nor a compliant row.
 static bool is_hard(const S2Row *row) {
   return row->coupled_to < 0 && row->hi == INFINITY && !(row->compliance > 0);
 }
@@ -42,11 +43,12 @@ static double conflict_diagonal(const S2Problem *problem, const S2Row *row) {
   return sum;
 }
 
-// Whether multipliers of hard rows are a proof, in units in which rows and masses have size 1.
+// Whether multipliers of hard rows are a proof, measured in units in which rows and masses have
+// size 1.
 static bool conflict_proves(const S2Problem *problem, const double *lambda, S2Arena *arena) {
   double *push = S2_TAKE_ZEROED(arena, double, 3 * problem->nodes);
   double largest = 0, bias = 0, gain = 0, miss = 0;
-  // gain = -b' lambda and push = J' lambda, with the magnitudes of their terms.
+  // Compute gain = -b' lambda and push = J' lambda, and the sizes of lambda and b.
   for (int i = 0; i < problem->rows; i++) {
     const S2Row *row = &problem->row[i];
     if (!isfinite(lambda[i]) || (row->lo == 0 && lambda[i] < 0)) {
@@ -65,16 +67,16 @@ static bool conflict_proves(const S2Problem *problem, const double *lambda, S2Ar
       }
     }
   }
-  // Farkas: b' lambda is clearly negative, and J' lambda = 0 up to errors that no velocity could
-  // outweigh.
+  // Farkas' lemma requires that b' lambda is clearly negative, and that J' lambda = 0 up to errors
+  // that no reasonable velocity could outweigh.
   for (int i = 0; i < 3 * problem->nodes; i++) {
     miss = fmax(miss, fabs(push[i]) / sqrt(problem->mass[i]));
   }
   return gain >= LEAST_GAIN * largest * bias && gain > 0 && miss * bias <= LEAST_REACH * gain;
 }
 
-// If rows are slightly compliant, the forces of the best compromise are proportional to the
-// violations. In the limit they are Farkas' proof.
+// If rows are slightly compliant, the impulses of the best compromise are proportional to the
+// violations. In the limit these impulses are the proof by Farkas' lemma.
 bool s2_mcp_conflict_by(S2SolverFn *solve, const S2Problem *problem, const S2SolverOptions *options,
                         double *proof, S2Arena *arena) {
   if (problem->mass == NULL) {
@@ -84,23 +86,24 @@ bool s2_mcp_conflict_by(S2SolverFn *solve, const S2Problem *problem, const S2Sol
   plain.history = NULL;
   plain.keep = NULL;
   S2ArenaMark mark = s2_arena_mark(arena);
-  // The hard rows, each with a compliance of this fraction of its Delassus diagonal.
+  // Copy the hard rows, each with the compliance SOFTENING times its Delassus diagonal.
   S2Row *row = S2_TAKE(arena, S2Row, problem->rows);
-  int kept = 0, impossible = -1; // a row that nothing can move and that requires motion
+  // impossible: a row that requires motion but that no impulse can move.
+  int kept = 0, impossible = -1;
   for (int i = 0; i < problem->rows; i++) {
     if (is_hard(&problem->row[i])) {
       row[kept] = problem->row[i];
       row[kept].compliance = SOFTENING * conflict_diagonal(problem, &row[kept]);
       if (row[kept].compliance > 0) {
         kept++;
-      } else { // requires 0 + b >= 0, or = 0
+      } else { // the row requires b >= 0, or b = 0 if it is bilateral
         bool asks = conflict_is_bilateral(&row[kept]) ? row[kept].bias != 0 : row[kept].bias < 0;
         impossible = asks ? i : impossible;
       }
     }
   }
   bool proved = impossible >= 0;
-  // One solve: forces of rows that cannot all be satisfied grow as 1 / compliance.
+  // Solve once. Impulses of rows that cannot all be satisfied grow like 1 / compliance.
   S2Problem soft = *problem;
   soft.row = row;
   soft.rows = kept;
@@ -130,7 +133,7 @@ bool s2_mcp_conflict(const S2Problem *problem, double *proof, S2Arena *arena) {
   if (free + equations + inequalities > S2_CONFLICT_MAX) {
     return false;
   }
-  // The hard rows as linear conditions on v: E v + a = 0 and D v + b >= 0.
+  // Write the hard rows as linear conditions on v: E v + a = 0 and D v + b >= 0.
   S2ArenaMark mark = s2_arena_mark(arena);
   size_t width = (size_t)free;
   double *e = S2_TAKE_ZEROED(arena, double, (size_t)equations *width + 1);

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-// Whether row i is the friction row of a rigid contact, whose normal row is the one before.
+// Whether row i is the friction row of a rigid contact, whose normal row is row i - 1.
 static bool convex_has_edges(const S2Problem *problem, int i) {
   const S2Row *row = &problem->row[i];
   return row->coupled_to >= 0 && row->mu > 0 && problem->row[i - 1].compliance == 0 &&
@@ -67,8 +67,9 @@ void s2_mcp_convex_seed(const S2Problem *problem, double *dl_dlambda) {
   }
 }
 
-// Three numbers of the rows for one body: J_n receives the sum of both edges, J_t mu times the
-// difference. Returns the contribution to mu.
+// Converts three entries of the rows for one body: J_n receives the sum of both edges, and J_t
+// receives mu times their difference. Returns the contribution to the derivative with respect to
+// mu.
 static double convex_jacobian_vjp(const double tangent[3], double mu, double *normal_bar,
                                   double *tangent_bar) {
   double of_mu = 0;

@@ -1,4 +1,4 @@
-// The local form's blocks, from a sparse matrix.
+// Builds the blocks of the local form from a sparse matrix.
 #include "mcp/solvers.h"
 
 const S2Mobility *s2_mobility_from_csr(const S2Csr *a, int rows, int lane, int32_t *place,
@@ -10,7 +10,7 @@ const S2Mobility *s2_mobility_from_csr(const S2Csr *a, int rows, int lane, int32
   int32_t *row = S2_TAKE(arena, int32_t, nodes + 1);
   double *block = S2_TAKE_ZEROED(arena, double, 9 * (size_t)most);
   int32_t count = 0;
-  // Walk the rows of a node together, block after block; the diagonal block always exists.
+  // Visit the rows of a node together, block after block. The diagonal block always exists.
   for (int32_t k = 0; k < nodes; k++) {
     int32_t p[3] = {0, 0, 0}, end[3] = {0, 0, 0};
     bool diagonal = false;
@@ -20,7 +20,7 @@ const S2Mobility *s2_mobility_from_csr(const S2Csr *a, int rows, int lane, int32
       p[r] = a->start[rows * k + r];
       end[r] = a->start[rows * k + r + 1];
     }
-    // The next block of columns with an entry in one of the rows.
+    // Find the next block of columns with an entry in one of the rows.
     for (;;) {
       int32_t next = diagonal ? nodes : k;
       for (int r = 0; r < 3; r++) {
@@ -31,7 +31,7 @@ const S2Mobility *s2_mobility_from_csr(const S2Csr *a, int rows, int lane, int32
       if (next == nodes) {
         break;
       }
-      // Copy its entries to their lanes.
+      // Copy the entries of the block to their lanes.
       diagonal |= next == k;
       column[count] = next;
       for (int r = 0; r < 3; r++) {
@@ -57,7 +57,8 @@ const S2Mobility *s2_mobility_transpose(const S2Mobility *a, int nodes, S2Arena 
   int32_t *start = S2_TAKE_ZEROED(arena, int32_t, nodes + 2);
   int32_t *column = S2_TAKE(arena, int32_t, blocks);
   double *block = S2_TAKE(arena, double, 9 * (size_t)blocks);
-  // Count blocks by columns two places ahead, so that filling leaves the starts.
+  // Count the blocks of each column two places ahead. After the fill, `start` then contains the
+  // starts.
   for (int32_t p = 0; p < blocks; p++) {
     start[a->column[p] + 2]++;
   }
@@ -66,7 +67,7 @@ const S2Mobility *s2_mobility_transpose(const S2Mobility *a, int nodes, S2Arena 
   }
   for (int32_t i = 0; i < nodes; i++) {
     for (int32_t p = a->start[i]; p < a->start[i + 1]; p++) {
-      int32_t at = start[a->column[p] + 1]++; // ends as the start of the next
+      int32_t at = start[a->column[p] + 1]++; // finally the start of the next column
       column[at] = i;
       for (size_t k = 0; k < 9; k++) {
         block[9 * (size_t)at + 3 * (k % 3) + k / 3] = a->block[9 * (size_t)p + k];

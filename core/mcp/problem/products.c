@@ -24,7 +24,7 @@ static void local_velocity(const S2Problem *problem, const double *lambda, doubl
   const S2Mobility *a = problem->mobility;
   for (int i = 0; i < problem->nodes; i++) {
     double sum[3] = {0, 0, 0};
-    // v_i = rhs_i + sum_k A_ik (J' lambda)_k, the impulses of a node gathered from its rows.
+    // v_i = rhs_i + sum_k A_ik (J' lambda)_k, where the impulses of node k come from its rows.
     for (int32_t p = a->start[i]; p < a->start[i + 1]; p++) {
       const double *block = a->block + 9 * (size_t)p;
       double impulse[3] = {0, 0, 0};

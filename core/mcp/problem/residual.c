@@ -1,4 +1,4 @@
-// The parts of the residual, with V, L of the problem and w_i = diag(J W^-1 J' + C) of row i:
+// The parts of the residual, with V and L of the problem and w_i = diag(J W^-1 J' + C) of row i:
 //
 //   dynamics   d = W v - J' lambda - c               raw |d|, scaled |d / W| / V
 //   normal     m = min(w lambda_n, u_n)              raw |min(lambda_n, u_n)|, scaled |m| / V
@@ -7,11 +7,11 @@
 //   boxed      the same between lo and hi, in `cone`
 //   bilateral  u                                     raw |u|, scaled |u| / V
 //
-// u = J v + C lambda + b. All are max norms. Angular measures (the first component of d / W, and
-// rows whose Jacobian has an angular part only) are multiplied by L before they are scaled. Rows
-// with a compliance C are multiplied by (w_i - C) / w_i: an impulse with an error dl changes u by
-// w_i dl, and moves bodies by (w_i - C) dl. `scaled` is the largest of the four. A NaN anywhere
-// makes it NaN, which is below no tolerance.
+// Here u = J v + C lambda + b. All parts are max norms. Angular quantities are multiplied by L
+// before they are scaled. These are the first component of d / W, and rows whose Jacobian has only
+// an angular part. Rows with a compliance C are multiplied by (w_i - C) / w_i, because an impulse
+// error dl changes u by w_i dl but the velocities of bodies only by (w_i - C) dl. `scaled` is the
+// largest of all parts. Any NaN makes it NaN, which no tolerance accepts.
 #include "mcp/solvers.h"
 
 #include "linalg/numbers.h"
@@ -31,7 +31,7 @@ double s2_row_weight(const S2Problem *problem, const S2Row *row) {
   return unit;
 }
 
-// The velocities that belong to the impulses lambda + low.
+// Computes the velocities that the impulses lambda + low give.
 static void residual_balance(const S2Problem *problem, const double *lambda, const double *low,
                              double *v, S2Arena *arena) {
   if (low == NULL || problem->mobility != NULL) {
@@ -51,14 +51,15 @@ static void residual_balance(const S2Problem *problem, const double *lambda, con
   s2_arena_rewind(arena, mark);
 }
 
-// |lambda - clip(lambda - push, lo, hi)|
+// Returns |lambda - clip(lambda - push, lo, hi)|.
 static double residual_excess(double lambda, double push, double lo, double hi) {
   double aim = lambda - push;
   return fabs(lambda - (aim > hi ? hi : aim < lo ? lo : aim));
 }
 
-// The same for a friction row with impulses as sums of two doubles: |push| between the bounds +- mu
-// lambda_n. Computing lambda - (lambda - push) would lose its digits.
+// The same for a friction row whose impulses are sums of two doubles and whose bounds are +- mu
+// lambda_n. Between the bounds the result is |push|, because lambda - (lambda - push) would lose
+// digits.
 static double residual_cone(const S2Row *row, const double *lambda, const double *low,
                             double push) {
   int n = row->coupled_to;
@@ -76,23 +77,23 @@ S2Residual s2_mcp_residual_of_sum(const S2Problem *problem, const double *v, con
   double *balanced = S2_TAKE(arena, double, 3 * problem->nodes);
   s2_mcp_row_velocity(problem, v, u);
   residual_balance(problem, lambda, low, balanced, arena);
-  // Dynamics: v against W^-1 (c + J' lambda), the velocities that belong to the impulses.
+  // Dynamics: compare v with W^-1 (c + J' lambda), the velocities that the impulses give.
   S2Residual residual = {0};
-  double scaled = 0; // all measured in velocities first
+  double scaled = 0; // largest error as a velocity
   for (int i = 0; i < 3 * problem->nodes; i++) {
     double error = fabs(v[i] - balanced[i]);
     double inertia = problem->mobility == NULL ? problem->mass[i] : 1;
     residual.dynamics = s2_larger(residual.dynamics, error * inertia);
     scaled = s2_larger(scaled, i % 3 == 0 ? error * problem->length : error);
   }
-  // Rows: the residual by the law of each kind, in its own units and as a velocity.
+  // Rows: compute the residual by the law of each kind of row, in its own units and as a velocity.
   for (int i = 0; i < problem->rows; i++) {
     const S2Row *row = &problem->row[i];
     double speed = u[i] + row->compliance * lambda[i] + row->bias, error;
     bool bilateral = row->coupled_to < 0 && row->hi == INFINITY && row->lo == -INFINITY;
     double w = bilateral ? 0 : s2_mcp_delassus(problem, row, row) + row->compliance;
     double push = w > 0 ? speed / w : 0;
-    // Friction and boxed rows: lambda against clip(lambda - u / w) between its bounds.
+    // Friction and boxed rows: compare lambda with lambda - u / w clipped to the bounds.
     if (row->coupled_to >= 0 || (!bilateral && isfinite(row->hi))) {
       double most = row->coupled_to >= 0 ? row->mu * fmax(lambda[row->coupled_to], 0) : row->hi;
       double least = row->coupled_to >= 0 ? -most : row->lo;

@@ -8,7 +8,7 @@ void s2_csv_header(S2Output *output) {
   s2_output_text(output, "time_s,body,name,angle_rad,x_m,y_m,omega_rad_s,vx_m_s,vy_m_s\n");
 }
 
-enum { NUMBERS = 6, NUMBER_ROOM = 26 }; // bytes of "-1.2345678901234567e-123,", with a margin
+enum { NUMBERS = 6, NUMBER_ROOM = 26 }; // length of "-1.2345678901234567e-123,", with a margin
 
 static char *csv_put_body(char *at, const S2MomentBody *body) {
   const double numbers[NUMBERS] = {body->q[0], body->q[1], body->q[2],
@@ -34,14 +34,14 @@ static char *put_serial(char *at, uint32_t serial) {
   return at;
 }
 
-// Rows are collected, because each call of the output takes the file's lock.
+// Rows are buffered, because each call of the output takes the file's lock.
 void s2_csv_frame(S2Output *output, const S2Moment *moment) {
   enum { GATHERED = 1 << 15 };
   char time[S2_NUMBER_SIZE];
   // The time is the same in every row of a frame.
   size_t time_length = s2_number_exact(time, moment->time);
   char rows[GATHERED + 2 * S2_NUMBER_SIZE + NUMBERS * NUMBER_ROOM + S2_NUMBER_SIZE], *at = rows;
-  // Rows are collected to avoid small writes; a name is written directly.
+  // Rows are buffered to avoid small writes. Names are written directly.
   for (int i = 0; i < moment->bodies.count; i++) {
     const S2MomentBody *body = &moment->bodies.at[i];
     memcpy(at, time, time_length);

@@ -8,7 +8,7 @@
 // time_s,body,name,angle_rad,x_m,y_m,omega_rad_s,vx_m_s,vy_m_s. `body` is the body's serial number:
 // ascending in order of creation, and never reused.
 void s2_csv_header(S2Output *output);
-// Numbers with 17 digits: they read back bit for bit.
+// Numbers have 17 digits, so they read back bit for bit.
 void s2_csv_frame(S2Output *output, const S2Moment *moment);
 
 #endif

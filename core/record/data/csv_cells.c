@@ -13,7 +13,7 @@ static char *csv_skip_blanks(const S2CsvCells *cells, char *at) {
 typedef struct Cursor {
   char *at;
   int line;
-  bool more; // a cell of the same row follows
+  bool more; // another cell of the same row follows
 } Cursor;
 
 static S2Status quoted_cell(S2CsvCells *cells, Cursor *cursor) {
@@ -39,11 +39,11 @@ static S2Status quoted_cell(S2CsvCells *cells, Cursor *cursor) {
 }
 
 // Ends a cell with a 0 and moves past the separator. If the line ends directly after the cell, the
-// line end is kept for end_row, which replaces it by the 0.
+// line end remains for end_row, which replaces it by the 0.
 static S2Status read_cell(S2CsvCells *cells, Cursor *cursor) {
   char *start = csv_skip_blanks(cells, cursor->at);
   cursor->at = start;
-  // The contents: up to the closing quote, or to the end of the cell, without trailing blanks.
+  // The contents extend to the closing quote, or to the end of the cell without trailing blanks.
   char *end = NULL;
   if (*start == '"') {
     *s2_array_append(cells->cells) = start + 1;
@@ -58,8 +58,8 @@ static S2Status read_cell(S2CsvCells *cells, Cursor *cursor) {
       end--;
     }
   }
-  // After the cell comes the separator, which is skipped, or the end of the line.
-  if (cells->separator == ' ') { // blanks at the end of a line separate nothing
+  // The cell is followed by the separator, which is skipped, or by the end of the line.
+  if (cells->separator == ' ') { // blanks at the end of a line are not separators
     char *next = csv_skip_blanks(cells, cursor->at);
     cursor->more = *next != '\r' && *next != '\n' && *next != '\0';
     if (end != NULL && next != end) {
@@ -90,7 +90,7 @@ static void csv_end_row(Cursor *cursor) {
 }
 
 S2Status s2_csv_cut(S2CsvCells *cells, char *text, int line) {
-  // The text is cut up in place: cells point into it.
+  // The text is split in place, and cells point into it.
   Cursor cursor = {.at = text, .line = line};
   cells->commas = cells->separator != ',' && strchr(text, ',') != NULL;
   while (*cursor.at != '\0') {

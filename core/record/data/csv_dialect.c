@@ -29,13 +29,13 @@ static void take_cell(Score *score, const char *from, size_t length, char separa
   if (length < sizeof cell) {
     memcpy(cell, from, length);
     cell[length] = '\0';
-    // If commas are not the separator, they may be decimal points.
+    // If the separator is not a comma, commas may be decimal points.
     score->numbers += s2_csv_is_missing(cell) || s2_csv_number('.', cell, &value) ||
                       (separator != ',' && s2_csv_number(',', cell, &value));
   }
 }
 
-// Adds the cells of a row at `at` to the score. Returns its end.
+// Adds the cells of the row at `at` to the score. Returns the end of the row.
 static const char *take_row(Score *score, const char *at, char separator) {
   int width = 0;
   bool more = true;
@@ -75,7 +75,7 @@ static const char *take_row(Score *score, const char *at, char separator) {
   return at;
 }
 
-// The score of `most` rows after the first `from`.
+// The score of up to `most` rows after the first `from` rows.
 static Score score_of(const char *text, char separator, int from, int most) {
   Score score = {0};
   int passed = 0;
@@ -86,7 +86,7 @@ static Score score_of(const char *text, char separator, int from, int most) {
     } else {
       text = take_row(&score, text, separator);
       passed += 1;
-      if (passed == from) { // lines above the table do not count
+      if (passed == from) { // lines above the table are ignored
         score = (Score){0};
       }
     }

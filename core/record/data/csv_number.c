@@ -42,7 +42,7 @@ static bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// The length of a separator between groups of three digits at `at`; 0: there is none.
+// The length of a separator between groups of three digits at `at`, or 0 if there is none.
 static size_t mark_length(const char *at) {
   static const char *const marks[] = {",", ".", " ", "'", "\xc2\xa0", "\xe2\x80\xaf"};
   for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
@@ -132,7 +132,7 @@ bool s2_csv_looks_numeric(const char *cell) {
 
 typedef enum Says { NOTHING, POINT, COMMA, EITHER } Says;
 
-// The meaning of a single mark in a cell: 1,5 has a decimal comma, 1,234 may be a thousand.
+// The meaning of a single mark in a cell. 1,5 has a decimal comma, but 1,234 may be a thousand.
 static Says one_mark(const char *digits, size_t before, Says decimal) {
   const char *behind = digits + before + 1;
   size_t after = strspn(behind, "0123456789");
@@ -167,8 +167,9 @@ static S2Status decimal_unknown(const S2CsvCells *cells, int row, int column, co
 
 S2Status s2_csv_find_decimal(S2CsvCells *cells) {
   bool points = false, commas = false;
-  int row = -1, column = -1; // of a cell whose comma may be a decimal point or separate groups
-  int point_row = -1, point_column = -1; // of a cell whose point may be either
+  int row = -1, column = -1; // a cell whose comma may be a decimal point or a group separator
+  int point_row = -1, point_column = -1; // a cell whose point may be a decimal point or a group
+                                         // separator
   for (int i = 0; i < cells->rows.count && cells->commas; i++) {
     for (int k = 0; k < cells->rows.at[i].count; k++) {
       const char *cell = s2_csv_cell(cells, i, k);
@@ -193,7 +194,7 @@ S2Status s2_csv_find_decimal(S2CsvCells *cells) {
   if (guess) {
     return decimal_unknown(cells, row, column, "may be a fraction or a thousand");
   }
-  // In a file with decimal commas, a point may come from another program.
+  // In a file with decimal commas, a point may have been written by another program.
   if (commas && point_row >= 0) {
     return decimal_unknown(cells, point_row, point_column, "may be a fraction or a thousand");
   }

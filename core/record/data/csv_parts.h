@@ -1,5 +1,6 @@
-// Private to the reader of .csv files: its parts. csv_text.c decodes the bytes, csv_dialect.c finds
-// the separator, csv_cells.c splits the text, csv_number.c reads numbers, csv_read.c makes columns.
+// The internal parts of the reader of .csv files. csv_text.c decodes the bytes, csv_dialect.c finds
+// the separator, csv_cells.c splits the text, csv_number.c reads numbers, and csv_read.c creates
+// columns.
 #ifndef S2_CSV_PARTS_H
 #define S2_CSV_PARTS_H
 
@@ -14,13 +15,13 @@ typedef struct S2CsvCells {
   const char *path;
   char separator;               // ' ': any number of blanks
   char decimal;                 // '.' or ','
-  S2_ARRAY(const char *) cells; // each ends with a 0, in the file's bytes
+  S2_ARRAY(const char *) cells; // each cell ends with a 0 and points into the bytes of the file
   S2_ARRAY(S2CsvRow) rows;
   bool commas; // some cell may contain a comma
-  int open;    // number of a last line without a line end, 0: none
+  int open;    // number of a last line without a line end; 0: none
 } S2CsvCells;
 
-// The cell of a row; "" after its last one.
+// The cell of a row, or "" after its last cell.
 static inline const char *s2_csv_cell(const S2CsvCells *cells, int row, int column) {
   const S2CsvRow *at = &cells->rows.at[row];
   return column < at->count ? cells->cells.at[at->first + column] : "";
@@ -31,23 +32,23 @@ static inline const char *s2_csv_cell(const S2CsvCells *cells, int row, int colu
 S2Status s2_csv_decode(const S2DataFile *file, char **text, char **owned);
 // Skips `count` lines.
 char *s2_csv_skip_lines(char *text, int count);
-// Whether a line holds no row, because it is empty or a comment (#, %, //). `at` is its first
+// Whether a line is not a row, because it is empty or a comment (#, %, //). `at` is its first
 // character that is not blank. A cell #N/A is not a comment, and neither is the unit % in the first
 // column.
 bool s2_csv_is_comment(const char *at);
 
-// Finds the separator of cells. A first line "sep=;" decides it, and `*text` moves past it.
-// Otherwise it is the character with which most cells of the first rows are numbers. `decimal`: the
-// given decimal point, or 0; a decimal comma is not a separator.
+// Finds the separator of cells. A first line "sep=;" defines the separator, and `*text` moves past
+// that line. Otherwise the separator is the character for which most cells of the first rows are
+// numbers. `decimal` is the given decimal point, or 0. A decimal comma is not a separator.
 char s2_csv_find_separator(char **text, char decimal);
 
-// Splits the text in place; `line` is the number of its first line.
+// Splits the text in place. `line` is the number of its first line.
 S2Status s2_csv_cut(S2CsvCells *cells, char *text, int line);
 
-// Finds whether the decimal point of these cells is a comma. S2_INVALID if both occur or nothing
-// decides.
+// Finds whether the decimal point of these cells is a comma. Returns S2_INVALID if both a comma and
+// a point occur, or if the cells do not decide.
 S2Status s2_csv_find_decimal(S2CsvCells *cells);
-// A number, or nan for a missing value.
+// Reads a number, or NaN for a missing value.
 bool s2_csv_number(char decimal, const char *cell, double *value);
 bool s2_csv_is_missing(const char *cell);
 // Whether the text begins like a number and has digits: then it is probably a mistyped number.

@@ -8,9 +8,9 @@
 #include <string.h>
 
 enum {
-  PREAMBLE = 100, // most lines before the header
-  // If at least this percentage of a column are numbers, a text in it counts as a mistake: the
-  // first limit is for a text that begins like a number, the second for any other text.
+  PREAMBLE = 100, // largest number of lines before the header.
+  // If at least this percentage of a column are numbers, a text in it counts as a mistake. The
+  // first limit is for texts that begin like a number, the second for other texts.
   MOST = 50,
   NEARLY_ALL = 90
 };
@@ -18,8 +18,8 @@ enum {
 typedef struct Table {
   S2CsvCells *cells;
   const S2DataOptions *options;
-  int header, units; // rows, -1: none
-  int first;         // of the values
+  int header, units; // row numbers; -1: none
+  int first;         // first row of the values
   int width;
 } Table;
 
@@ -39,7 +39,8 @@ static bool is_header(const S2CsvCells *cells, int row) {
   return false;
 }
 
-// Removes columns that are empty in every row: they come from separators at the ends of lines.
+// Removes columns that are empty in every row. Separators at the ends of lines produce such
+// columns.
 static void trim(S2CsvCells *cells) {
   int width = 0;
   for (int i = 0; i < cells->rows.count; i++) {
@@ -55,8 +56,8 @@ static void trim(S2CsvCells *cells) {
   }
 }
 
-// Finds the first row of the table. That row is row 0, or a header that is preceded by shorter
-// lines. A header has the width of most rows and no number.
+// Finds the first row of the table. It is row 0, or a header after shorter lines. A header has the
+// width of most rows and no number.
 static int find_start(const S2CsvCells *cells) {
   int width = 0, votes = 0;
   for (int i = 0; i < cells->rows.count; i++) {
@@ -124,8 +125,8 @@ static bool is_unit_row(const Table *table, int row) {
 
 // ---- Columns ----------------------------------------------------------------------------------
 
-// "name [unit]" (our own form) and "name (unit)" are split in place; otherwise the whole text is
-// the name.
+// Splits "name [unit]" (the form that sim2d writes) and "name (unit)" in place. Otherwise the whole
+// text is the name.
 static const char *split_unit(char *name) {
   size_t length = strlen(name);
   static const char *const marks[] = {" []", " ()"};
@@ -142,7 +143,7 @@ static const char *split_unit(char *name) {
   return name + length; // ""
 }
 
-// "[m]" and "(m)" are m.
+// The unit of "[m]" and "(m)" is m.
 static char *bare_unit(const char *cell) {
   size_t length = strlen(cell);
   bool wrapped = length > 2 && ((*cell == '[' && cell[length - 1] == ']') ||
@@ -183,7 +184,7 @@ static bool is_text_column(const Table *table, const char *name) {
 static S2Status check_texts(const Table *table, int column, const char *name) {
   const S2CsvCells *cells = table->cells;
   int64_t numbers = 0, all = 0;
-  int looks = -1, word = -1; // first rows of such texts
+  int looks = -1, word = -1; // the first rows with such texts
   for (int i = table->first; i < cells->rows.count; i++) {
     const char *cell = s2_csv_cell(cells, i, column);
     if (s2_csv_is_missing(cell)) {
@@ -222,7 +223,7 @@ static S2Status read_column(const Table *table, int column, const char *title, S
                        (double *)array->values + good)) {
     good++;
   }
-  if (good < rows) { // if not all are numbers, they are texts
+  if (good < rows) { // a column that is not all numbers contains texts
     if (!texts) {
       S2_TRY(check_texts(table, column, array->name));
     }

@@ -13,7 +13,7 @@ static bool is_utf8(const char *text, size_t size) {
     }
     const char *next = at;
     (void)s2_utf8_next(&next);
-    if (next == at + 1) { // an invalid byte
+    if (next == at + 1) { // replacement for an invalid byte
       return false;
     }
     at = next;
@@ -32,7 +32,7 @@ static char *from_latin1(const unsigned char *bytes, size_t size) {
 
 static char *from_utf16(const unsigned char *bytes, size_t size, bool big) {
   char *text = s2_memory_take((size_t)S2_UTF8_MOST * (size / 2 + 1) + 1), *to = text;
-  uint32_t high = 0; // of a pair
+  uint32_t high = 0; // the first half of a pair
   for (size_t i = 0; i + 1 < size; i += 2) {
     uint32_t unit = (uint32_t)(big ? bytes[i] << 8 | bytes[i + 1] : bytes[i + 1] << 8 | bytes[i]);
     bool first = unit >= 0xd800 && unit < 0xdc00, second = unit >= 0xdc00 && unit < 0xe000;
@@ -59,7 +59,7 @@ static bool is_utf16(const unsigned char *bytes, size_t size, bool *big) {
 }
 
 S2Status s2_csv_decode(const S2DataFile *file, char **text, char **owned) {
-  static const char mark[] = "\xef\xbb\xbf"; // of UTF-8, which some programs write
+  static const char mark[] = "\xef\xbb\xbf"; // byte order mark of UTF-8, which some programs write
   size_t size = file->size;
   bool big;
   *text = (char *)file->bytes;

@@ -106,12 +106,12 @@ S2RunKey *s2_data_run_keys(const S2Run *run) {
   int count = run->entries.count;
   S2RunKey *keys = s2_memory_take(((size_t)count + 1) * sizeof *keys);
   Keyed *sorted = s2_memory_take(((size_t)count + 1) * sizeof *sorted);
-  // Sort by key, keeping the order of entries: equal keys become neighbours ...
+  // Sort by key with a stable order, so that equal keys become neighbours.
   for (int i = 0; i < count; i++) {
     sorted[i] = (Keyed){run->entries.at[i].key, i};
   }
   qsort(sorted, (size_t)count, sizeof *sorted, by_key);
-  // ... and are numbered from the second on.
+  // Number equal keys from the second one on.
   for (int i = 0, nth = 0; i < count; i++) {
     nth = i > 0 && strcmp(sorted[i - 1].key, sorted[i].key) == 0 ? nth + 1 : 1;
     char *key = keys[sorted[i].entry];
@@ -133,7 +133,7 @@ S2Status s2_data_refuse(const char *path, const char *format, ...) {
   va_start(args, format);
   vsnprintf(reason, sizeof reason, format, args);
   va_end(args);
-  s2_text_escape(clean, sizeof clean, reason); // the reason quotes the file
+  s2_text_escape(clean, sizeof clean, reason); // required because the reason quotes the file
   return s2_error(S2_INVALID, "cannot read '%s': %s", s2_path_tail(path), clean);
 }
 

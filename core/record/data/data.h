@@ -14,65 +14,66 @@ typedef enum S2DataType {
   S2_DATA_NUMBER,  // double
   S2_DATA_INTEGER, // int64_t
   S2_DATA_FLAG,    // unsigned char, 0 or 1
-  S2_DATA_TEXT,    // UTF-8, each with its final 0, one after another
+  S2_DATA_TEXT,    // UTF-8 strings, each with a final 0, one after another
 } S2DataType;
 
 enum { S2_DATA_AXES = 8 }; // at most
 
 typedef struct S2DataArray {
-  char *name, *unit; // owned; a unit may be ""
+  char *name, *unit; // owned by the array; a unit may be ""
   S2DataType type;
   int axes;                   // 0: a single value
   size_t shape[S2_DATA_AXES]; // the last axis changes fastest
   void *values;               // owned
   size_t bytes, room;         // for texts: bytes of the values, and their capacity
-  bool borrowed;              // the values have another owner
+  bool borrowed;              // the values belong to another owner
 } S2DataArray;
 
-// All zeros is an empty set.
+// A structure of zeros is an empty set.
 typedef struct S2DataSet {
   S2_ARRAY(S2DataArray) arrays;
-  S2Run run;   // the run that they come from; not stored by .csv and .npy
+  S2Run run;   // the run that produced the arrays; not stored by .csv and .npy
   bool bare;   // the arrays have no names: a single array, or the rows of a ragged table
-  size_t room; // bytes of all values that were to be read from a file
+  size_t room; // total bytes of all values to be read from a file
   int open; // .csv: number of a last line without a line end, as in a truncated file; otherwise 0
 } S2DataSet;
 
-// Appends an array whose values are not set (for texts: empty). The address is valid until the next
-// call. A size that overflows is a bug of the caller.
+// Appends an array with uninitialised values (texts: empty). The address is valid until the next
+// call. The caller must prevent sizes that overflow.
 S2DataArray *s2_data_add(S2DataSet *set, const char *name, const char *unit, S2DataType type,
                          int axes, const size_t *shape);
 void s2_data_add_text(S2DataArray *array, const char *text);
-// Ends at a 0 inside `text`.
+// The text ends at the first 0 inside `text`, if any.
 void s2_data_add_text_part(S2DataArray *array, const char *text, size_t length);
 const S2DataArray *s2_data_find(const S2DataSet *set, const char *name); // or NULL
 size_t s2_data_count(const S2DataArray *array);                          // of values
 void s2_data_free(S2DataSet *set);
-char *s2_data_copy_text(const char *text, size_t length); // with a final 0; to be freed
+char *s2_data_copy_text(const char *text, size_t length); // the caller frees the copy.
 
-// Whether this build can write the format of the suffix. S2_UNAVAILABLE: .h5 in a build without
-// HDF5.
+// Checks whether this build can write the format of the suffix. Returns S2_UNAVAILABLE for .h5 in a
+// build without HDF5.
 S2Status s2_data_check_path(const char *path);
 
-// The suffix selects the format. S2_INVALID: the format cannot hold these arrays. If the file
-// cannot be completed, the previous file is not changed, and the status is an error.
+// The suffix selects the format. Returns S2_INVALID if the format cannot store these arrays. If the
+// file cannot be completed, the previous file does not change, and the status is an error.
 S2Status s2_data_save(const S2DataSet *set, const char *path);
 
 typedef struct S2DataOptions { // of .csv
-  char separator;              // 0: found from the contents; ' ': any number of blanks
-  char decimal;                // '.' or ','; 0: found from the contents
-  int skip;                    // lines at its start
-  bool fill;                   // cells missing at the ends of rows become nan
+  char separator;              // 0: detected from the contents; ' ': any number of blanks
+  char decimal;                // '.' or ','; 0: detected from the contents
+  int skip;                    // number of lines to skip at the start of the file
+  bool fill;                   // cells missing at the ends of rows become NaN
   bool ragged;                 // rows may differ in length: each row becomes an array
-  const char *const *names;    // of the columns, in place of a header; NULL: from the file
+  const char *const *names;    // names of the columns, in place of a header; NULL: taken from the
+                               // file
   int name_count;
-  const char *const *texts; // columns that stay texts, whatever they contain
+  const char *const *texts; // columns that remain texts, whatever they contain
   int text_count;
 } S2DataOptions;
 
-// `options` may be NULL. The contents are not trusted. The set has shapes that fit its values.
+// `options` may be NULL. The contents are not trusted: the shapes in the set always fit its values.
 // Errors: S2_IO (unreadable), or S2_INVALID (not the format of the suffix, or not supported) with a
-// message that names the place. The set is empty unless the status is good.
+// message that names the place. After an error, the set is empty.
 S2Status s2_data_load(const char *path, const S2DataOptions *options, S2DataSet *set);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Quotes are also used where a reader might strip blanks or see a comment.
+// Also quote text in which a reader might strip blanks or see a comment.
 void s2_csv_text(S2Output *output, const char *text) {
   size_t length = strlen(text);
   bool blanks = length > 0 && (text[0] == ' ' || text[length - 1] == ' ');
@@ -40,7 +40,7 @@ S2Status s2_csv_check(const S2DataSet *set) {
   if (is_matrix(set)) {
     return s2_ok();
   }
-  // Columns are lists, all of the same length.
+  // All columns must be lists of the same length.
   for (int i = 0; i < set->arrays.count; i++) {
     const S2DataArray *array = &set->arrays.at[i], *first = &set->arrays.at[0];
     if (array->axes > 1) {
@@ -80,7 +80,7 @@ static void write_value(S2Output *output, const S2DataArray *array, size_t i, co
 }
 
 void s2_csv_save(S2Output *output, const S2DataSet *set) {
-  // An array of two axes is written unchanged, without a header.
+  // Write an array of two axes unchanged, without a header.
   if (is_matrix(set)) {
     const S2DataArray *array = &set->arrays.at[0];
     const char *text = array->values;
@@ -90,7 +90,8 @@ void s2_csv_save(S2Output *output, const S2DataSet *set) {
     }
     return;
   }
-  // The header. Texts are stored one after another, so each column needs a position in them.
+  // Write the header. Texts are stored one after another, so each column needs a position in its
+  // texts.
   int columns = set->arrays.count;
   const char **texts = s2_memory_take((size_t)(columns + 1) * sizeof *texts);
   for (int k = 0; k < columns; k++) {
@@ -109,7 +110,7 @@ void s2_csv_save(S2Output *output, const S2DataSet *set) {
   for (size_t i = 0; i < rows; i++) {
     for (int k = 0; k < columns; k++) {
       s2_output_text(output, k > 0 ? "," : "");
-      // An empty line would not be read as a row.
+      // Quote the empty text, because a reader would skip an empty line.
       bool empty = columns == 1 && set->arrays.at[k].type == S2_DATA_TEXT && *texts[k] == '\0';
       s2_output_text(output, empty ? "\"\"" : "");
       write_value(output, &set->arrays.at[k], i, &texts[k]);

@@ -1,4 +1,4 @@
-// Sets of arrays as files: a table of formats, and their common parts.
+// Files that store sets of arrays: a table of formats, and their common parts.
 #include "record/data/data_formats.h"
 #include "record/suffix.h"
 
@@ -10,9 +10,9 @@
 
 typedef struct DataFormat {
   const char *suffix;
-  S2Status (*available)(const char *path); // whether this build can write it; NULL: always
+  S2Status (*available)(const char *path); // whether this build can write the format; NULL: always
   S2Status (*check)(const S2DataSet *set);
-  S2Status (*save)(S2Output *output, const S2DataSet *set); // only for sets that `check` accepted
+  S2Status (*save)(S2Output *output, const S2DataSet *set); // only after `check` succeeded
   S2Status (*load)(const S2DataFile *file, const S2DataOptions *options, S2DataSet *set);
 } DataFormat;
 
@@ -132,7 +132,7 @@ S2Status s2_data_save(const S2DataSet *set, const char *path) {
   S2Output output;
   Writing writing = {set, &output, NULL};
   S2_TRY(find_writer(path, &writing.format));
-  S2_TRY(s2_memory_building(check_all, &writing)); // before anything is written
+  S2_TRY(s2_memory_building(check_all, &writing)); // checked before anything is written
   S2_TRY(s2_output_open_whole(&output, path));
   S2Status written = s2_memory_building(data_write_all, &writing);
   if (written.code != S2_OK) {
@@ -144,15 +144,15 @@ S2Status s2_data_save(const S2DataSet *set, const char *path) {
 
 // ---- Reading ----------------------------------------------------------------------------------
 
-// Pipes and devices have no size: the file is read until it ends.
+// Read until the end of the file, because pipes and devices have no size.
 static S2Status data_read_file(const char *path, S2DataFile *file) {
-  // ends the reading of /dev/zero; the limit of .npz files, too
+  // ends the reading of /dev/zero; also the limit of .npz files
   static const size_t most = (size_t)UINT32_MAX;
   FILE *stream = fopen(path, "rb");
   if (stream == NULL) {
     return s2_error(S2_IO, "cannot read '%s': %s", s2_path_tail(path), strerror(errno));
   }
-  // The buffer is doubled when it is full; one byte is kept for the 0 after the end.
+  // Double the buffer when it is full. One byte is reserved for the final 0.
   size_t capacity = (size_t)1 << 16, used = 0;
   unsigned char *bytes = s2_memory_try(capacity), *grown = bytes;
   errno = 0;
@@ -209,7 +209,7 @@ S2Status s2_data_load(const char *path, const S2DataOptions *options, S2DataSet 
   S2Status status = s2_memory_building(load_format, &loading);
   s2_memory_free(file.bytes);
   if (status.code == S2_MEMORY) {
-    *set = (S2DataSet){0}; // its contents are lost
+    *set = (S2DataSet){0}; // the guard has freed the contents
     return s2_error(S2_MEMORY, "cannot read '%s': %s", s2_path_tail(path), status.message);
   }
   return status;

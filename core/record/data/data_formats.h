@@ -1,4 +1,4 @@
-// Private to data*.c, npy.c, npz.c: the formats, and their common functions.
+// The file formats, and their common functions. Private to data*.c, npy.c and npz.c.
 #ifndef S2_DATA_FORMATS_H
 #define S2_DATA_FORMATS_H
 
@@ -12,12 +12,12 @@ typedef struct S2DataFile {
   size_t size;
 } S2DataFile;
 
-// "cannot read 'PATH': ...", S2_INVALID.
+// Returns the error S2_INVALID with the message "cannot read 'PATH': ...".
 S2Status s2_data_refuse(const char *path, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-// Appends an array whose values are to be read from a file. `text_bytes`: approximate size of
-// texts. Refuses arrays that do not fit into memory, and sets of 4 GB.
+// Appends an array for values that will be read from a file. `text_bytes`: approximate size of
+// texts. Rejects arrays that do not fit into memory, and sets of 4 GB.
 S2Status s2_data_add_read(const char *path, S2DataSet *set, const char *name, S2DataType type,
                           int axes, const size_t *shape, size_t text_bytes, S2DataArray **added);
 
@@ -26,38 +26,39 @@ enum { S2_RUN_KEY_SIZE = 80 };
 typedef char S2RunKey[S2_RUN_KEY_SIZE];
 S2RunKey *s2_data_run_keys(const S2Run *run);
 
-// Whether the format of the path's suffix can hold these arrays, whatever their values are.
+// Whether the format of the path's suffix can store these arrays, for any values.
 S2Status s2_data_check(const S2DataSet *set, const char *path);
 
-enum { S2_DEFLATE_MOST = 1032 }; // most bytes that one byte of deflate can unpack to
+enum { S2_DEFLATE_MOST = 1032 }; // largest number of bytes that one byte of deflate can produce.
 // Unpacks all of `from` to exactly `unpacked` bytes, or returns false. `zlib`: the data have the
 // header and the checksum of zlib.
 bool s2_data_inflate(const unsigned char *from, size_t size, unsigned char *to, size_t unpacked,
                      bool zlib);
 
-// Writes the set to an open file, in the format of the path's suffix; `output` keeps failures of
+// Writes the set to an open file, in the format of the path's suffix. `output` records failures of
 // the file.
 S2Status s2_data_write(const S2DataSet *set, const char *path, S2Output *output);
 
-// only for sets that s2_csv_check accepted
+// only for sets that s2_csv_check has accepted
 void s2_csv_save(S2Output *output, const S2DataSet *set);
 S2Status s2_csv_check(const S2DataSet *set);
 S2Status s2_csv_load(const S2DataFile *file, const S2DataOptions *options, S2DataSet *set);
-void s2_csv_text(S2Output *output, const char *text); // one cell, in quotes where needed
-void s2_csv_title(S2Output *output, const char *name, const char *unit); // of a column: "x [m]"
+void s2_csv_text(S2Output *output, const char *text); // writes one cell, in quotes if necessary
+void s2_csv_title(S2Output *output, const char *name, const char *unit); // writes the name of a
+                                                                         // column: "x [m]".
 
-// One array as the bytes of an .npy file: a header and the values.
+// An array as the bytes of an .npy file: a header and the values.
 typedef struct S2Npy {
   unsigned char *header; // owned
   size_t header_size;
   const void *values;
   size_t size;
-  void *owned; // memory of `values` if the array stores its values in another form
+  void *owned; // owns the memory of `values` if the array stores its values in another form
 } S2Npy;
 
 void s2_npy_encode(const S2DataArray *array, S2Npy *npy);
 void s2_npy_free(S2Npy *npy);
-// Appends the array in `bytes`; `what` names it in messages.
+// Appends the array in `bytes`. Messages call it `what`.
 S2Status s2_npy_decode(const char *path, const char *what, const unsigned char *bytes, size_t size,
                        const char *name, S2DataSet *set);
 
@@ -65,7 +66,7 @@ S2Status s2_npz_check(const S2DataSet *set);
 void s2_npz_save(S2Output *output, const S2DataSet *set);
 S2Status s2_npz_load(const S2DataFile *file, S2DataSet *set);
 
-bool s2_hdf5_available(void); // needed to write; every build can read
+bool s2_hdf5_available(void); // the library is needed to write; every build can read
 S2Status s2_hdf5_check(const S2DataSet *set);
 S2Status s2_hdf5_save(S2Output *output, const S2DataSet *set);
 S2Status s2_hdf5_load(const S2DataFile *file, S2DataSet *set);

@@ -1,8 +1,8 @@
 // HDF5: a dataset for each array, with its unit as the attribute "units"; the run as attributes of
 // the file. The file is built in memory and then written, so that a full disk is reported as for
-// other formats: the library itself cannot close a file that it cannot write. This file only
-// writes; h5.h reads. During library calls, allocations report failure by NULL and never jump,
-// because the library must not be left in the middle of a call.
+// other formats. The library itself cannot close a file that it cannot write. This source file only
+// writes; h5.h reads. During library calls, failed allocations return NULL and never jump, because
+// a jump out of the library would leave it in an invalid state.
 #include "record/data/data_formats.h"
 
 #include <stdlib.h>
@@ -11,9 +11,9 @@
 // ---- Limits -----------------------------------------------------------------------------------
 
 enum {
-  LONGEST_NAME = 1000,  // bytes; longer names are not read either
-  LONGEST_TEXT = 60000, // an attribute with its overhead must be less than 64 KiB
-  MOST_ENTRIES = 1000,  // for entries of the run
+  LONGEST_NAME = 1000,  // bytes; readers reject longer names, too
+  LONGEST_TEXT = 60000, // bytes; an attribute with its overhead must be smaller than 64 KiB
+  MOST_ENTRIES = 1000,  // largest number of entries of the run
 };
 
 // An order of texts in which the contents of a group directly follow the group.
@@ -56,7 +56,8 @@ S2Status s2_hdf5_check(const S2DataSet *set) {
                         (int)LONGEST_TEXT);
     }
   }
-  // Check all names together: sorted by path, an array directly follows the array that contains it.
+  // Check all names together. In the order of paths, an array directly follows an array whose name
+  // contains it as a group.
   if (status.code == S2_OK && count > 1) {
     qsort(names, count, sizeof *names, hdf5_by_place);
   }
@@ -80,13 +81,13 @@ S2Status s2_hdf5_check(const S2DataSet *set) {
 #include <pthread.h>
 
 static const char UNITS[] = "units";
-static const size_t GROWTH = (size_t)1 << 20; // bytes by which the file in memory grows
+static const size_t GROWTH = (size_t)1 << 20; // bytes by which the file in memory grows at a time
 
 bool s2_hdf5_available(void) {
   return true;
 }
 
-// Silences the library, which prints errors by default.
+// Silence the library, which prints errors by default.
 typedef struct Hush {
   H5E_auto2_t print;
   void *data;
@@ -151,7 +152,7 @@ static S2Status write_values(hid_t dataset, hid_t type, const S2DataArray *array
 }
 
 static S2Status write_array(hid_t file, const S2DataArray *array) {
-  // Shape and type in HDF5's form.
+  // Describe shape and type in HDF5's form.
   hsize_t shape[S2_DATA_AXES];
   for (int i = 0; i < array->axes; i++) {
     shape[i] = array->shape[i];
@@ -166,19 +167,19 @@ static S2Status write_array(hid_t file, const S2DataArray *array) {
   }
   hid_t space =
       array->axes > 0 ? H5Screate_simple(array->axes, shape, NULL) : H5Screate(H5S_SCALAR);
-  // The dataset, with the groups in its name.
-  hid_t links = H5Pcreate(H5P_LINK_CREATE); // "a/b" is b in the group a
+  // Create the dataset, with the groups in its name.
+  hid_t links = H5Pcreate(H5P_LINK_CREATE); // "a/b" is the dataset b in the group a
   H5Pset_create_intermediate_group(links, 1);
   H5Pset_char_encoding(links, H5T_CSET_UTF8);
   hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
   H5Pset_obj_track_times(creation,
-                         false); // equal data give equal bytes, whenever they are written
+                         false); // equal data give equal bytes, independent of the time of writing
   hid_t dataset = H5Dcreate2(file, array->name, type, space, links, creation, H5P_DEFAULT);
   S2Status status = hdf5_written(dataset >= 0, array);
   if (status.code == S2_OK) {
     status = write_values(dataset, type, array);
   }
-  // A unit is an attribute of the array.
+  // Store the unit as an attribute of the array.
   if (status.code == S2_OK && array->unit[0] != '\0') {
     status = hdf5_written(write_attribute(dataset, UNITS, array->unit), array);
   }
@@ -207,8 +208,8 @@ static S2Status hdf5_write_all(hid_t file, S2Output *output, const S2DataSet *se
   for (int i = 0; i < set->arrays.count; i++) {
     S2_TRY(write_array(file, &set->arrays.at[i]));
   }
-  // Entries beyond the limits are left out, because they could make writing fail or take long: the
-  // library gets slower with their number.
+  // Entries beyond the limits are omitted. They could make writing fail or slow, because the
+  // library slows down with the number of entries.
   Keys keys = {.run = &set->run};
   S2_TRY(s2_memory_building(make_keys, &keys));
   S2Status status = s2_ok();
@@ -222,7 +223,7 @@ static S2Status hdf5_write_all(hid_t file, S2Output *output, const S2DataSet *se
   }
   s2_memory_free(keys.at);
   S2_TRY(status);
-  // The file was built in memory: its bytes go to the output.
+  // Copy the bytes of the file in memory to the output.
   H5Fflush(file, H5F_SCOPE_GLOBAL);
   ssize_t size = H5Fget_file_image(file, NULL, 0);
   if (size <= 0) {
@@ -238,7 +239,8 @@ static S2Status hdf5_write_all(hid_t file, S2Output *output, const S2DataSet *se
   return good ? s2_ok() : s2_error(S2_INVALID, "HDF5 cannot make the file");
 }
 
-// The library has global state and is usually built without locks: one thread at a time.
+// The library has global state and is usually built without locks, so only one thread may use it at
+// a time.
 static pthread_mutex_t hdf5_door = PTHREAD_MUTEX_INITIALIZER;
 
 static S2Status hdf5_save_alone(S2Output *output, const S2DataSet *set) {
@@ -248,7 +250,7 @@ static S2Status hdf5_save_alone(S2Output *output, const S2DataSet *set) {
   hid_t creation = H5Pcreate(H5P_FILE_CREATE);
   H5Pset_link_creation_order(creation, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED);
   S2Status status = s2_error(S2_INVALID, "HDF5 cannot make the file");
-  hid_t file = H5Fcreate("sim2d", H5F_ACC_TRUNC, creation, access); // the name of no real file
+  hid_t file = H5Fcreate("sim2d", H5F_ACC_TRUNC, creation, access); // a name that no real file has
   if (file >= 0) {
     status = hdf5_write_all(file, output, set);
     H5Fclose(file);
@@ -272,7 +274,7 @@ bool s2_hdf5_available(void) {
   return false;
 }
 
-// Never called: the path has been refused before.
+// Never called, because the path has been rejected before.
 S2Status s2_hdf5_save(S2Output *output, const S2DataSet *set) {
   (void)output;
   (void)set;

@@ -5,13 +5,14 @@
 #include <string.h>
 
 static const char UNITS[] = "units";
-enum { LONGEST_NAME = 1000 }; // bytes, including the groups around; limits the depth of groups, too
+enum { LONGEST_NAME = 1000 }; // bytes, including the names of enclosing groups; also limits the
+                              // depth of groups
 
 typedef struct Reading {
   S2H5 h5;
   const char *path;
   S2DataSet *set;
-  S2Status status; // an error that is not only the file's fault; otherwise OK
+  S2Status status; // an error that is not caused only by the file; otherwise OK
 } Reading;
 
 static bool take_unit(Reading *reading, const S2H5Object *object, S2DataArray *array) {
@@ -35,7 +36,7 @@ static bool read_array(Reading *reading, const char *name, const S2H5Object *obj
                                      [S2_H5_TEXT] = S2_DATA_TEXT,
                                      [S2_H5_FLAG] = S2_DATA_FLAG};
   S2H5 *h5 = &reading->h5;
-  // Type and shape of its values, which must be supported.
+  // Check that the type and shape of the values are supported.
   const S2H5Message *kind = s2_h5_message(object, S2_H5_TYPE);
   const S2H5Message *extent = s2_h5_message(object, S2_H5_SPACE);
   S2H5Type type;
@@ -49,12 +50,12 @@ static bool read_array(Reading *reading, const char *name, const S2H5Object *obj
   if (type.class == S2_H5_OTHER) {
     return s2_h5_fail(h5, "it holds neither texts nor numbers of a supported kind");
   }
-  // Read the bytes from any storage layout, packed or not.
+  // Read the bytes from any storage layout, compressed or not.
   S2H5Values values;
   if (!s2_h5_values(h5, object, &type, &space, &values)) {
     return false;
   }
-  // Make an array of the stated size; the sum of all sizes is limited.
+  // Create an array of the stated size. The sum of all sizes is limited.
   size_t shape[S2_DATA_AXES], count = (size_t)space.count;
   for (int i = 0; i < space.axes; i++) {
     shape[i] = (size_t)space.shape[i];
@@ -112,7 +113,8 @@ static bool read_object(Reading *reading, const char *name, uint64_t address) {
   if (good) {
     good = is_array ? read_array(reading, name, &object) : read_group(reading, name, &object);
   }
-  // The message names the innermost array: outer groups find the status set.
+  // The message names the innermost array, because outer groups do not replace a status that is
+  // already set.
   if (!good && reading->status.code == S2_OK && is_array && reading->h5.trouble != NULL) {
     reading->status = s2_data_refuse(reading->path, "'%.60s': %s", name, reading->h5.trouble);
   }

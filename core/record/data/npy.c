@@ -8,8 +8,8 @@
 #include <string.h>
 
 enum {
-  PREFIX = 10,    // bytes before the line: magic, version 1.0, length of the line
-  ALIGNMENT = 64, // of the values in the file
+  PREFIX = 10,    // bytes before the line of Python: magic, version 1.0, length of the line
+  ALIGNMENT = 64, // alignment of the values in the file
   LONGEST_LINE = 1 << 20,
 };
 
@@ -22,8 +22,8 @@ static bool little_endian(void) {
 
 // ---- Writing ----------------------------------------------------------------------------------
 
-// Writes texts as code points of four bytes; each text is padded with zeros to the length of the
-// longest.
+// Writes texts as code points of four bytes. Each text is padded with zeros to the length of the
+// longest text.
 static size_t encode_texts(const S2DataArray *array, S2Npy *npy) {
   size_t count = s2_data_count(array), longest = 1;
   const char *at = array->values;
@@ -50,7 +50,7 @@ static size_t encode_texts(const S2DataArray *array, S2Npy *npy) {
 
 void s2_npy_encode(const S2DataArray *array, S2Npy *npy) {
   enum { LINE = 64 + 24 * (S2_DATA_AXES + 1) };
-  // The type in NumPy's notation, and the bytes of the values.
+  // The type in NumPy's notation, and the number of bytes of the values.
   *npy = (S2Npy){.values = array->values};
   char order = little_endian() ? '<' : '>', type[32];
   size_t count = s2_data_count(array);
@@ -71,7 +71,7 @@ void s2_npy_encode(const S2DataArray *array, S2Npy *npy) {
     snprintf(type, sizeof type, "%cU%zu", order, encode_texts(array, npy));
     break;
   }
-  // The line of Python: (), (n,), (n, m) ... are tuples.
+  // The shape in the line of Python is a tuple: (), (n,), (n, m) ...
   char line[LINE];
   int length =
       snprintf(line, sizeof line, "{'descr': '%s', 'fortran_order': False, 'shape': (", type);
@@ -108,7 +108,7 @@ void s2_npy_free(S2Npy *npy) {
 enum { TYPE_SIZE = 32 };
 
 typedef struct Line {
-  const char *at; // ends with a 0
+  const char *at; // terminated by a 0
   char type[TYPE_SIZE];
   bool fortran;
   int axes;
@@ -180,9 +180,10 @@ static bool take_shape(Line *line) {
   return true;
 }
 
-// {'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), } with its keys in any order.
+// Parses a line such as {'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }, with the keys
+// in any order.
 static S2Status npy_read_line(const char *path, const char *what, Line *line) {
-  // Each key occurs once, in any order.
+  // Each key must occur exactly once, in any order.
   bool type = false, order = false, shape = false;
   bool good = npy_take(line, '{');
   while (good && !npy_take(line, '}')) {
@@ -212,7 +213,7 @@ static S2Status npy_read_line(const char *path, const char *what, Line *line) {
       break;
     }
   }
-  // Nothing may be missing, and nothing may follow.
+  // All keys must be present, and nothing may follow.
   npy_skip(line);
   if (!good || !type || !order || !shape || *line->at != '\0') {
     return s2_data_refuse(path, "the header of %s is damaged (or it has more than %d axes)", what,
@@ -224,9 +225,9 @@ static S2Status npy_read_line(const char *path, const char *what, Line *line) {
 // ---- Values -----------------------------------------------------------------------------------
 
 typedef struct Type {
-  char kind;   // f i u b U S
-  size_t size; // bytes of a value
-  bool swap;   // the bytes of each number are in the other order
+  char kind;   // one of f i u b U S
+  size_t size; // bytes per value
+  bool swap;   // whether the bytes of each number are in the other order
 } Type;
 
 static S2Status read_type(const char *path, const char *what, const char *text, Type *type) {
@@ -272,7 +273,7 @@ static double npy_load_float(const unsigned char *from, const Type *type) {
   return value;
 }
 
-// False: larger than an int64_t.
+// Returns false if the value is larger than an int64_t.
 static bool npy_load_integer(const unsigned char *from, const Type *type, int64_t *value) {
   uint64_t bits = 0;
   for (size_t i = 0; i < type->size; i++) {
@@ -287,7 +288,7 @@ static bool npy_load_integer(const unsigned char *from, const Type *type, int64_
   return type->kind == 'i' || bits <= INT64_MAX;
 }
 
-// Reads one text of a fixed width, without the zeros at its end. False: it has a zero inside.
+// Reads one text of a fixed width, without trailing zeros. Returns false if it has a zero inside.
 static bool npy_load_text(S2DataArray *array, const unsigned char *from, const Type *type) {
   size_t width = type->kind == 'U' ? sizeof(uint32_t) : 1, count = type->size / width;
   char *text = s2_memory_take(count * S2_UTF8_MOST + 1);
@@ -298,7 +299,7 @@ static bool npy_load_text(S2DataArray *array, const unsigned char *from, const T
     npy_load(&code, from + i * width, width, type->swap);
     if (width == 1) {
       code = from[i];
-      text[length] = (char)code; // bytes are copied unchanged
+      text[length] = (char)code; // copy the bytes unchanged
     }
     good = !(ended && code != 0);
     ended = ended || code == 0;
@@ -312,8 +313,8 @@ static bool npy_load_text(S2DataArray *array, const unsigned char *from, const T
   return good;
 }
 
-// The position of value `i` (with the last axis changing fastest) in a file in which the first axis
-// changes fastest.
+// Converts the index `i` of a value, with the last axis changing fastest, to its position in a file
+// in which the first axis changes fastest.
 static size_t fortran_place(const Line *line, size_t i) {
   size_t place = 0, stride = 1, index[S2_DATA_AXES] = {0};
   for (int k = line->axes - 1; k >= 0; k--) {
@@ -356,27 +357,28 @@ static S2Status decode_values(const char *path, const char *what, const Line *li
                               S2DataSet *set) {
   Type type = {0};
   S2_TRY(read_type(path, what, line->type, &type));
-  // The number of values in the shape, without overflow: never more than the file has bytes.
+  // The number of values in the shape. It cannot overflow, because it is limited to the bytes of
+  // the file.
   size_t count = 1;
   bool empty = false;
   for (int i = 0; i < line->axes; i++) {
     empty = empty || line->shape[i] == 0;
   }
   for (int i = 0; i < line->axes && !empty; i++) {
-    if (line->shape[i] > size / count) { // count is never 0
+    if (line->shape[i] > size / count) { // `count` is not 0
       return s2_data_refuse(
           path, "%s is cut short: its shape needs more than the %zu bytes that it has", what, size);
     }
     count *= line->shape[i];
   }
   count = empty ? 0 : count;
-  // The shape must need exactly the bytes that exist.
+  // The shape must need exactly the available bytes.
   if (size / type.size != count || size % type.size != 0) {
     return s2_data_refuse(path,
                           "%s has %zu bytes, but its shape needs %zu values of %zu bytes each",
                           what, size, count, type.size);
   }
-  // Choose the nearest of our types; each text grows by a final 0.
+  // Choose the nearest of the supported types. Each text needs a final 0 in addition.
   S2DataType kind = type.kind == 'f'                       ? S2_DATA_NUMBER
                     : type.kind == 'b'                     ? S2_DATA_FLAG
                     : type.kind == 'U' || type.kind == 'S' ? S2_DATA_TEXT

@@ -1,7 +1,7 @@
-// Several arrays in NumPy's format: a zip archive of .npy files. It is written without compression
-// (numbers of a simulation hardly shrink), and read with or without it (numpy.savez and
-// savez_compressed).
-#define ZLIB_CONST // input pointers are to constants
+// Several arrays in NumPy's format: a zip archive of .npy files. It is written without compression,
+// because numbers of a simulation hardly shrink. It can be read with or without compression
+// (numpy.savez_compressed and numpy.savez).
+#define ZLIB_CONST // zlib: declare input pointers as pointers to constants
 #include "record/data/data_formats.h"
 #include "record/s2d/s2d.h" // little-endian numbers
 
@@ -21,19 +21,20 @@ enum {
   LOCAL_MAGIC = 0x04034b50,
   ENTRY_MAGIC = 0x02014b50,
   END_MAGIC = 0x06054b50,
-  VERSION = 20, // version of zip that is needed to unpack
+  VERSION = 20, // version of zip that is needed for unpacking
   UTF8_NAME = 0x800,
   ENCRYPTED = 1,
   STORED = 0,
   DEFLATED = 8,
-  DATE = 0x21, // 1980-01-01, the earliest date; equal arrays give equal files
+  DATE = 0x21, // 1980-01-01, the earliest date, so that equal arrays give equal files
   MOST_ENTRIES = 65534,
 };
 
-// The format has no place for these; numpy.load returns them as arrays of two columns.
+// The format has no place for units and the run, so they are stored as arrays. numpy.load returns
+// them as arrays of two columns.
 static const char UNITS[] = "units", RUN[] = "run";
 
-// of the archive; larger archives need another format
+// bytes of the archive; larger archives need another format
 static const uint64_t MOST_BYTES = UINT32_MAX - 1;
 
 // ---- Writing ----------------------------------------------------------------------------------
@@ -44,7 +45,7 @@ static void npz_add_pair(S2DataArray *array, const char *a, const char *b) {
   array->shape[0] += 1;
 }
 
-// Units and the run as arrays of pairs.
+// Writes the units and the run as arrays of pairs.
 static void add_extras(S2DataSet *extras, const S2DataSet *set) {
   static const size_t none[2] = {0, 2};
   S2DataArray *units = NULL;
@@ -105,7 +106,7 @@ static unsigned npz_get16(const unsigned char *at) {
   return (unsigned)at[0] | (unsigned)at[1] << 8;
 }
 
-// The common part of the header before a file and of its entry in the directory.
+// The common part of the header before a file and of the file's directory entry.
 static void set_common(unsigned char *at, const Entry *entry) {
   npz_set16(at, VERSION);
   npz_set16(at + 2, UTF8_NAME);
@@ -184,7 +185,7 @@ void s2_npz_save(S2Output *output, const S2DataSet *set) {
 // ---- Reading ----------------------------------------------------------------------------------
 
 typedef struct Directory {
-  size_t offset, size; // in the file
+  size_t offset, size; // position and size in the file
   unsigned count;
 } Directory;
 
@@ -214,8 +215,8 @@ typedef struct Packed {
   char name[LONGEST_NAME + 8];
   unsigned flags, method;
   uint32_t crc;
-  size_t size, unpacked, local, start; // bytes; positions of its own header and its bytes
-  unsigned entry;                      // in the directory
+  size_t size, unpacked, local, start; // bytes; positions of the local header and of the contents
+  unsigned entry;                      // position in the directory
 } Packed;
 
 // Reads one entry of the directory and moves *at past it.
@@ -265,7 +266,7 @@ bool s2_data_inflate(const unsigned char *from, size_t size, unsigned char *to, 
 // Finds the bytes of an entry in the file and checks them as far as possible before unpacking.
 static S2Status find_bytes(const S2DataFile *file, const Directory *directory, Packed *packed) {
   size_t length = strlen(packed->name), start = packed->local, end = directory->offset;
-  // The directory must describe a possible array.
+  // Check that the directory describes a possible array.
   if (length < 4 || strcmp(packed->name + length - 4, ".npy") != 0) {
     return s2_data_refuse(file->path, "'%s' in it is not an array (.npy)", packed->name);
   }
@@ -273,7 +274,8 @@ static S2Status find_bytes(const S2DataFile *file, const Directory *directory, P
     return s2_data_refuse(file->path, "'%s': arrays of 4 GB and more are not supported",
                           packed->name);
   }
-  // The entry points to a local header. Its name and extras come before the bytes.
+  // The entry points to a local header, which is followed by the name, extra fields and the
+  // contents.
   if (start > end || end - start < LOCAL_HEADER ||
       s2_s2d_get32(file->bytes + start) != LOCAL_MAGIC) {
     return s2_data_refuse(file->path, "'%s' is not where the directory says", packed->name);
@@ -283,7 +285,7 @@ static S2Status find_bytes(const S2DataFile *file, const Directory *directory, P
     return s2_data_refuse(file->path, "'%s' is cut short", packed->name);
   }
   packed->start = start;
-  // Accept only deflate, and no size that deflate cannot reach, because memory is allocated for it
+  // Accept only deflate, and only sizes that deflate can produce, because this size is allocated
   // later.
   if ((packed->flags & ENCRYPTED) != 0 ||
       (packed->method != STORED && packed->method != DEFLATED)) {
@@ -314,7 +316,7 @@ static int by_entry(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// Entries may not share bytes: otherwise a small file could unpack to any size.
+// Entries must not share bytes, because otherwise a small file could unpack to any size.
 static S2Status check_entries(const S2DataFile *file, Packed *packed, unsigned count) {
   qsort(packed, count, sizeof *packed, npz_by_place);
   for (unsigned i = 1; i < count; i++) {
@@ -334,7 +336,7 @@ static S2Status check_entries(const S2DataFile *file, Packed *packed, unsigned c
 }
 
 static S2Status load_entry(const S2DataFile *file, const Packed *packed, S2DataSet *set) {
-  // Bytes as they are stored, or unpacked.
+  // The contents of an entry, as they are stored or after unpacking.
   const unsigned char *bytes = file->bytes + packed->start;
   unsigned char *owned = NULL;
   bool good = true;
@@ -344,7 +346,7 @@ static S2Status load_entry(const S2DataFile *file, const Packed *packed, S2DataS
     bytes = owned;
   }
   S2Status status;
-  // The checksum covers the unpacked bytes.
+  // The checksum applies to the unpacked bytes.
   if (!good || crc_of(0, bytes, packed->unpacked) != packed->crc) {
     status =
         s2_data_refuse(file->path, "'%s' is damaged (its checksum does not match)", packed->name);
@@ -357,7 +359,7 @@ static S2Status load_entry(const S2DataFile *file, const Packed *packed, S2DataS
   return status;
 }
 
-// Removes an array of pairs from the set. False: there is none.
+// Removes an array of pairs from the set. Returns false if there is none.
 static bool take_pairs(S2DataSet *set, const char *name, S2DataArray *pairs) {
   for (int i = 0; i < set->arrays.count; i++) {
     S2DataArray *array = &set->arrays.at[i];
@@ -392,8 +394,8 @@ static void read_units(S2DataSet *set) {
   if (!take_pairs(set, UNITS, &pairs)) {
     return;
   }
-  // Arrays are sorted by name, so that each unit is found quickly: a file may have many arrays and
-  // many units.
+  // Arrays are sorted by name, so that each unit is found quickly even if a file has many arrays
+  // and many units.
   size_t count = (size_t)set->arrays.count;
   Named *named = s2_memory_take((count + 1) * sizeof *named);
   for (size_t i = 0; i < count; i++) {
@@ -431,7 +433,7 @@ static void npz_read_run(S2DataSet *set) {
 S2Status s2_npz_load(const S2DataFile *file, S2DataSet *set) {
   Directory directory = {0};
   S2_TRY(find_directory(file, &directory));
-  // All entries are checked before the first array is created.
+  // Check all entries before the first array is created.
   Packed *packed = s2_memory_take(((size_t)directory.count + 1) * sizeof *packed);
   S2Status status = s2_ok();
   size_t at = directory.offset;
@@ -450,7 +452,7 @@ S2Status s2_npz_load(const S2DataFile *file, S2DataSet *set) {
   }
   s2_memory_free(packed);
   S2_TRY(status);
-  // Arrays that describe others.
+  // Use the arrays that describe other arrays (units, run).
   read_units(set);
   npz_read_run(set);
   return s2_ok();

@@ -15,8 +15,8 @@ static S2Status spill_failure(int error) {
   return s2_error(S2_IO, "no room for a recording in a temporary file: %s", strerror(error));
 }
 
-// Reserves the space on the disk now. If the disk were full later, a write to the mapping would end
-// the process. Returns an errno, 0: success.
+// Reserves the space on the disk in advance. Otherwise a write to the mapping would end the process
+// if the disk were full. Returns 0 or an errno.
 static int take_room(int file, size_t size) {
 #ifdef __APPLE__
   return ftruncate(file, (off_t)size) == 0 ? 0 : errno;
@@ -55,7 +55,7 @@ S2Status s2_spill_grow(S2Spill *spill, size_t size) {
   if (size <= spill->size) {
     return s2_ok();
   }
-  // The size is doubled while it is small. Later it grows by a quarter, so that a large file is not
+  // Double the size while it is small. Later increase it by a quarter, so that a large file is not
   // half empty.
   size_t room = spill->size < 512 ? 512 : spill->size;
   while (room < size) {
@@ -70,7 +70,7 @@ S2Status s2_spill_grow(S2Spill *spill, size_t size) {
     spill->size = room;
     return s2_ok();
   }
-  // Larger contents are in a file, which is mapped again whenever it grows.
+  // Larger contents are stored in a file, which is mapped again whenever it grows.
   if (spill->file == NULL) {
     return move_out(spill, room);
   }

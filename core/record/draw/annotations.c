@@ -1,11 +1,11 @@
-// Texts and drawings of the script over the picture (s2_world_annotate).
+// Draws the script's texts and drawings over the picture (s2_world_annotate).
 #include "record/draw/picture.h"
 
-#define ANNOTATION_HALO 3.0 // pixels, behind letters
+#define ANNOTATION_HALO 3.0 // pixels, width of the halo of letters
 
 static void annotation_words(S2Picture *picture, const S2MomentAnnotation *of, uint32_t color) {
-  // The text of an annotation is drawn beside its symbol; an annotation that is only a text is
-  // centred at its position.
+  // The text of an annotation is drawn beside its symbol. A text without a symbol is centred at its
+  // position.
   bool alone = of->type == S2_ANNOTATION_TEXT;
   double unit = picture->unit, size = of->letters * unit;
   S2Vec2 offset = s2_vec2(alone ? 0 : 0.5 * size + of->size * unit, -0.35 * size);

@@ -8,7 +8,7 @@
 #include <cairo.h>
 #include <math.h>
 
-enum { MOST_PIXELS = 16384 }; // per side: cairo stores pixel coordinates in 16 bits
+enum { MOST_PIXELS = 16384 }; // pixels per side; cairo stores pixel coordinates in 16 bits
 
 struct S2Canvas {
   cairo_surface_t *surface;
@@ -44,7 +44,7 @@ S2Status s2_canvas_open(S2Canvas **canvas, S2CanvasLook look, double width, doub
     cairo_surface_destroy(surface);
     return status;
   }
-  // Use the caller's units, and one of the two looks (canvas.h).
+  // Use the caller's units, and one of the two styles (canvas.h).
   cairo_scale(cairo, scale, scale);
   cairo_set_line_join(cairo, CAIRO_LINE_JOIN_ROUND);
   if (look == S2_CANVAS_PICTURE) {
@@ -180,7 +180,8 @@ void s2_canvas_text(S2Canvas *canvas, const S2CanvasText *how, const char *text)
                          CAIRO_FONT_SLANT_NORMAL,
                          how->bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
   cairo_set_font_size(cairo, how->size);
-  // The baseline is shifted back by the fraction of the text's length that the alignment needs.
+  // Shift the start of the baseline back by the fraction of the text's length that the alignment
+  // needs.
   cairo_text_extents_t extents;
   cairo_text_extents(cairo, clean, &extents);
   double back = how->align == S2_TEXT_LEFT ? 0 : how->align == S2_TEXT_CENTRE ? 0.5 : 1;

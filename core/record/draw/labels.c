@@ -6,15 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FONT_SIZE   12.0 // pixels in a picture 800 wide
+#define FONT_SIZE   12.0 // pixels, in a picture that is 800 pixels wide
 #define TITLE_SIZE  16.0
-#define GLYPH_WIDTH 0.57 // mean width of a character, relative to the size
+#define GLYPH_WIDTH 0.57 // mean width of a character, relative to the font size
 
 static S2Paint text_paint(const S2Picture *picture, uint32_t color) {
   return (S2Paint){.fill = color, .stroke = picture->theme->halo, .width = 2.6 * picture->unit};
 }
 
-// Approximate width in pixels: back ends have their own fonts.
+// The approximate width in pixels, because back ends have different fonts.
 static double text_width(const char *text, double size) {
   int characters = 0;
   for (; *text != '\0'; text++) {
@@ -45,12 +45,12 @@ static bool is_free(const Labels *labels, const Label *label) {
   return true;
 }
 
-// The middle of the visible part of a body that does not move, because the middle of a whole
-// landscape is rarely visible. False: no part is visible.
+// Finds the middle of the visible part of a static body, because the middle of a whole landscape is
+// rarely visible. Returns false if no part is visible.
 static bool visible_middle(const S2Picture *picture, const S2MomentBody *body, S2Vec2 *middle) {
   const S2SceneView *view = &picture->scene->view;
   S2Pose pose = s2_pose(body->q[0], body->q[1], body->q[2]);
-  // The pixels that the body covers ...
+  // Find the pixels that the body covers.
   double lo_x = view->width, hi_x = 0, lo_y = view->height, hi_y = 0;
   for (int i = 0; i < body->shape_count; i++) {
     S2Shape shape = s2_moment_shape(picture->moment, body->first_shape + i);
@@ -63,7 +63,7 @@ static bool visible_middle(const S2Picture *picture, const S2MomentBody *body, S
       hi_y = fmax(hi_y, at.y + radius);
     }
   }
-  // ... of which only those between the strips are seen.
+  // Use only the visible pixels between the strips.
   lo_x = fmax(lo_x, 0);
   hi_x = fmin(hi_x, view->width);
   lo_y = fmax(lo_y, view->top);
@@ -72,8 +72,8 @@ static bool visible_middle(const S2Picture *picture, const S2MomentBody *body, S
   return lo_x < hi_x && lo_y <= hi_y;
 }
 
-// Finds a free place for a name at its body or near it. If there is no free place, the name is left
-// out.
+// Finds a free place for a name at its body or near it. If there is no free place, the name is
+// omitted.
 static void place_name(S2Picture *picture, Labels *labels, const S2MomentBody *body) {
   static const double offsets[][2] = {{0, 0}, {0, -1}, {0, 1}, {1, 0}, {-1, 0}, {0, -2}, {0, 2}};
   const S2SceneView *view = &picture->scene->view;
@@ -90,8 +90,8 @@ static void place_name(S2Picture *picture, Labels *labels, const S2MomentBody *b
   if (!seen || left > right) {
     return;
   }
-  // On the body, or beside it if that place is taken. If all places are taken, the body gets no
-  // name.
+  // Place the name on the body, or beside it if that place is taken. If all places are taken, omit
+  // the name.
   for (size_t i = 0; i < sizeof offsets / sizeof offsets[0]; i++) {
     Label label = {.width = width, .height = 1.2 * size};
     double aside = offsets[i][0] * (0.5 * width + size);
@@ -121,10 +121,10 @@ void s2_picture_names(S2Picture *picture) {
 
 // ---- The strips above and below ---------------------------------------------------------------
 
-// A rectangle of the background between two heights in pixels.
+// Draws a rectangle in the background colour between two heights in pixels.
 static void clear_strip(S2Picture *picture, double top, double bottom) {
   const S2SceneView *view = &picture->scene->view;
-  const double bleed = 4; // pixels over the rim of the picture
+  const double bleed = 4; // number of pixels by which it extends over the edges of the picture
   double y0 = top <= 0 ? top - bleed : top, y1 = bottom >= view->height ? bottom + bleed : bottom;
   const S2Vec2 corners[4] = {
       s2_view_world(view, s2_vec2(-bleed, y1)),
@@ -141,7 +141,7 @@ static void draw_title(S2Picture *picture) {
   double unit = picture->unit, margin = FONT_SIZE * unit;
   char title[S2_TITLE_SIZE];
   snprintf(title, sizeof title, "%s", picture->options->title);
-  // A long title is first made smaller, then shortened, by whole characters.
+  // A long title is first drawn smaller, then shortened by whole characters.
   double room = view->width - 2 * margin, size = TITLE_SIZE * unit;
   double width = text_width(title, size);
   if (width > room) {
@@ -172,14 +172,15 @@ static void length_label(char *label, size_t size, double length) {
     const char *name;
   } units[] = {{1e3, "km"}, {1, "m"}, {1e-2, "cm"}, {1e-3, "mm"}, {0, "\xc2\xb5m"}};
   int i = 0;
-  while (length < units[i].unit * 0.999) { // 0.999: lengths are powers of ten with rounding errors
+  while (length < units[i].unit * 0.999) { // the factor 0.999 allows for rounding errors in the
+                                           // powers of ten
     i++;
   }
   double unit = units[i].unit > 0 ? units[i].unit : 1e-6;
   snprintf(label, size, "%.6g %s", length / unit, units[i].name);
 }
 
-// A row of the legend: the next entry starts at `left` or ends at `right` (pixels).
+// A row of the legend. The next entry starts at `left` or ends at `right` (pixels).
 typedef struct Row {
   double left, right, baseline, font;
 } Row;
@@ -193,14 +194,14 @@ static void label_put_text(S2Picture *picture, Row *row, const char *text, uint3
 
 static void put_scale(S2Picture *picture, Row *row) {
   const S2SceneView *view = &picture->scene->view;
-  // A round length of about a sixth of the width.
+  // Choose a round length of about one sixth of the width.
   double length = round_length(0.16 * view->width / view->scale);
   if (!isfinite(length) || !(length > 0)) {
     return;
   }
   char label[32];
   length_label(label, sizeof label, length);
-  // From right to left: the words, then the bar with its ends.
+  // Draw from right to left: the words, then the bar with its ends.
   double middle = row->baseline - 0.33 * row->font, tick = 3 * picture->unit;
   s2_scene_text(picture->scene, s2_view_world(view, s2_vec2(row->right, row->baseline)),
                 s2_vec2(0, 0), row->font, S2_TEXT_RIGHT, label,
@@ -230,7 +231,7 @@ static void label_put_arrow(S2Picture *picture, Row *row, const char *text, uint
 
 static void put_arrows(S2Picture *picture, Row *row) {
   const S2Moment *moment = picture->moment;
-  // Only visible marks are explained: the largest impulse, and the kinds of friction that occur.
+  // Explain only visible marks: the largest impulse, and the kinds of friction that occur.
   double largest = 0;
   bool sticking = false, sliding = false;
   double threshold = S2_ARROW_THRESHOLD * s2_picture_largest_impulse(moment);
@@ -272,7 +273,7 @@ static void put_time(S2Picture *picture, Row *row, const S2Story *story) {
   label_put_text(picture, row, text, picture->theme->ink);
 }
 
-// A fitted view leaves out bodies that are far away; the legend reports them.
+// A fitted view excludes bodies that are far away. The legend reports their number.
 static void put_strays(S2Picture *picture, Row *row) {
   const S2SceneView *view = &picture->scene->view;
   double bottom = view->lo.y + view->bottom / view->scale;
@@ -293,7 +294,7 @@ static void put_strays(S2Picture *picture, Row *row) {
 
 void s2_picture_legend(S2Picture *picture, const S2Story *story) {
   const S2SceneView *view = &picture->scene->view;
-  // Title above, one or two rows below.
+  // The title is above the picture, one or two rows of text are below.
   if (view->top > 0) {
     draw_title(picture);
   }
@@ -304,7 +305,7 @@ void s2_picture_legend(S2Picture *picture, const S2Story *story) {
   clear_strip(picture, view->height - view->bottom, view->height);
   Row row = {margin, view->width - margin, view->height - view->bottom + 0.82 * height + 0.1 * font,
              font};
-  // From right to left: scale, time, bodies that are out of sight.
+  // Entries from right to left: scale, time, number of bodies outside the view.
   put_scale(picture, &row);
   put_time(picture, &row, story);
   put_strays(picture, &row);

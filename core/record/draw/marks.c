@@ -2,12 +2,12 @@
 
 #include <math.h>
 
-// The longest arrow is this fraction of the mean body, but at least legible (pixels) and at most a
-// fraction of the picture's smaller side.
+// Length of the longest arrow as a fraction of the mean size of bodies. It is bounded by a legible
+// minimum in pixels, and by a fraction of the picture's smaller side.
 #define ARROW_BODIES   0.65
 #define ARROW_SHORTEST 22.0
 #define ARROW_PART     0.2
-// Impulses with an arrow get at least this length.
+// Minimum length of an arrow.
 #define ARROW_STUB 9.0 // pixels
 
 uint32_t s2_picture_color(const S2Picture *picture, uint32_t color) {
@@ -34,7 +34,7 @@ double s2_picture_largest_impulse(const S2Moment *moment) {
 }
 
 // Arrows show the impulse on one of the two bodies: on the moving body or, if both move, on the
-// body that is carried. +1: on a, -1: on b.
+// upper body. The result is +1 for a, -1 for b.
 static double shown_side(const S2Moment *moment, const S2MomentContact *contact) {
   bool a = moment->bodies.at[contact->a].type == S2_DYNAMIC;
   bool b = moment->bodies.at[contact->b].type == S2_DYNAMIC;
@@ -46,7 +46,7 @@ static double shown_side(const S2Moment *moment, const S2MomentContact *contact)
 
 static void draw_impulse(S2Picture *picture, S2Vec2 at, S2Vec2 impulse, double largest,
                          uint32_t color) {
-  // Between small bodies arrows are short, too. Otherwise the arrows would hide everything.
+  // Arrows between small bodies are short, because longer arrows would hide the bodies.
   double grain = fmax(1.2 * picture->body_size, 10 * picture->unit);
   double shortest = fmin(ARROW_SHORTEST * picture->unit, grain);
   double halo = fmin(1.6 * picture->unit, 0.06 * picture->body_size);
@@ -67,7 +67,7 @@ void s2_picture_contacts(S2Picture *picture) {
   const S2Theme *theme = picture->theme;
   const S2Moment *moment = picture->moment;
   double largest = s2_picture_largest_impulse(moment);
-  // Dots: filled discs if there is an impulse, otherwise rings.
+  // Draw dots: filled discs at points with an impulse, otherwise rings.
   double radius = fmin(fmax(0.05 * picture->body_size, 1.2 * picture->unit), 2.6 * picture->unit);
   for (int i = 0; i < moment->contacts.count; i++) {
     const S2MomentContact *contact = &moment->contacts.at[i];
@@ -77,7 +77,7 @@ void s2_picture_contacts(S2Picture *picture) {
                      .width = carries ? 0 : 0.8 * picture->unit};
     s2_scene_dot(picture->scene, contact->point, radius, paint);
   }
-  // Arrows of normal impulses ...
+  // Draw the arrows of normal impulses.
   for (int i = 0; i < moment->contacts.count; i++) {
     const S2MomentContact *contact = &moment->contacts.at[i];
     if (contact->normal_impulse > 0) {
@@ -87,7 +87,7 @@ void s2_picture_contacts(S2Picture *picture) {
                    theme->normal);
     }
   }
-  // ... and arrows of friction on top of them. The colour shows whether the contact sticks.
+  // Draw the arrows of friction on top. The colour shows whether the contact sticks.
   for (int i = 0; i < moment->contacts.count; i++) {
     const S2MomentContact *contact = &moment->contacts.at[i];
     double side = shown_side(moment, contact);
@@ -103,7 +103,7 @@ static uint32_t ink_of(const S2Picture *picture, bool enabled) {
   return s2_picture_color(picture, enabled ? picture->theme->ink : picture->theme->faint);
 }
 
-// A thin line from the anchor to the centre of a body whose shapes do not reach the anchor.
+// Draws a thin line from the anchor to the centre of a body whose shapes do not reach the anchor.
 static void draw_arm(S2Picture *picture, int32_t position, S2Vec2 anchor, S2Paint paint) {
   if (position < 0 || picture->moment->bodies.at[position].type == S2_STATIC) {
     return;
@@ -126,7 +126,7 @@ static bool mark_fixed(const S2Moment *moment, int32_t position) {
   return position < 0 || moment->bodies.at[position].type != S2_DYNAMIC;
 }
 
-// A line that zigzags sideways by `width` pixels.
+// Draws a line that zigzags sideways by `width` pixels.
 static void draw_spring(S2Picture *picture, S2Vec2 from, S2Vec2 to, double width, S2Paint paint) {
   enum { TURNS = 8 };
   S2Vec2 way = s2_sub(to, from);
@@ -144,7 +144,7 @@ static void draw_spring(S2Picture *picture, S2Vec2 from, S2Vec2 to, double width
   }
 }
 
-// A line from anchor to anchor, through the points where the rope or belt is deflected.
+// Draws a line from anchor to anchor, through the points where the rope or belt is deflected.
 static void draw_way(S2Picture *picture, const S2MomentJoint *joint, S2Paint line, double radius) {
   S2Vec2 from = joint->anchor_a;
   for (int i = 0; i < joint->ways; i++) {
@@ -160,11 +160,12 @@ static void draw_way(S2Picture *picture, const S2MomentJoint *joint, S2Paint lin
   }
 }
 
-// Between the anchors: the pulling element, the displacement along an axis, or, in red, an error.
+// Draws the connection between the anchors: the pulling element, the displacement along an axis, or
+// an error (in red).
 static void draw_span(S2Picture *picture, const S2MomentJoint *joint, double radius) {
   double unit = picture->unit;
   S2Scene *scene = picture->scene;
-  // Parts of the joint have strong lines, mere connections have faint lines.
+  // Parts of the joint have strong lines; connections have faint lines.
   S2Paint line = {.stroke = ink_of(picture, joint->enabled), .width = 1.3 * unit};
   S2Paint faint = {.stroke = ink_of(picture, false), .width = unit};
   uint32_t error = s2_picture_color(picture, picture->theme->error);
@@ -182,7 +183,7 @@ static void draw_span(S2Picture *picture, const S2MomentJoint *joint, double rad
     s2_scene_line(scene, joint->anchor_a, joint->anchor_b, faint);
     break;
   case S2_SPAN_ERROR:
-    if (gap > 1 && joint->compliant) { // the compliance allows it
+    if (gap > 1 && joint->compliant) { // the compliance of the joint allows a gap
       s2_scene_line(scene, joint->anchor_a, joint->anchor_b, faint);
     } else if (gap > 1) {
       s2_scene_line(scene, joint->anchor_a, joint->anchor_b, apart);
@@ -194,13 +195,15 @@ static void draw_span(S2Picture *picture, const S2MomentJoint *joint, double rad
   }
 }
 
-// A ring at a pivot, or a dot at a rigid connection; a fixed symbol is filled and has a light ring.
+// Draws a ring at a pivot, or a dot at a rigid connection. The symbol of a fixed point is filled
+// and has a light ring.
 static void draw_anchor(S2Picture *picture, const S2MomentJoint *joint, double radius) {
   const S2Moment *moment = picture->moment;
   uint32_t ink = ink_of(picture, joint->enabled);
   uint32_t paper = s2_picture_color(picture, picture->theme->background);
   S2Paint ring = {.fill = paper, .stroke = ink, .width = 1.3 * picture->unit};
-  // Lines end in dots. Hinges are rings, dark if one side is fixed. Welds and sliders have a core.
+  // The ends of lines are dots. Hinges are rings, which are dark if one side is fixed. Welds and
+  // sliders have a core.
   S2JointDots dots = s2_joint_traits(joint->type)->dots;
   if (dots == S2_DOTS_NONE) {
     return;

@@ -11,8 +11,8 @@
 typedef struct S2Theme {
   uint32_t background;
   uint32_t ink;   // text, outlines of symbols
-  uint32_t faint; // for unimportant parts
-  uint32_t halo;  // behind text and arrows: the background, not quite opaque
+  uint32_t faint; // colour of unimportant parts
+  uint32_t halo;  // colour under text and arrows: the background, slightly transparent
   uint32_t static_fill, static_line;
   uint32_t kinematic_fill, kinematic_line;
   uint32_t normal, sticking, sliding; // impulses
@@ -54,7 +54,7 @@ static inline const S2Theme *s2_theme(bool dark) {
   return &themes[dark ? 1 : 0];
 }
 
-// Fill of the body in a slot, from 0; the outline is the fill, darker.
+// The fill colour of the body in a slot (from 0). The outline is a darker shade of it.
 static inline uint32_t s2_palette(uint32_t slot) {
   static const uint32_t colors[] = {
       0x6096dbff, 0xf7bd7cff, 0x4d9d79ff, 0xf4adb9ff,

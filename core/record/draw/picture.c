@@ -12,7 +12,8 @@
 // Fraction of a body's extent along its axis that the orientation mark covers. In a disc it covers
 // the whole extent.
 #define MARK_PART 0.55
-enum { MARK_HALVINGS = 24 }; // of the search for the rim; the result is finer than a pixel
+enum { MARK_HALVINGS = 24 }; // number of iterations of the search for the rim; the result is finer
+                             // than a pixel
 
 static uint32_t picture_darker(uint32_t color) {
   uint32_t result = color & 0xff;
@@ -29,21 +30,21 @@ static uint32_t picture_faded(uint32_t color, double alpha) {
 // ---- Bodies -----------------------------------------------------------------------------------
 
 static S2Paint body_paint(const S2Picture *picture, const S2MomentBody *body) {
-  // Small bodies get thin outlines. Otherwise the outlines would cover the bodies.
+  // Small bodies have thin outlines, because thick outlines would cover the bodies.
   double width = fmax(fmin(1.5 * picture->unit, 0.07 * picture->body_size), 0.4);
-  // The colour depends on the slot, not on the position in the list: a body keeps its colour when
-  // others are destroyed.
+  // The colour depends on the slot, not on the position in the list, so a body keeps its colour
+  // when others are destroyed.
   uint32_t fill = s2_palette(body->id.index - 1);
   const S2Theme *theme = picture->theme;
   S2Paint paint = {.fill = fill, .stroke = picture_darker(fill), .width = width};
-  // Colours by type ...
+  // Use a colour by type.
   if (body->type == S2_STATIC) {
     paint = (S2Paint){.fill = theme->static_fill, .stroke = theme->static_line, .width = width};
   } else if (body->type == S2_KINEMATIC) {
     paint = (S2Paint){
         .fill = theme->kinematic_fill, .stroke = theme->kinematic_line, .width = 1.7 * width};
   }
-  // ... or as set by the script, with a darker outline.
+  // Use the colour that the script has set, with a darker outline.
   if (body->color != 0) {
     paint.fill = body->color;
     paint.stroke = body->type == S2_KINEMATIC ? theme->kinematic_line : picture_darker(body->color);
@@ -57,7 +58,7 @@ static S2Paint body_paint(const S2Picture *picture, const S2MomentBody *body) {
     paint.fill = picture_faded(paint.fill, DISABLED_ALPHA);
     paint.stroke = picture_faded(paint.stroke, DISABLED_ALPHA);
   }
-  // Earlier moments are faded.
+  // Fade earlier moments.
   paint.fill = s2_picture_color(picture, paint.fill);
   paint.stroke = s2_picture_color(picture, paint.stroke);
   return paint;
@@ -80,8 +81,8 @@ static void draw_shapes(S2Picture *picture, const S2MomentBody *body, S2Paint pa
     }
     return;
   }
-  // Pieces of one body look like a single shape: all outlines come first, then the fills, which
-  // cover the outlines inside. The fills are slightly larger than the pieces, to hide seams.
+  // The pieces of a body must look like a single shape. So draw all outlines first, then the fills,
+  // which cover the inner outlines. The fills are slightly larger than the pieces, to hide seams.
   S2Paint outline = paint, fill = {.fill = paint.fill, .stroke = paint.fill, .width = SEAM};
   outline.width = 1.5 * paint.width + SEAM;
   for (int i = 0; i < body->shape_count; i++) {
@@ -110,18 +111,18 @@ static bool shape_contains(const S2Shape *shape, S2Vec2 p) {
   return inside || nearest <= shape->radius;
 }
 
-// Distance from the centre of mass to the rim along the body's x axis; 0 if the centre is outside
-// of all shapes. `disc`: whether the shape there is a disc about the centre.
+// Distance from the centre of mass to the rim along the body's x axis, or 0 if the centre is
+// outside all shapes. `disc` receives whether the shape there is a disc about the centre.
 static double rim_distance(const S2Moment *moment, const S2MomentBody *body, bool *disc) {
   *disc = false;
   double best = 0;
-  // Among the shapes that cover the centre, the one that reaches farthest along the axis counts.
+  // Among the shapes that cover the centre, take the shape that reaches farthest along the axis.
   for (int i = 0; i < body->shape_count; i++) {
     S2Shape shape = s2_moment_shape(moment, body->first_shape + i);
     if (!shape_contains(&shape, s2_vec2(0, 0))) {
       continue;
     }
-    // The rim is between the centre and the farthest vertex: bisection finds it.
+    // The rim is between the centre and the farthest vertex. Find it by bisection.
     double lo = 0, hi = shape.radius;
     for (int k = 0; k < shape.count; k++) {
       hi = fmax(hi, s2_length(shape.vertices[k]) + shape.radius);
@@ -156,7 +157,7 @@ static void draw_mark(S2Picture *picture, const S2MomentBody *body, S2Paint pain
   s2_scene_dot(picture->scene, centre, 1.1 * paint.width, (S2Paint){.fill = paint.stroke});
 }
 
-// Later layers are drawn over earlier ones.
+// Later layers are drawn over earlier layers.
 enum { STATIC_LAYER, SENSOR_LAYER, KINEMATIC_LAYER, DYNAMIC_LAYER };
 
 static int picture_layer(const S2MomentBody *body) {
@@ -198,7 +199,7 @@ static void draw_trail(S2Picture *picture, const S2Trails *trails, const S2Trail
                        picture_faded(picture->options->dark ? color : picture_darker(color), alpha),
                    .width = 1.3 * picture->unit};
   s2_scene_path(picture->scene, trail->points.at, count, paint);
-  if (count > 0) { // up to the present position of the body
+  if (count > 0) { // draw up to the present position of the body
     s2_scene_line(picture->scene, trail->points.at[count - 1], s2_vec2(body->q[1], body->q[2]),
                   paint);
   }
@@ -221,7 +222,7 @@ static double mean_body_size(const S2Moment *moment) {
   int count = 0;
   for (int i = 0; i < moment->bodies.count; i++) {
     const S2MomentBody *body = &moment->bodies.at[i];
-    // Twice the distance of the farthest vertex, for moving bodies.
+    // The size of a moving body is twice the distance of its farthest vertex.
     double reach = 0;
     for (int k = 0; body->type != S2_STATIC && k < body->shape_count; k++) {
       S2Shape shape = s2_moment_shape(moment, body->first_shape + k);
@@ -237,7 +238,7 @@ static double mean_body_size(const S2Moment *moment) {
   return count > 0 ? sum / count : 0;
 }
 
-// Moments are faded, the earliest most strongly.
+// Past moments are faded, the earliest most strongly.
 static double fade_of(int index, int count) {
   const double oldest = 0.82, newest = 0.5;
   return count > 2 ? oldest + (newest - oldest) * index / (count - 2) : newest;
@@ -259,7 +260,7 @@ static void draw_past(S2Picture *picture, const S2Story *story) {
 void s2_picture_story(S2Scene *scene, const S2Story *story, const S2DrawOptions *options) {
   scene->primitives.count = scene->points.count = scene->text.count = 0;
   const S2Moment *last = &story->moments[story->count - 1];
-  // The units of all parts of the picture: the size of bodies and the width of lines.
+  // The scales for all parts of the picture: the size of bodies and the width of lines.
   double size = mean_body_size(last);
   S2Picture picture = {
       .scene = scene,
@@ -270,7 +271,7 @@ void s2_picture_story(S2Scene *scene, const S2Story *story, const S2DrawOptions 
       .body_size = size > 0 ? size * scene->view.scale : 0.2 * scene->view.width,
   };
   scene->background = picture.theme->background;
-  // From back to front: ground, past moments, trails, moving bodies, marks, texts.
+  // The order from back to front: ground, past moments, trails, moving bodies, marks, texts.
   draw_bodies(&picture, STATIC_LAYER, SENSOR_LAYER);
   draw_past(&picture, story);
   if (story->trails != NULL) {

@@ -8,11 +8,11 @@
 #include "record/moment.h"
 #include "record/record.h"
 
-// The content of one picture: moments of one world, the earliest first. The last one is drawn in
-// full, the others are faded behind it.
+// The content of one picture: moments of one world, the earliest first. The last moment is drawn in
+// full; earlier moments are faded.
 typedef struct S2Story {
   const S2Moment *moments;
-  int count;              // at least 1
+  int count;              // number of moments, at least 1
   const S2Trails *trails; // NULL: none
 } S2Story;
 
@@ -29,24 +29,25 @@ typedef struct S2Picture {
   const S2Moment *moment; // drawn now
   const S2DrawOptions *options;
   const S2Theme *theme;
-  double unit; // pixels: 1 in a picture that is 800 pixels wide; grows more slowly than the width
-  double body_size; // pixels: mean extent of the bodies that move
+  double unit; // pixels; 1 for a picture 800 pixels wide; grows more slowly than the width
+  double body_size; // pixels: mean extent of the moving bodies
   double fade;      // fraction of the background that is mixed in, for past moments
 } S2Picture;
 
-// The colour with the present fading.
+// Returns the colour with the current fading.
 uint32_t s2_picture_color(const S2Picture *picture, uint32_t color);
 
-// Impulses below this fraction of the largest get no arrow.
+// Impulses below this fraction of the largest impulse have no arrow.
 #define S2_ARROW_THRESHOLD 1e-2
 double s2_picture_largest_impulse(const S2Moment *moment);
 
-// Marks on top of the bodies.
+// Draws the marks on top of the bodies.
 void s2_picture_contacts(S2Picture *picture);
 void s2_picture_joints(S2Picture *picture);
 void s2_picture_names(S2Picture *picture);
-void s2_picture_annotations(S2Picture *picture); // of the script
-// The strips above and below: title; time, scale, meaning of the arrows.
+void s2_picture_annotations(S2Picture *picture); // draws the annotations of the script.
+// Draws the strips above and below the picture: the title; time, scale and the meaning of the
+// arrows.
 void s2_picture_legend(S2Picture *picture, const S2Story *story);
 
 #endif

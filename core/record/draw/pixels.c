@@ -6,7 +6,7 @@ static void line_to(S2Canvas *canvas, S2Vec2 pixel) {
   s2_canvas_to(canvas, pixel.x, pixel.y);
 }
 
-// The core's edges, moved outwards and joined by arcs around the corners.
+// The edges of the core, moved outwards and joined by arcs around the corners.
 static void outline_path(S2Canvas *canvas, const S2Scene *scene, const S2Primitive *primitive) {
   const S2SceneView *view = &scene->view;
   const S2Vec2 *core = scene->points.at + primitive->first;
@@ -26,7 +26,7 @@ static void outline_path(S2Canvas *canvas, const S2Scene *scene, const S2Primiti
     S2Vec2 before = s2_view_pixel(view, core[i > 0 ? i - 1 : primitive->count - 1]);
     S2Vec2 after = s2_view_pixel(view, core[i + 1 < primitive->count ? i + 1 : 0]);
     S2Vec2 start = s2_left(s2_sub(at, before)), end = s2_left(s2_sub(after, at));
-    // The arc turns by the angle between the edges; rounding must not make it a full circle.
+    // The arc spans the angle between the edges. Rounding must not make it a full circle.
     double turn = atan2(s2_cross(start, end), s2_dot(start, end)), half = acos(-1);
     turn = turn > 0.5 * half ? -half : fmin(turn, 0);
     s2_canvas_arc(canvas, at.x, at.y, radius, atan2(start.y, start.x), turn);
@@ -63,7 +63,8 @@ static void draw_text(S2Canvas *canvas, const S2Scene *scene, const S2Primitive 
 
 static void draw_primitive(S2Canvas *canvas, const S2Scene *scene, const S2Primitive *primitive) {
   const S2Paint *paint = &primitive->paint;
-  // The path depends on the type. Lines are not filled; arrows and texts have a halo.
+  // The path depends on the type of the primitive. Lines are not filled; arrows and texts have a
+  // halo.
   S2CanvasPaint painted = {.fill = paint->fill,
                            .stroke = paint->stroke,
                            .width = paint->width,

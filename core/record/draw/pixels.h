@@ -1,4 +1,4 @@
-// Scenes as pixels, and PNG files of them.
+// Renders scenes as pixels, and writes PNG files.
 #ifndef S2_PIXELS_H
 #define S2_PIXELS_H
 

@@ -39,9 +39,9 @@ static int plot_by_name(const void *a, const void *b) {
 
 void s2_plots_settle(S2Plots *plots) {
   int count = plots->list.count;
-  // NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): the items are pointers
   S2Plot **sorted = s2_memory_take(((size_t)count + 1) * sizeof *sorted);
-  // Sorted by name, and by time within a name.
+  // Sort by name, and by time within a name.
   for (int i = 0; i < count; i++) {
     sorted[i] = &plots->list.at[i];
   }
@@ -57,8 +57,7 @@ void s2_plots_settle(S2Plots *plots) {
     sorted[i]->svg = NULL; // marks the plot for removal
   }
   s2_memory_free(sorted);
-  // The other plots are removed. The remaining plots keep the order in which the names first
-  // appeared.
+  // Remove the other plots. The remaining plots keep the order in which their names first appeared.
   int kept = 0;
   for (int i = 0; i < count; i++) {
     if (plots->list.at[i].svg != NULL) {

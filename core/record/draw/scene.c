@@ -3,13 +3,13 @@
 #include <math.h>
 #include <string.h>
 
-// Pixels around the view that are still drawn: half a stroke, a dot or a halo at the edge fits into
-// it.
+// Width (pixels) of the margin around the view that is also drawn. Half a stroke, a dot or a halo
+// at the edge fits into it.
 #define BLEED 40.0
-// A circle larger than this (pixels) is drawn as the part of the view it covers, because renderers
-// draw such arcs inexactly.
+// A circle with a larger radius (pixels) is drawn as a polygon, the part of the view that it
+// covers, because renderers draw such arcs inexactly.
 #define LARGEST_ARC 1e5
-enum { ARC_SIDES = 64 }; // tangents that replace such an arc
+enum { ARC_SIDES = 64 }; // number of tangents that replace such an arc
 
 void s2_scene_free(S2Scene *scene) {
   s2_array_free(scene->primitives);
@@ -43,11 +43,12 @@ static bool box_contains(S2Box box, S2Vec2 p) {
 
 // ---- Clipping ---------------------------------------------------------------------------------
 
-// Keeps points with dot(normal, p) <= limit (Sutherland and Hodgman, 1974). The polygon is the end
-// of scene->points from `first`; the result replaces it.
+// Keeps points with dot(normal, p) <= limit (Sutherland and Hodgman, 1974). The polygon consists of
+// scene->points from `first` to the end; the result replaces it.
 static void clip_half_plane(S2Scene *scene, int first, S2Vec2 normal, double limit) {
   int count = scene->points.count - first;
-  // Sutherland and Hodgman: corners inside are kept, and each crossing edge adds a corner.
+  // Sutherland and Hodgman: keep the corners inside, and add a corner for each edge that crosses
+  // the limit.
   for (int i = 0; i < count; i++) {
     S2Vec2 from = scene->points.at[first + i];
     S2Vec2 to = scene->points.at[first + (i + 1 < count ? i + 1 : 0)];
@@ -76,7 +77,7 @@ static void clip_to_box(S2Scene *scene, int first, S2Box box) {
   clip_half_plane(scene, first, s2_vec2(0, -1), -box.lo.y);
 }
 
-// The visible part of a huge disc, as a polygon: the view cut by tangents that face it.
+// The visible part of a huge disc as a polygon: the view, cut by the tangents that face it.
 static void push_large_disc(S2Scene *scene, S2Vec2 centre, double radius) {
   S2Box box = clip_box(&scene->view, 0);
   const S2Vec2 corners[4] = {box.lo, {box.hi.x, box.lo.y}, box.hi, {box.lo.x, box.hi.y}};
@@ -84,7 +85,7 @@ static void push_large_disc(S2Scene *scene, S2Vec2 centre, double radius) {
   for (int i = 0; i < 4; i++) {
     scene_push_point(scene, corners[i]);
   }
-  // Angles are measured from the middle of the view, so that they do not jump by a turn.
+  // Measure angles from the middle of the view, so that they do not jump by a full turn.
   S2Vec2 middle = s2_sub(s2_scale(0.5, s2_add(box.lo, box.hi)), centre);
   double base = atan2(middle.y, middle.x), lo = 0, hi = 0;
   if (box_contains(box, centre)) {
@@ -111,7 +112,7 @@ void s2_scene_outline(S2Scene *scene, S2Pose pose, const S2Vec2 *core, int count
   if (!isfinite(radius) || radius < 0) {
     return;
   }
-  // The core in world coordinates, cut to the neighbourhood of the view.
+  // The core in world coordinates, clipped to the neighbourhood of the view.
   S2Box box = clip_box(&scene->view, radius);
   int first = scene->points.count;
   bool inside = true;
@@ -125,7 +126,7 @@ void s2_scene_outline(S2Scene *scene, S2Pose pose, const S2Vec2 *core, int count
     scene_push_point(scene, p);
   }
   if (!inside) {
-    // The removed part is further away than the radius, so the outline does not show it.
+    // The clipped part is further away than the radius, so the outline does not show it.
     clip_to_box(scene, first, box);
   }
   // A disc far larger than the picture becomes a polygon along its rim, because arcs of that size
@@ -167,7 +168,7 @@ void s2_scene_line(S2Scene *scene, S2Vec2 from, S2Vec2 to, S2Paint paint) {
                         .type = S2_PRIMITIVE_LINE, .paint = paint, .first = first, .count = left});
 }
 
-// Makes a line of the points from `first` on.
+// Makes a line from the points that begin at `first`.
 static void end_path(S2Scene *scene, int first, S2Paint paint) {
   int count = scene->points.count - first;
   if (count < 2) {
@@ -180,24 +181,25 @@ static void end_path(S2Scene *scene, int first, S2Paint paint) {
 
 void s2_scene_path(S2Scene *scene, const S2Vec2 *points, int count, S2Paint paint) {
   S2Box box = clip_box(&scene->view, 0);
-  double fine = 0.4 / scene->view.scale; // m: nearer points look the same
+  double fine = 0.4 / scene->view.scale; // m: closer points look the same
   bool drawing = false;
   int first = scene->points.count;
   S2Vec2 last = {0, 0};
-  // Parts inside the view are separate paths. A segment that crosses the edge becomes a separate
-  // line, which is cut.
+  // Parts inside the view are separate paths. A segment that crosses the edge of the view becomes a
+  // separate line, which is clipped.
   for (int i = 0; i < count; i++) {
     bool inside = finite_vec(points[i]) && box_contains(box, points[i]);
     if (drawing && !inside) {
       end_path(scene, first, paint);
     }
     if (i > 0 && (!inside || !drawing)) {
-      s2_scene_line(scene, points[i - 1], points[i], paint); // crosses the edge, so it is cut
+      s2_scene_line(scene, points[i - 1], points[i], paint); // crosses the edge of the view, so it
+                                                             // is clipped
     }
     if (inside && !drawing) {
       first = scene->points.count;
     }
-    // Indistinguishable points are left out, except the last.
+    // Indistinguishable points are omitted, except for the last point.
     if (inside && (!drawing || i + 1 == count || s2_length(s2_sub(points[i], last)) >= fine)) {
       scene_push_point(scene, points[i]);
       last = points[i];
@@ -209,7 +211,7 @@ void s2_scene_path(S2Scene *scene, const S2Vec2 *points, int count, S2Paint pain
   }
 }
 
-// Index of the point, or -1 if it is out of sight.
+// Index of the point, or -1 if it is outside the view.
 static int push_visible(S2Scene *scene, S2Vec2 at) {
   if (!finite_vec(at) || !box_contains(clip_box(&scene->view, 0), at)) {
     return -1;

@@ -11,14 +11,14 @@
 #include <stdint.h>
 
 typedef struct S2SceneView {
-  S2Vec2 lo, hi;     // m, of the whole picture
+  S2Vec2 lo, hi;     // m, extent of the whole picture
   int width, height; // pixels
   double scale;      // pixels/m, the same in x and y
-  int top, bottom;   // pixels taken by the title and the legend
-  int rows;          // of the legend
+  int top, bottom;   // pixels that the title and the legend take
+  int rows;          // number of rows of the legend
 } S2SceneView;
 
-// Pixels right of and below the upper left corner.
+// Converts a position to pixels right of and below the upper left corner.
 static inline S2Vec2 s2_view_pixel(const S2SceneView *view, S2Vec2 world) {
   return s2_vec2((world.x - view->lo.x) * view->scale, (view->hi.y - world.y) * view->scale);
 }
@@ -28,7 +28,7 @@ static inline S2Vec2 s2_view_world(const S2SceneView *view, S2Vec2 pixel) {
 
 typedef struct S2Paint {
   uint32_t fill, stroke; // 0xRRGGBBAA; alpha 0: none
-  double width;          // of the stroke, pixels
+  double width;          // width of the stroke, pixels
   double dash;           // length of dashes and gaps, pixels; 0: a solid line
 } S2Paint;
 
@@ -37,9 +37,9 @@ typedef enum S2PrimitiveType {
                         // circle, capsule, segment, polygon with or without round corners
   S2_PRIMITIVE_LINE,    // open line through `count` points
   S2_PRIMITIVE_DOT,     // disc of `size` pixels radius at the point
-  S2_PRIMITIVE_ARROW,   // from the point along `offset`, shaft `size` pixels wide; the stroke lies
-                        // behind the fill, as a halo
-  S2_PRIMITIVE_TEXT,    // at the point plus `offset`, `size` pixels high; the stroke is a halo
+  S2_PRIMITIVE_ARROW,   // arrow from the point along `offset`, with a shaft `size` pixels wide; the
+                        // stroke is a halo under the fill
+  S2_PRIMITIVE_TEXT,    // text at the point plus `offset`, `size` pixels high; the stroke is a halo
 } S2PrimitiveType;
 
 typedef enum S2TextAlign { S2_TEXT_LEFT, S2_TEXT_CENTRE, S2_TEXT_RIGHT } S2TextAlign;
@@ -50,11 +50,11 @@ typedef struct S2Primitive {
   int first, count; // in S2Scene.points
   double size;
   S2Vec2 offset; // pixels, y up
-  int text;      // in S2Scene.text, ends with 0; any bytes
+  int text;      // in S2Scene.text, terminated by a 0; any bytes
   S2TextAlign align;
 } S2Primitive;
 
-// All zeros is an empty scene.
+// A structure of zeros is an empty scene.
 typedef struct S2Scene {
   S2SceneView view;
   uint32_t background;
@@ -65,9 +65,9 @@ typedef struct S2Scene {
 
 void s2_scene_free(S2Scene *scene);
 
-// Each function drops a primitive that is outside the view or has a coordinate that is not a
-// number. Parts far outside the view are cut off, so back ends get no huge coordinates. Outlines
-// are given in their own frame, at `pose`.
+// Each function drops a primitive that is outside the view or has a NaN coordinate. Parts far
+// outside the view are clipped, so back ends receive no huge coordinates. Outlines are given in
+// their own frame, at `pose`.
 void s2_scene_outline(S2Scene *scene, S2Pose pose, const S2Vec2 *core, int count, double radius,
                       S2Paint paint);
 void s2_scene_line(S2Scene *scene, S2Vec2 from, S2Vec2 to, S2Paint paint);

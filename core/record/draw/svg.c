@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 
-enum { DECIMALS = 2 }; // decimals of a pixel: finer than any screen or printer shows
+enum { DECIMALS = 2 }; // decimals of a pixel, which is finer than screens and printers can show.
 
 // ---- Numbers, colours, text -------------------------------------------------------------------
 
@@ -74,7 +74,7 @@ static void put_outline(S2Output *output, const S2Scene *scene, const S2Primitiv
   const S2SceneView *view = &scene->view;
   const S2Vec2 *core = scene->points.at + primitive->first;
   double radius = primitive->size;
-  // A core of one point is a circle.
+  // A core of one point becomes a circle.
   if (primitive->count == 1) {
     S2Vec2 centre = s2_view_pixel(view, core[0]);
     s2_output_text(output, "<circle");
@@ -90,7 +90,7 @@ static void put_outline(S2Output *output, const S2Scene *scene, const S2Primitiv
       put_point(output, i == 0 ? "M" : "L", s2_view_pixel(view, from));
       continue;
     }
-    // Each edge moved outwards, joined by arcs around the corners.
+    // Each edge is moved outwards, and arcs around the corners join the edges.
     S2Vec2 edge = s2_sub(to, from);
     double length = s2_length(edge);
     S2Vec2 out = length > 0 ? s2_scale(radius / length, s2_right(edge)) : s2_vec2(0, 0);
@@ -125,11 +125,11 @@ static void svg_put_arrow(S2Output *output, const S2Scene *scene, const S2Primit
   s2_output_text(output, "Z\"");
 }
 
-// `painted`: with its own colours instead of the colours of the group around it.
+// `painted`: the element has its own colours instead of the colours of its group.
 static void put_primitive(S2Output *output, const S2Scene *scene, const S2Primitive *primitive,
                           bool painted) {
   S2Vec2 at = s2_view_pixel(&scene->view, scene->points.at[primitive->first]);
-  // The element and its geometry.
+  // Write the element and its geometry.
   switch (primitive->type) {
   case S2_PRIMITIVE_OUTLINE:
     put_outline(output, scene, primitive);
@@ -157,7 +157,7 @@ static void put_primitive(S2Output *output, const S2Scene *scene, const S2Primit
     }
     break;
   }
-  // The paint of the primitive, unless a group around it has that paint; then the contents of a
+  // Write the paint of the primitive, unless its group has that paint; then write the contents of a
   // text.
   if (painted) {
     put_paint(output, primitive);

@@ -1,4 +1,4 @@
-// Scenes as SVG 1.1.
+// Renders scenes as SVG 1.1.
 #ifndef S2_SVG_H
 #define S2_SVG_H
 

@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-enum { MOST_POINTS = 4096 }; // of a trail; if there are more, every other point is dropped
+enum { MOST_POINTS = 4096 }; // largest number of points of a trail; if exceeded, every other one is
+                             // dropped
 
 static bool trail_wanted(const S2MomentBody *body, const S2RecordOptions *options) {
   if (options->trails == S2_TRAILS_ALL) {
@@ -35,7 +36,7 @@ static void trail_thin(S2Trails *trails) {
   trails->every *= 2;
 }
 
-// Position of the body's trail, or where it would be inserted.
+// Position of the body's trail, or the position at which it would be inserted.
 static int trail_find(const S2Trails *trails, uint64_t serial) {
   int lo = 0, hi = trails->list.count;
   while (lo < hi) {
@@ -67,8 +68,7 @@ void s2_trails_add(S2Trails *trails, const S2Moment *moment, const S2RecordOptio
   if (trails->every == 0) {
     trails->every = trails->skipped = 1;
   }
-  // If there are too many points, every other one is dropped, and later points are thinned
-  // likewise.
+  // If there are too many points, drop every other point, and thin later points in the same way.
   if (trails->skipped < trails->every) {
     trails->skipped++;
     return;
@@ -77,7 +77,7 @@ void s2_trails_add(S2Trails *trails, const S2Moment *moment, const S2RecordOptio
   if (trails->times.count == MOST_POINTS) {
     trail_thin(trails);
   }
-  // All bodies share the times.
+  // All bodies have the same times.
   int sample = trails->times.count;
   *s2_array_append(trails->times) = moment->time;
   for (int i = 0; i < moment->bodies.count; i++) {

@@ -6,19 +6,19 @@
 #include "record/record.h"
 
 typedef struct S2Trail {
-  uint64_t serial; // of the body
+  uint64_t serial; // serial of the body
   int first;       // index in `times` of the trail's first point
   S2_ARRAY(S2Vec2) points;
 } S2Trail;
 
-// All zeros is empty.
+// A structure of zeros is empty.
 typedef struct S2Trails {
   int every, skipped;     // moments per point; moments since the last point
-  S2_ARRAY(double) times; // s, of all trails' points
-  S2_ARRAY(S2Trail) list; // by serial, ascending
+  S2_ARRAY(double) times; // s, times of the points of all trails
+  S2_ARRAY(S2Trail) list; // sorted by serial, ascending
 } S2Trails;
 
-// Moments must be added in the order of time. Long trails are thinned, so that memory is bounded.
+// Add moments in the order of time. Long trails are thinned, so that memory is bounded.
 void s2_trails_add(S2Trails *trails, const S2Moment *moment, const S2RecordOptions *options);
 const S2Trail *s2_trails_find(const S2Trails *trails, S2BodyId id); // NULL: none
 void s2_trails_free(S2Trails *trails);

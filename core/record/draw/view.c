@@ -7,38 +7,40 @@
 #include <string.h>
 
 enum {
-  SMALLEST_WIDTH = 16,   // pixels; nothing can be seen in less
-  LARGEST_WIDTH = 16384, // pixels; viewers refuse more
+  SMALLEST_WIDTH = 16,   // pixels; nothing is visible in smaller pictures
+  LARGEST_WIDTH = 16384, // pixels; viewers reject larger pictures
 };
 
-// Height over width of a fitted picture: wide scenes get a band, towers get margins at their sides.
+// Limits on height over width of a fitted picture: wide scenes get a wide picture, towers get
+// margins at their sides.
 #define FLATTEST 0.34
 #define STEEPEST 1.1
-// If a band must be made higher, this fraction of the growth goes to the top.
+// If the height of a picture must grow, this fraction of the growth goes to the top.
 #define AIR 0.75
-// The limits if the caller chose the section; beyond them, the section grows.
+// The limits if the caller chose the section. Beyond them, the section grows.
 #define FLATTEST_CHOSEN 0.05
 #define STEEPEST_CHOSEN 20.0
 // Context shown around moving bodies: this fraction of their extent, or this many mean body sizes.
 #define CONTEXT_PART   0.12
 #define CONTEXT_BODIES 1.2
-// A static body around all moving ones (a room) is shown whole if it is at most this many times as
-// large as their extent.
+// A static body around all moving bodies (a room) is shown completely if it is at most this many
+// times as large as their extent.
 #define CONTEXT_ROOM 2.5
-// If nothing static is near, the nearest static body up to this many extents away is shown, for
+// If no static body is near, the nearest static body up to this many extents away is shown, for
 // example the ground under a falling ball.
 #define CONTEXT_REACH 1.5
 // A body is a stray (for example one that has fallen off) if its distance from the middle of the
-// bodies is this many times the median distance. If more than a quarter of all bodies are that far,
-// none is a stray. If there are only a few bodies, none is a stray.
+// bodies is this many times the median distance. If more than a quarter of all bodies are that far
+// away, or if there are only a few bodies, none of them is a stray.
 #define STRAY_DISTANCE 12.0
 #define STRAY_PART     0.25
 enum { SMALLEST_CROWD = 5 };
-#define PADDING 0.05 // of the extent
-#define LONELY  2.0  // extent of the picture of a single body with nothing near, in body sizes
+#define PADDING 0.05 // fraction of the extent
+#define LONELY  2.0  // extent of the picture of a single isolated body, in body sizes.
 // m: extent of a picture of a single point.
 #define POINT_EXTENT 2.0
-// Larger coordinates are finite, but too large to compute differences: such bodies are not fitted.
+// Larger coordinates are finite, but too large to compute differences. Bodies with such coordinates
+// are not fitted.
 #define FARTHEST 1e15 // m
 
 static S2Box box_empty(void) {
@@ -67,7 +69,7 @@ static double view_extent(S2Box box) {
   return fmax(box.hi.x - box.lo.x, box.hi.y - box.lo.y);
 }
 
-// The box is empty for a shape that cannot be fitted.
+// Returns an empty box for a shape that cannot be fitted.
 static S2Box shape_box(const S2Moment *moment, const S2MomentBody *body, int32_t index) {
   S2Shape shape = s2_moment_shape(moment, index);
   S2Pose pose = s2_pose(body->q[0], body->q[1], body->q[2]);
@@ -124,7 +126,7 @@ static Crowd find_crowd(const S2Box *boxes, int count) {
   if (count < SMALLEST_CROWD) {
     return crowd;
   }
-  // The middle: medians, which strays do not shift.
+  // The middle is given by medians, which strays do not shift.
   double *values = s2_memory_take(sizeof(double) * (size_t)count);
   for (int i = 0; i < count; i++) {
     values[i] = box_middle(boxes[i]).x;
@@ -134,13 +136,13 @@ static Crowd find_crowd(const S2Box *boxes, int count) {
     values[i] = box_middle(boxes[i]).y;
   }
   crowd.middle.y = view_median(values, count);
-  // The distance of most bodies from the middle.
+  // The distance within which most bodies are.
   for (int i = 0; i < count; i++) {
     values[i] = s2_length(s2_sub(box_middle(boxes[i]), crowd.middle)) + view_extent(boxes[i]);
   }
   crowd.radius = STRAY_DISTANCE * view_median(values, count);
   s2_memory_free(values);
-  // If too many are strays, all bodies belong to the crowd.
+  // If too many bodies are strays, all bodies belong to the crowd.
   int strays = 0;
   for (int i = 0; i < count; i++) {
     strays += !in_crowd(crowd, box_middle(boxes[i]));
@@ -154,7 +156,7 @@ static Crowd find_crowd(const S2Box *boxes, int count) {
 // ---- Swept areas -----------------------------------------------------------------------------
 
 static S2SweptBody *find_or_add(S2Sweep *sweep, uint64_t serial) {
-  // Search by bisection: bodies are sorted by serial.
+  // Search by bisection, because bodies are sorted by serial.
   int lo = 0, hi = sweep->bodies.count;
   if (hi > 0 && sweep->bodies.at[hi - 1].serial < serial) {
     lo = hi; // new bodies have new serials
@@ -184,7 +186,7 @@ static void add_anchor(S2Sweep *sweep, const S2Moment *moment, int32_t body, S2V
 }
 
 void s2_sweep_add(S2Sweep *sweep, const S2Moment *moment) {
-  // Areas that bodies have covered ...
+  // Update the areas that bodies have covered.
   for (int i = 0; i < moment->bodies.count; i++) {
     const S2MomentBody *body = &moment->bodies.at[i];
     S2SweptBody *swept = find_or_add(sweep, body->id.serial);
@@ -195,7 +197,7 @@ void s2_sweep_add(S2Sweep *sweep, const S2Moment *moment) {
       swept->size = view_extent(box);
     }
   }
-  // ... and anchors of joints, which may be far outside ...
+  // Update the anchors of joints, which may be far outside.
   for (int i = 0; i < moment->joints.count; i++) {
     const S2MomentJoint *joint = &moment->joints.at[i];
     if (s2_joint_traits(joint->type)->dots == S2_DOTS_NONE) {
@@ -210,7 +212,7 @@ void s2_sweep_add(S2Sweep *sweep, const S2Moment *moment) {
       add_anchor(sweep, moment, joint->b, joint->way[k]);
     }
   }
-  // ... and whether there will be arrows to explain.
+  // Update whether there are arrows to explain.
   for (int i = 0; i < moment->contacts.count && !sweep->contacts; i++) {
     sweep->contacts = moment->contacts.at[i].normal_impulse > 0;
   }
@@ -220,7 +222,8 @@ void s2_sweep_free(S2Sweep *sweep) {
   s2_array_free(sweep->bodies);
 }
 
-// Moving bodies and the anchors that hold them, without strays. `size`: mean extent of a body.
+// The box of moving bodies and of the anchors that hold them, without strays. `size`: mean extent
+// of a body.
 static S2Box moving_box(const S2Sweep *sweep, double *size) {
   // Bodies that are far from all others are strays.
   S2Box *boxes = s2_memory_take(sizeof(S2Box) * ((size_t)sweep->bodies.count + 1));
@@ -232,7 +235,7 @@ static S2Box moving_box(const S2Sweep *sweep, double *size) {
   }
   Crowd crowd = find_crowd(boxes, count);
   s2_memory_free(boxes);
-  // Boxes of the other bodies and the reach of their joints.
+  // Add the boxes of the other bodies and the reach of their joints.
   S2Box all = box_empty();
   double sum = 0;
   int fitted = 0;
@@ -265,8 +268,8 @@ static double view_clamp(double x, double lo, double hi) {
   return fmin(fmax(x, lo), hi);
 }
 
-// The box of a body that surrounds the moving bodies on all sides and is not much larger. Otherwise
-// empty.
+// The box of a body that surrounds the moving bodies on all sides and is not much larger, or an
+// empty box.
 static S2Box view_room(const S2Moment *moment, const S2MomentBody *body, S2Box core) {
   if (view_moves(body) || body->shape_count < 2) {
     return box_empty();
@@ -277,12 +280,12 @@ static S2Box view_room(const S2Moment *moment, const S2MomentBody *body, S2Box c
   return around && view_extent(box) <= CONTEXT_ROOM * view_extent(core) ? box : box_empty();
 }
 
-// The parts of static bodies that are near, and whole rooms. If nothing is near, the nearest point
+// The nearby parts of static bodies, and whole rooms. If no static body is near, the nearest point
 // within reach.
 static S2Box view_context(const S2Moment *moment, S2Box core, double size) {
   double whole = view_extent(core);
   double margin = fmax(CONTEXT_PART * whole, CONTEXT_BODIES * size);
-  // Static bodies count where they are near. The nearest point of the others is kept.
+  // Include static bodies where they are near. Remember the nearest point of the others.
   S2Box near = box_grown(core, margin);
   S2Box all = box_grown(core, PADDING * whole);
   S2Vec2 middle = box_middle(core), nearest = middle;
@@ -313,11 +316,11 @@ static S2Box view_context(const S2Moment *moment, S2Box core, double size) {
       }
     }
   }
-  // Bodies that fly alone are shown with some of the nearest surroundings.
+  // Isolated flying bodies are shown with some of the nearest surroundings.
   return alone ? box_union(all, box_grown((S2Box){nearest, nearest}, 0.25 * margin)) : all;
 }
 
-// Dots and texts of the script. Its lines and arrows may extend beyond the picture.
+// Include dots and texts of the script. Its lines and arrows may extend beyond the picture.
 static S2Box view_annotated(const S2Moment *moment, S2Box box) {
   for (int i = 0; i < moment->annotations.count; i++) {
     const S2MomentAnnotation *of = &moment->annotations.at[i];
@@ -330,7 +333,7 @@ static S2Box view_annotated(const S2Moment *moment, S2Box box) {
 
 static S2Box fitted_box(const S2Sweep *sweep, const S2Moment *moment) {
   double size = 0;
-  // Moving bodies and their surroundings, at least a few bodies wide.
+  // The box of moving bodies and their surroundings, at least a few bodies wide.
   S2Box box = moving_box(sweep, &size);
   if (!box_is_empty(box)) {
     box = view_annotated(moment, box);
@@ -338,14 +341,14 @@ static S2Box fitted_box(const S2Sweep *sweep, const S2Moment *moment) {
     if (view_extent(box) < LONELY * size) {
       box = box_grown(box, 0.5 * (LONELY * size - view_extent(box)));
     }
-    // If no body moves, the box contains everything.
+    // If no body moves, the box contains all bodies.
   } else {
     box = view_everything(moment);
     if (!box_is_empty(box)) {
       box = box_grown(box, PADDING * view_extent(box));
     }
   }
-  // Replace an empty box, or grow a box that is a point.
+  // Replace an empty box, or enlarge a box that is a point.
   if (box_is_empty(box)) {
     box = (S2Box){{0, 0}, {0, 0}};
   }
@@ -356,12 +359,12 @@ static S2Box fitted_box(const S2Sweep *sweep, const S2Moment *moment) {
 }
 
 double s2_view_unit(int width) {
-  // Small pictures keep legible letters as long as there is space for them.
+  // Small pictures have legible letters as long as there is space for them.
   return fmin(fmax(sqrt(width / 800.0), fmin(0.85, width / 450.0)), 2.5);
 }
 
-// Grows the box to the nearest allowed ratio of height to width, and makes room for the title above
-// and the legend below. `above`: the fraction of a growth in height that goes to the top.
+// Grows the box to the nearest allowed ratio of height to width, and adds space for the title above
+// and the legend below. `above`: the fraction of an increase in height that goes to the top.
 static void set_view(S2SceneView *view, S2Box box, double flattest, double steepest, double above) {
   double w = box.hi.x - box.lo.x, h = box.hi.y - box.lo.y;
   double aspect = w > 0 ? view_clamp(h / w, flattest, steepest) : steepest;
@@ -378,7 +381,7 @@ static void set_view(S2SceneView *view, S2Box box, double flattest, double steep
 }
 
 static void set_margins(S2SceneView *view, const S2Sweep *sweep, const S2DrawOptions *options) {
-  const double title = 34, row = 21, rim = 9; // pixels in a picture 800 wide
+  const double title = 34, row = 21, rim = 9; // pixels, in a picture that is 800 pixels wide
   enum { ONE_ROW = 720 };                     // pixels: wide enough for the whole legend in a row
   double unit = s2_view_unit(view->width);
   bool arrows = options->contacts && sweep->contacts;
@@ -413,7 +416,8 @@ S2Status s2_view_fit(const S2Sweep *sweep, const S2Moment *moment, const S2DrawO
   }
   *view = (S2SceneView){.width = options->width};
   set_margins(view, sweep, options);
-  // Fitted, or as requested, within limits at which pixels still have distinct coordinates.
+  // The section is fitted or as requested, within limits at which pixels still have distinct
+  // coordinates.
   if (options->fit) {
     set_view(view, fitted_box(sweep, moment), FLATTEST, STEEPEST, AIR);
     return s2_ok();

@@ -10,7 +10,7 @@
 #define BLOCK_START "<script type=\"application/x-s2d\">\n"
 #define BLOCK_END   "</script>\n"
 
-// Browsers store the text of an element as one string of limited length. When a block has this
+// Browsers store the text of an element as one string of limited length. When a block reaches this
 // size, a new block begins.
 enum { BLOCK_SIZE = 1 << 20 };
 
@@ -48,8 +48,8 @@ void s2_html_encode(unsigned char *text, const unsigned char *bytes, size_t size
 
 // Adds a line with the output of the .s2d writer since the last call.
 static S2Status write_line(S2HtmlWriter *writer, S2Output *output) {
-  S2_TRY(s2_output_flush(&writer->memory)); // updates the bytes and the size of the stream
-  // `size` still counts bytes of an earlier, longer line after the position.
+  S2_TRY(s2_output_flush(&writer->memory)); // updates the buffer and the size of the stream.
+  // Use the position, because `size` may include the end of an earlier, longer line.
   long size = ftell(writer->memory.file);
   if (size < 0 || fseek(writer->memory.file, 0, SEEK_SET) != 0) {
     return s2_error(S2_IO, "cannot write '%s': %s", s2_path_tail(output->path), strerror(errno));
@@ -57,7 +57,7 @@ static S2Status write_line(S2HtmlWriter *writer, S2Output *output) {
   if (size == 0) {
     return s2_ok();
   }
-  // The line, in memory that is reused for the next one.
+  // Write the line to memory that is reused for the next line.
   size_t length = s2_html_encoded((size_t)size) + 1;
   if (length > writer->text_capacity) {
     writer->text = s2_memory_grow(writer->text, 2 * length);
@@ -65,8 +65,8 @@ static S2Status write_line(S2HtmlWriter *writer, S2Output *output) {
   }
   s2_html_encode(writer->text, (const unsigned char *)writer->bytes, (size_t)size);
   writer->text[length - 1] = '\n';
-  // The line goes into the open block. A block that is long enough is closed, and the next line
-  // opens another.
+  // Append the line to the open block. If the block is long enough, close it; the next line then
+  // opens another block.
   if (writer->block == 0) {
     s2_output_text(output, BLOCK_START);
   }

@@ -1,6 +1,6 @@
 // A recording as a page that plays itself: the player (record/page/page.h), then the .s2d recording
-// in lines of base64. Like .s2d the file is only appended to, and can be opened if its writer was
-// killed.
+// in lines of base64. Like .s2d, the file is append-only, and it can be opened even if its writer
+// was killed.
 #ifndef S2_HTML_H
 #define S2_HTML_H
 
@@ -12,25 +12,25 @@ typedef struct S2HtmlWriter {
   S2Output memory; // output of the .s2d writer
   char *bytes;     // contents of `memory`
   size_t size;
-  unsigned char *text; // a line of base64
+  unsigned char *text; // buffer for a line of base64
   size_t text_capacity;
   size_t block; // bytes in the open data block; 0: no block is open
 } S2HtmlWriter;
 
-// Base64: the number of letters for so many bytes, and the letters.
+// Base64: the number of letters for a number of bytes, and the conversion to letters.
 size_t s2_html_encoded(size_t size);
 void s2_html_encode(unsigned char *text, const unsigned char *bytes, size_t size);
 
-// S2_UNAVAILABLE: this build has no page.
+// Returns S2_UNAVAILABLE if this build has no page.
 S2Status s2_html_available(void);
 
-// Later failures of the file are stored in `output`.
+// Begins the page. Later failures of the file are stored in `output`.
 S2Status s2_html_start(S2HtmlWriter *writer, S2Output *output, const S2Run *run);
 S2Status s2_html_frame(S2HtmlWriter *writer, S2Output *output, const S2Moment *moment);
 S2Status s2_html_plot(S2HtmlWriter *writer, S2Output *output, const char *name, const char *svg);
 S2Status s2_html_decisions(S2HtmlWriter *writer, S2Output *output, const uint32_t *decisions,
                            int count);
 S2Status s2_html_end(S2HtmlWriter *writer, S2Output *output);
-void s2_html_free(S2HtmlWriter *writer); // safe on all zeros
+void s2_html_free(S2HtmlWriter *writer); // works on a structure of zeros, too
 
 #endif

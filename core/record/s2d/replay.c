@@ -12,16 +12,16 @@
 
 typedef struct Chunk {
   S2S2dChunk kind;
-  off_t offset;  // of its header
-  uint32_t size; // of its contents
+  off_t offset;  // position of the chunk's header
+  uint32_t size; // size of the chunk's contents
 } Chunk;
 
 typedef struct Scene {
-  off_t channels, scene; // chunks; channels 0: none
+  off_t channels, scene; // positions of the chunks; channels 0: none
 } Scene;
 
 typedef struct Frame {
-  off_t offset;    // of the chunk
+  off_t offset;    // position of the chunk
   int32_t scene;   // in `scenes`
   uint32_t behind; // number of frames since the last key frame
 } Frame;
@@ -29,24 +29,24 @@ typedef struct Frame {
 struct S2Replay {
   FILE *file;
   char *path;
-  off_t length; // of the file when it was opened
+  off_t length; // size of the file when it was opened
   bool complete;
   S2Run run;
   S2_ARRAY(Scene) scenes;
   Frame *frames;
   uint64_t frame_count, frame_capacity;
-  unsigned char *contents; // of the chunk that was read last
+  unsigned char *contents; // contents of the chunk that was read last
   size_t contents_capacity;
-  int32_t scene_loaded; // the scene `moment` holds; -1: none
-  uint64_t read;        // number of frames read in sequence; `past` belongs to the last of them
+  int32_t scene_loaded; // index of the scene in `moment`; -1: none
+  uint64_t read;        // number of frames read in sequence; `past` describes the last one
   S2S2dPast past;
   S2Moment moment;
-  bool midpoint; // it has steps by the midpoint rule, which only earlier versions used
+  bool midpoint; // the run has steps by the midpoint rule, which only earlier versions used
 };
 
 // ---- Contents of the chunks -------------------------------------------------------------------
 
-// Reads items one after another at `at`. The callers have checked all sizes before.
+// Reads items one after another at `at`. The callers have already checked all sizes.
 typedef struct Cursor {
   const unsigned char *at;
 } Cursor;
@@ -78,7 +78,7 @@ static void get_name(Cursor *cursor, char name[S2_NAME_SIZE]) {
 }
 
 static bool get_settings(Cursor *cursor, S2WorldDef *settings, bool *midpoint) {
-  // In the order of docs/replay-format.md.
+  // The fields are in the order of docs/replay-format.md.
   settings->dt = get_double(cursor);
   settings->gravity = get_vec(cursor);
   settings->tolerance = get_double(cursor);
@@ -95,7 +95,7 @@ static bool get_settings(Cursor *cursor, S2WorldDef *settings, bool *midpoint) {
   uint32_t model = replay_get32(cursor), linear = replay_get32(cursor),
            substeps = replay_get32(cursor);
   settings->smoothing = get_double(cursor);
-  // Contents are not trusted: each number must be in its range.
+  // The contents are not trusted, so check that each number is in its range.
   if (solver >= S2_SOLVER_COUNT || contact > S2_CONVEX || stepping > S2_AUTO ||
       stabilization > S2_POST_ASSEMBLY || friction > S2_COMBINE_MAX ||
       restitution > S2_COMBINE_MAX || iterations > INT32_MAX || formulation > S2_FORM_VARIATION ||
@@ -128,9 +128,9 @@ static bool get_settings(Cursor *cursor, S2WorldDef *settings, bool *midpoint) {
   return true;
 }
 
-// `shapes`: number of shapes that are assigned so far.
+// `shapes`: number of shapes that have been assigned so far.
 static bool get_body(Cursor *cursor, S2MomentBody *body, uint32_t *shapes, uint32_t shape_total) {
-  // In the order of docs/replay-format.md.
+  // The fields are in the order of docs/replay-format.md.
   *body = (S2MomentBody){0};
   body->id.index = replay_get32(cursor);
   body->id.serial = replay_get32(cursor);
@@ -203,14 +203,14 @@ static bool get_scene(S2Replay *replay, uint32_t size) {
   if (size < S2_S2D_SCENE_HEADER) {
     return false;
   }
-  // Settings and grains.
+  // Read the settings and the grains.
   Cursor cursor = {replay->contents};
   bool ok = get_settings(&cursor, &moment->settings, &replay->midpoint);
   past->grain = get_double(&cursor);
   past->impulse_grain = get_double(&cursor);
   past->any = false;
   ok = ok && past->grain > 0 && past->impulse_grain > 0;
-  // The sizes of the tables that follow.
+  // Read the sizes of the tables that follow.
   uint32_t bodies = replay_get32(&cursor), shapes = replay_get32(&cursor);
   uint32_t vertices = replay_get32(&cursor), joints = replay_get32(&cursor);
   // Sums of four products below 2^39 cannot overflow. The comparison also bounds every count by the
@@ -225,7 +225,7 @@ static bool get_scene(S2Replay *replay, uint32_t size) {
   s2_array_reserve(moment->shapes, (int)shapes);
   s2_array_reserve(moment->vertices, (int)vertices);
   s2_array_reserve(moment->joints, (int)joints);
-  // The numbers of shapes and vertices that bodies and shapes take must add up to the totals.
+  // The numbers of shapes in bodies and of vertices in shapes must add up to the totals.
   uint32_t shapes_taken = 0, vertices_taken = 0;
   for (uint32_t i = 0; ok && i < bodies; i++) {
     ok = get_body(&cursor, &moment->bodies.at[i], &shapes_taken, shapes);
@@ -272,7 +272,7 @@ static bool get_channels(const unsigned char *contents, uint32_t size, S2Moment 
   return true;
 }
 
-// A text with its length before it. NULL: it is truncated.
+// Reads a text that is preceded by its length. Returns NULL if it is truncated.
 static const unsigned char *get_text(Cursor *cursor, const unsigned char *end, uint32_t *size) {
   if (end - cursor->at < 4) {
     return NULL;
@@ -303,7 +303,8 @@ static bool get_run(const unsigned char *contents, uint32_t size, S2Run *run) {
 
 // ---- The file ---------------------------------------------------------------------------------
 
-// Reads and checks the chunk at `offset` into `contents`. False: there is no complete chunk.
+// Reads and checks the chunk at `offset` into `contents`. Returns false if there is no complete
+// chunk.
 static bool replay_read_chunk(S2Replay *replay, off_t offset, Chunk *chunk) {
   unsigned char header[S2_S2D_CHUNK_HEADER];
   if (replay->length - offset < S2_S2D_CHUNK_HEADER ||
@@ -356,10 +357,10 @@ static void replay_add_frame(S2Replay *replay, Frame frame) {
   replay->frames[replay->frame_count++] = frame;
 }
 
-// Processes the chunk just read. False: it is invalid.
+// Processes the chunk that was read last. Returns false if it is invalid.
 static bool replay_take_chunk(S2Replay *replay, const Chunk *chunk, off_t *channels) {
   const unsigned char *contents = replay->contents;
-  // Channels before a scene belong to it.
+  // Channels before a scene belong to that scene.
   if (chunk->kind == S2_S2D_SCENE) {
     *s2_array_append(replay->scenes) = (Scene){*channels, chunk->offset};
     replay->moment.channels.count = *channels > 0 ? replay->moment.channels.count : 0;
@@ -368,7 +369,8 @@ static bool replay_take_chunk(S2Replay *replay, const Chunk *chunk, off_t *chann
     replay->scene_loaded = ok ? replay->scenes.count - 1 : -1;
     return ok;
   }
-  // Frames are read, too, because each depends on the one before, and the file may end anywhere.
+  // Read the frames, too, because each frame depends on the preceding one, and the file may end
+  // anywhere.
   if (chunk->kind == S2_S2D_FRAME) {
     if (replay->scene_loaded < 0 ||
         !s2_s2d_frame_read(&replay->past, contents, chunk->size, &replay->moment)) {
@@ -384,7 +386,7 @@ static bool replay_take_chunk(S2Replay *replay, const Chunk *chunk, off_t *chann
     return get_channels(contents, chunk->size, &replay->moment);
   } else if (chunk->kind == S2_S2D_RUN) {
     return get_run(contents, chunk->size, &replay->run);
-  } // other kinds come from a later version and may be ignored
+  } // other kinds of chunks come from a later version and may be ignored
   return true;
 }
 
@@ -431,7 +433,7 @@ static bool get_index(S2Replay *replay, uint32_t size) {
   return true;
 }
 
-// Finds the frames with the index that the end mark points to, if both are valid.
+// Finds the frames by the index to which the end mark points, if both are valid.
 static bool find_index(S2Replay *replay) {
   Chunk chunk;
   // The last chunk of a closed recording has 8 bytes: the position of the index.
@@ -440,7 +442,7 @@ static bool find_index(S2Replay *replay) {
       chunk.kind != S2_S2D_END || chunk.size != 8) {
     return false;
   }
-  // An invalid index counts as missing.
+  // An invalid index is ignored.
   off_t index = (off_t)(s2_s2d_get64(replay->contents) & INT64_MAX);
   if (index < S2_S2D_FILE_HEADER || !replay_read_chunk(replay, index, &chunk) ||
       chunk.kind != S2_S2D_INDEX || !get_index(replay, chunk.size)) {
@@ -460,7 +462,7 @@ static S2Status replay_read_header(S2Replay *replay) {
   const char *path = s2_path_tail(replay->path);
   unsigned char header[S2_S2D_FILE_HEADER];
   errno = 0;
-  // The present length: the file may grow while it is read.
+  // Use the present length, because the file may grow while it is read.
   bool sought = fseeko(replay->file, 0, SEEK_END) == 0;
   replay->length = ftello(replay->file);
   if (!sought || replay->length < 0 || fseeko(replay->file, 0, SEEK_SET) != 0) {
@@ -470,7 +472,7 @@ static S2Status replay_read_header(S2Replay *replay) {
   if (ferror(replay->file)) {
     return s2_error(S2_IO, "cannot read '%s': %s", path, strerror(errno));
   }
-  // Checks for another kind of file, or another version.
+  // Rejects other kinds of files and other versions.
   if (got < sizeof header || memcmp(header, S2_S2D_MAGIC, sizeof S2_S2D_MAGIC - 1) != 0) {
     return s2_error(S2_INVALID, "'%s' is not a .s2d recording", path);
   }
@@ -508,7 +510,7 @@ static S2Status open_replay(void *user) {
     s2_replay_close(opened);
     return status;
   }
-  // Finds its frames, and checks whether this version can step the first scene.
+  // Finds the frames of the file, and checks whether this version can step the first scene.
   if (!find_index(opened)) {
     find_frames(opened);
   } else if (opened->scenes.count > 0) {
@@ -537,7 +539,7 @@ S2Status s2_replay_open(const char *path, S2Replay **replay) {
   } else {
     fclose(file);
   }
-  return status; // cppcheck-suppress resourceLeak ; the replay has the file
+  return status; // cppcheck-suppress resourceLeak ; the replay owns the file
 }
 
 uint64_t s2_replay_frame_count(const S2Replay *replay) {
@@ -552,9 +554,10 @@ bool s2_replay_complete(const S2Replay *replay) {
   return replay->complete;
 }
 
-// Reads the script's drawings in the frame whose chunk ends at `offset`; none if they are invalid.
+// Reads the script's drawings for the frame whose chunk ends at `offset`. Invalid drawings are
+// dropped.
 static void read_annotations(S2Replay *replay, off_t offset) {
-  enum { FIXED = 4 + 4 + 6 * 8 + 4 }; // bytes of a drawing without its text
+  enum { FIXED = 4 + 4 + 6 * 8 + 4 }; // size in bytes of a drawing without its text
   S2Moment *moment = &replay->moment;
   Chunk chunk;
   moment->annotations.count = 0;
@@ -562,7 +565,7 @@ static void read_annotations(S2Replay *replay, off_t offset) {
       chunk.size < 4) {
     return;
   }
-  // Each one is checked before it is used.
+  // Check each drawing before it is used.
   Cursor cursor = {replay->contents};
   const unsigned char *end = cursor.at + chunk.size;
   uint32_t count = replay_get32(&cursor);
@@ -585,7 +588,7 @@ static void read_annotations(S2Replay *replay, off_t offset) {
 
 // Reads frame `index` and the frames that it depends on.
 static bool read_frames(S2Replay *replay, uint64_t index) {
-  // Start at the last key frame before it.
+  // Start at the last key frame before that frame.
   const Frame *frame = &replay->frames[index];
   uint64_t from = index - frame->behind;
   if (replay->scene_loaded != frame->scene) {
@@ -593,7 +596,7 @@ static bool read_frames(S2Replay *replay, uint64_t index) {
       return false;
     }
   } else if (replay->read > from && replay->read <= index) {
-    from = replay->read; // continues after the last frame read
+    from = replay->read; // reading continues after the last frame
   }
   // Each frame advances the moment by one.
   Chunk chunk;
@@ -630,7 +633,7 @@ S2Status s2_replay_frame(S2Replay *replay, uint64_t index, const S2Moment **mome
                     (unsigned long long)index, s2_path_tail(replay->path),
                     (unsigned long long)replay->frame_count);
   }
-  // Memory may run out in the middle: then the contents of the moment are undefined.
+  // If memory runs out during the call, the contents of the moment are undefined.
   Wanted wanted = {replay, index, false};
   S2Status status = s2_memory_guarded(read_frame, &wanted);
   if (!wanted.good) {
@@ -662,7 +665,7 @@ static void take_plot(const S2Replay *replay, uint32_t size, S2Plots *plots) {
   s2_plots_append(plots, (const char *)name, name_size, (const char *)svg, svg_size);
 }
 
-// Finds the next chunk of a kind from `*offset` on. False: there is none before the end.
+// Finds the next chunk of a kind from `*offset` on. Returns false if there is none.
 static bool replay_next(S2Replay *replay, off_t *offset, uint32_t wanted, Chunk *chunk) {
   unsigned char header[S2_S2D_CHUNK_HEADER];
   while (replay->length - *offset >= S2_S2D_CHUNK_HEADER &&

@@ -40,10 +40,10 @@ static const char *const of_body[OF_BODY] = {"angle", "x", "y", "omega", "vx", "
 static const char *const of_joint[OF_JOINT] = {"angle", "speed", "impulse_x", "impulse_y"};
 
 typedef struct Wanted {
-  const char *name, *field; // the whole name; the part after its last dot, or NULL
-  size_t owner;             // letters before that dot
-  int moment, body, joint;  // indices in the lists above, -1: none of them
-  int at;                   // its position in the frame before
+  const char *name, *field; // the whole name; the part after the last dot, or NULL
+  size_t owner;             // number of letters before that dot
+  int moment, body, joint;  // indices in the lists above; -1: not in the list
+  int at;                   // position of the item in the previous frame
 } Wanted;
 
 static int replay_find(const char *const *names, int count, const char *name) {
@@ -60,7 +60,7 @@ static bool is_owner(const Wanted *wanted, const char *name) {
 }
 
 static double read_moment(const S2Moment *moment, OfMoment number) {
-  // Spin and the two components of momentum are consecutive, here as in S2Moment.
+  // Spin and the two components of momentum are consecutive, as in S2Moment.
   switch (number) {
   case TIME:
     return moment->time;
@@ -88,7 +88,7 @@ static double read_moment(const S2Moment *moment, OfMoment number) {
   return (double)NAN;
 }
 
-// Searches `list` for the wanted item, first at its position in the frame before.
+// Searches `list` for the requested item, first at its position in the previous frame.
 #define LOCATE(list, matches)                                                                      \
   bool found = wanted->at < (list).count && (matches((list).at[wanted->at].name));                 \
   for (int i = 0; !found && i < (list).count; i++) {                                               \
@@ -140,7 +140,7 @@ static bool read_value(Wanted *wanted, const S2Moment *moment, double *value) {
          (wanted->joint >= 0 && replay_read_joint(wanted, moment, value));
 }
 
-// The error for an unknown name: suggests the nearest name, or lists all.
+// The error for an unknown name: suggests the nearest name, or lists all names.
 static S2Status replay_no_column(const Wanted *wanted) {
   const char *nearest = s2_text_nearest(wanted->name, of_moment, OF_MOMENT);
   if (nearest != NULL) {

@@ -1,6 +1,6 @@
 // The binary recording, format version 6 (docs/replay-format.md): the common part of its writer and
-// reader. A file is a header and a sequence of chunks; a chunk is complete if its checksum is
-// right.
+// reader. A file is a header followed by a sequence of chunks. A chunk is complete if its checksum
+// is correct.
 #ifndef S2_S2D_H
 #define S2_S2D_H
 
@@ -8,7 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
-// Line ends and a Ctrl-Z: a transfer that converts text damages the magic number.
+// The magic number contains line ends and a Ctrl-Z, so that a transfer that converts text damages
+// it.
 #define S2_S2D_MAGIC "sim2d\r\n\x1a"
 
 enum {
@@ -35,25 +36,23 @@ typedef enum S2S2dChunk {
   S2_S2D_CHANNELS = 5,
   S2_S2D_INDEX = 6,
   S2_S2D_PLOT = 7,
-  S2_S2D_ANNOTATIONS = 8, // of the frame before it
+  S2_S2D_ANNOTATIONS = 8, // annotations of the preceding frame
   S2_S2D_DECISIONS = 9,   // decisions of clocks
 } S2S2dChunk;
 
 enum {
   S2_S2D_PARTIAL = 1,
   S2_S2D_STRICT = 2,
-  S2_S2D_MIDPOINT = 4, // of earlier versions
+  S2_S2D_MIDPOINT = 4, // written only by earlier versions
   S2_S2D_SMOOTH = 8,
   S2_S2D_AUDIT = 16,
   S2_S2D_RATTLE = 32
 };                                              // flags of the settings
-enum { S2_S2D_SENSOR = 1, S2_S2D_ENABLED = 2 }; // of a body
-enum { S2_S2D_PREVIOUS = 1, S2_S2D_NEXT = 2 };  // of a shape
-// Flags of a joint. The higher bits are the number of points on the joint's path; the points follow
-// after all joints.
+enum { S2_S2D_SENSOR = 1, S2_S2D_ENABLED = 2 }; // flags of a body
+enum { S2_S2D_PREVIOUS = 1, S2_S2D_NEXT = 2 };  // flags of a shape
 enum { S2_S2D_JOINT_ENABLED = 1, S2_S2D_COLLIDE = 2, S2_S2D_COMPLIANT = 4, S2_S2D_WAYS = 256 };
 
-// Bytes under construction. All zeros: none.
+// Bytes under construction. A structure of zeros contains none.
 typedef struct S2S2dBytes {
   unsigned char *at;
   size_t size, capacity;
@@ -92,9 +91,9 @@ static inline void s2_s2d_set64(unsigned char *at, uint64_t value) {
 
 // ---- Checksums ---------------------------------------------------------------------------------
 
-// FNV-1a, 64 bits (Fowler, Noll and Vo), over kind, size and contents of a chunk. It works on words
-// of 8 bytes, lowest first, and pads the last one with zeros. After each word the upper half of the
-// hash is added to the lower half.
+// FNV-1a, 64 bits (Fowler, Noll and Vo), over kind, size and contents of a chunk. It processes
+// words of 8 bytes, lowest byte first, and pads the last word with zeros. After each word the upper
+// half of the hash is added to the lower half.
 #define S2_S2D_HASH_START 0xcbf29ce484222325u
 static inline uint64_t s2_s2d_hash(uint64_t hash, const unsigned char *bytes, size_t size) {
   for (; size >= 8; bytes += 8, size -= 8) {

@@ -1,6 +1,6 @@
-// The bit stream of compact frames (docs/replay-format.md). The same calls write and read: each
-// codes a variable, which is not changed when writing and is set when reading. So the same code
-// keeps the data from which both sides predict the next frame.
+// The bit stream of compact frames (docs/replay-format.md). The same functions write and read. Each
+// function codes a variable, which is unchanged when writing and set when reading. So the same code
+// maintains the data from which both sides predict the next frame.
 #ifndef S2_S2D_BITS_H
 #define S2_S2D_BITS_H
 
@@ -11,15 +11,15 @@
 typedef struct S2S2dBits {
   bool writing;
   bool bad;          // reading: the bits are invalid
-  unsigned char *at; // writing: with enough memory for everything; reading: never written to
-  size_t size;       // bytes; writing: so far
-  size_t next;       // reading: byte to be fetched
-  uint64_t held;     // bits that were fetched, lowest first
+  unsigned char *at; // writing: with enough memory for all bits; reading: read only
+  size_t size;       // size in bytes; writing: bytes written so far
+  size_t next;       // reading: the next byte to fetch
+  uint64_t held;     // bits that have been fetched, lowest first
   int holds;
 } S2S2dBits;
 
 static inline S2S2dBits s2_s2d_bits_reading(const unsigned char *at, size_t size) {
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): never written to
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): this memory is never written
   return (S2S2dBits){.at = (unsigned char *)(uintptr_t)at, .size = size};
 }
 
@@ -41,7 +41,8 @@ static inline void s2_s2d_finish(S2S2dBits *bits) {
   }
 }
 
-// Fetches until at least 32 bits are held: zeros after the end, which `next` passes.
+// Fetches until at least 32 bits are available. After the end it fetches zeros, and `next` moves
+// past the end.
 static inline void s2_s2d_fill(S2S2dBits *bits) {
   if (bits->holds >= 32) {
     return;
@@ -67,12 +68,12 @@ static inline uint32_t s2_s2d_take(S2S2dBits *bits, int count) {
   return value;
 }
 
-// Number of bits not read yet; negative: more were read than exist.
+// Number of unread bits. It is negative if more bits were read than exist.
 static inline int64_t s2_s2d_left(const S2S2dBits *bits) {
   return 8 * ((int64_t)bits->size - (int64_t)bits->next) + bits->holds;
 }
 
-// `count` bits, 32 at most.
+// Codes `count` bits, at most 32.
 static inline void s2_s2d_code_bits(S2S2dBits *bits, uint32_t *value, int count) {
   if (bits->writing) {
     s2_s2d_put(bits, *value, count);
@@ -106,7 +107,8 @@ static inline int s2_s2d_length(uint64_t value) {
   return value == 0 ? 0 : 64 - __builtin_clzll(value);
 }
 
-// A small number, most often 0: Elias gamma code of the zigzag. 2^14 at most.
+// Codes a small number, most often 0, as the Elias gamma code of its zigzag value. The largest
+// absolute value is 2^14.
 static inline void s2_s2d_code_small(S2S2dBits *bits, int32_t *value) {
   if (bits->writing) {
     uint32_t number = (uint32_t)s2_s2d_zigzag(*value) + 1;
@@ -124,17 +126,17 @@ static inline void s2_s2d_code_small(S2S2dBits *bits, int32_t *value) {
   *value = (int32_t)s2_s2d_unzigzag((s2_s2d_take(bits, zeros) | 1u << zeros) - 1);
 }
 
-// Number of bits of that code.
+// The number of bits of that code.
 static inline int s2_s2d_small_cost(int value) {
   return 63 - 2 * __builtin_clz((uint32_t)s2_s2d_zigzag(value) + 1);
 }
 
-// A number with about as many bits as the previous one in its place. `length` keeps the length of
-// the previous one. Codes the change of the length as an Elias gamma code, then the bits below the
-// leading one.
+// Codes a number that has about as many bits as the previous number in its place. `length` stores
+// the length of the previous number. Codes the change of the length as an Elias gamma code, then
+// the bits below the leading one.
 static inline void s2_s2d_code_near(S2S2dBits *bits, uint64_t *value, uint8_t *length) {
   if (bits->writing) {
-    // The change of the length as an Elias gamma code, then the bits below the leading one.
+    // Code the change of the length as an Elias gamma code, then the bits below the leading bit.
     int n = s2_s2d_length(*value);
     uint32_t change = (uint32_t)s2_s2d_zigzag(n - *length) + 1;
     int zeros = 31 - __builtin_clz(change);
@@ -148,7 +150,8 @@ static inline void s2_s2d_code_near(S2S2dBits *bits, uint64_t *value, uint8_t *l
     *length = (uint8_t)n;
     return;
   }
-  // Read the code in reverse. If there are more zeros than any change has, the file is damaged.
+  // Read the code in reverse. If there are more zeros than any change can have, the file is
+  // damaged.
   s2_s2d_fill(bits);
   int zeros = bits->held == 0 ? 64 : __builtin_ctzll(bits->held);
   if (zeros > 7) {
@@ -185,7 +188,8 @@ static inline double s2_s2d_double_of(uint64_t bits) {
   return value;
 }
 
-// Maps doubles to integers in the same order, so that close doubles have a small difference.
+// Maps doubles to integers in the same order, so that doubles that are close have a small
+// difference.
 static inline uint64_t s2_s2d_rank(double value) {
   uint64_t bits = s2_s2d_bits_of(value);
   return bits ^ (bits >> 63 != 0 ? UINT64_MAX : UINT64_C(1) << 63);
@@ -208,7 +212,8 @@ static inline void s2_s2d_code_double(S2S2dBits *bits, double *value, double gue
   }
 }
 
-// Codes values that are often predicted exactly: a hit takes one bit, and does not change `length`.
+// Codes values that are often predicted exactly. An exact prediction takes one bit, and does not
+// change `length`.
 static inline void s2_s2d_code_double_or_hit(S2S2dBits *bits, double *value, double guess,
                                              uint8_t *length) {
   bool miss = bits->writing && s2_s2d_bits_of(*value) != s2_s2d_bits_of(guess);

@@ -5,9 +5,9 @@
 enum {
   FIRST_Q = 32, // initial estimate of the bits in the prediction errors of poses and velocities
   FIRST_V = 48,
-  VOTES = 64,               // bodies that vote on how they moved
+  VOTES = 64,               // number of bodies that vote on how they moved
   GUESSES = 4,              // S2S2dGuess
-  FARTHEST_EXPONENT = 1000, // of short speeds: these powers of two and their inverses are finite
+  FARTHEST_EXPONENT = 1000, // limit for short speeds; 2^1000 and its inverse are finite.
   // trailing zeros of a short speed that are coded rather than changing its exponent
   ZEROS_KEPT = 6,
 };
@@ -36,8 +36,8 @@ static void guess_v(const S2S2dBodyPast *past, int how, double guess[3]) {
   }
 }
 
-// The pose of a body that moved for `h` with its new velocity, or with the mean of its old and new
-// velocity.
+// Predicts the pose of a body that moved for `h` at its new velocity, or at the mean of its old and
+// new velocities.
 static void guess_q(const S2S2dBodyPast *past, const double *v, double h, bool mean,
                     double guess[3]) {
   for (int k = 0; k < 3; k++) {
@@ -81,7 +81,7 @@ static double round_away(double number) {
   return (double)(int64_t)(number < 0 ? number - 0.5 : number + 0.5);
 }
 
-// The guess as an integer multiple of 2^exponent; 0 if it is too large.
+// The predicted value as an integer multiple of 2^exponent, or 0 if it is too large.
 static double short_guess(double guess, int exponent) {
   double number = guess * power_of_two(-exponent);
   return number > -LONGEST_SHORT && number < LONGEST_SHORT ? round_away(number) : 0;
@@ -122,7 +122,8 @@ static void code_speed(S2S2dBits *bits, S2S2dBodyPast *past, int k, double *valu
     s2_s2d_code_double(bits, value, guess, &past->length[3 + k]);
     return;
   }
-  // Code the exponent as the change from the last one, then the error of the guessed integer.
+  // Code the exponent as the change from the previous exponent, then the error of the predicted
+  // integer.
   int32_t change = exponent - past->exponent[k];
   s2_s2d_code_small(bits, &change);
   exponent = past->exponent[k] + change;
@@ -188,7 +189,7 @@ static void code_body(S2S2dBits *bits, S2S2dBodyPast *past, S2MomentBody *body, 
   memcpy(past->q, body->q, sizeof past->q);
 }
 
-// A few bodies vote for all, because the same rule of stepping moves all of them.
+// A few bodies vote for all bodies, because the same integration rule moves all of them.
 static bool vote_for_mean(const S2S2dPast *past, const S2Moment *moment, double h) {
   int better = 0, votes = 0;
   for (int i = 0; i < past->bodies.count && votes < VOTES; i++) {

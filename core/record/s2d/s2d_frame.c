@@ -6,19 +6,19 @@
 #include <math.h>
 
 enum {
-  PASSED_OVER = 64, // contacts of the last frame that are searched for the next one
-  PLACE = 4,        // values of a contact before its impulses
+  PASSED_OVER = 64, // number of contacts of the last frame that are searched for the next one
+  PLACE = 4,        // number of values of a contact before its impulses
 };
-// Multiples of grains beyond this do not save space: the frame keeps plain numbers.
+// Larger multiples of grains do not save space, so the frame stores plain numbers instead.
 #define LARGEST       0x1p40
 #define LARGEST_SMALL 0x1p30 // of contacts
 #define RATIO_BITS                                                                                 \
-  42 // lower bits of a double that are dropped from impulses: 10 below the leading one are kept
+  42 // low bits of a double that are dropped from impulses; 10 bits below the leading bit remain
 #define NORMAL_GRAIN   0x1p-13
 #define NORMAL_QUARTER (1 << 15)
 #define ANGLE_GRAIN    0x1p-20 // rad, m
-#define SPEED_GRAIN    0x1p-20 // rad/s, m/s
-// fraction of the grain: for gaps, and for the distance between the anchors of a joint
+#define SPEED_GRAIN    0x1p-20 // rad/s, m/s.
+// fraction of the grain, for gaps and for the distance between the anchors of a joint
 #define GAP_PART 0x1p-6
 
 void s2_s2d_past_free(S2S2dPast *past) {
@@ -40,8 +40,9 @@ static bool to_grains(double value, double per, int64_t *grains) {
   return fabs(count) < LARGEST;
 }
 
-// Codes numbers of any size with about three digits; numbers below the grain become 0. The code is
-// the leading bits of the ratio of the number to the grain, less the leading bits of 1.
+// Codes numbers of any size with about three digits; numbers below the grain become 0. The code
+// consists of the leading bits of the ratio of the number to the grain, minus the leading bits of
+// 1.
 static bool to_ratio(double value, double per, int64_t *ratio) {
   static const int64_t one = INT64_C(1023) << (52 - RATIO_BITS);
   double size = fabs(value) * per;
@@ -56,14 +57,14 @@ static double of_ratio(int64_t ratio, double grain) {
   if (ratio == 0) {
     return 0;
   }
-  // Modulo 2^64: a damaged file gives some number.
+  // Compute modulo 2^64, because a damaged file may contain any number.
   uint64_t above = (ratio < 0 ? 0 - (uint64_t)ratio : (uint64_t)ratio) - 1;
   double size =
       s2_s2d_double_of((above + (UINT64_C(1023) << (52 - RATIO_BITS))) << RATIO_BITS) * grain;
   return ratio < 0 ? -size : size;
 }
 
-// Codes a direction as the half axis nearest to it and its component across that axis.
+// Codes a direction as the nearest half axis and the component across that axis.
 static bool to_normal(S2Vec2 normal, int64_t *code) {
   double x = normal.x, y = normal.y;
   int64_t quarter = fabs(x) >= fabs(y) ? (x > 0 ? 0 : 2) : (y > 0 ? 1 : 3);
@@ -90,7 +91,7 @@ static S2Vec2 of_normal(int64_t code) {
   }
 }
 
-// Points are relative to the centre of the moving body.
+// Contact points are relative to the centre of the moving body.
 static S2Vec2 contact_origin(const S2Moment *moment, int32_t a, int32_t b) {
   const S2MomentBody *body = &moment->bodies.at[moment->bodies.at[a].type == S2_DYNAMIC ? a : b];
   return s2_vec2(body->q[1], body->q[2]);
@@ -167,7 +168,7 @@ static void joint_set(const S2S2dPast *past, const S2Moment *moment, const int64
 // ---- Parts of a frame -------------------------------------------------------------------------
 
 static void start_again(S2S2dPast *past, const S2Moment *moment) {
-  // Numbers are relative to 0 again, and take all their bits.
+  // Reset the predictions: numbers are relative to 0, and take all their bits.
   past->any = false;
   past->time = 0;
   past->step = 0;
@@ -179,7 +180,7 @@ static void start_again(S2S2dPast *past, const S2Moment *moment) {
   memset(past->run_length, 0, sizeof past->run_length);
   memset(past->key_length, 0, sizeof past->key_length);
   memset(past->fresh_length, 0, sizeof past->fresh_length);
-  // Lists have the lengths of the scene; only contacts change.
+  // The lists have the lengths of the scene. Only the number of contacts changes.
   past->contacts.count = past->contacts_next.count = 0;
   s2_array_reserve(past->contacts, moment->contacts.count);
   s2_array_reserve(past->bodies, moment->bodies.count);
@@ -227,8 +228,8 @@ static void add_up(const S2Moment *moment, double sums[S2_S2D_SUMS]) {
   memcpy(sums, all, sizeof all);
 }
 
-// Predicts the computed sum if that was right last time; otherwise adds the change of the computed
-// sum to the last value.
+// If the computed sum was correct in the last frame, predicts the computed sum. Otherwise predicts
+// the last value plus the change of the computed sum.
 static double guess_head(const S2S2dPast *past, int i, const double *sums) {
   if (i >= S2_S2D_SUMS) {
     return past->head[i]; // cppcheck-suppress arrayIndexOutOfBoundsCond ; i < S2_S2D_HEAD_VALUES
@@ -267,7 +268,7 @@ static void code_joint_values(S2S2dBits *bits, int64_t *values, const int64_t *g
   }
 }
 
-// Codes the values from `first` on.
+// Codes the values of a contact from `first` on.
 static void code_contact_values(S2S2dBits *bits, int32_t *values, const int32_t *guess,
                                 uint8_t *length, int first) {
   for (int k = first; k < S2_S2D_CONTACT_VALUES; k++) {
@@ -281,7 +282,8 @@ static bool same_contact(const S2MomentContact *a, const S2S2dContactPast *b) {
   return a->a == b->a && a->b == b->b && a->feature == b->feature;
 }
 
-// A contact that was also in the last frame. Reading: `contact` is set; writing: `next` exists.
+// Codes a contact that was also in the last frame. Reading: `contact` is set; writing: `next`
+// exists.
 static void code_kept_contact(S2S2dBits *bits, const S2S2dPast *past, const S2Moment *moment,
                               const S2S2dContactPast *old, S2S2dContactPast *next,
                               S2MomentContact *contact) {
@@ -310,8 +312,8 @@ static bool in_range(int64_t body, int count) {
 static void code_fresh_contact(S2S2dBits *bits, S2S2dPast *past, const S2Moment *moment,
                                int32_t *last, S2S2dContactPast *next, S2MomentContact *contact) {
   static const int32_t zeros[S2_S2D_CONTACT_VALUES] = {0};
-  // The bodies and the feature, relative to the previous contact: neighbours in the list are
-  // similar.
+  // Codes the bodies and the feature relative to the previous contact, because neighbours in the
+  // list are similar.
   uint64_t keys[3] = {0};
   if (bits->writing) {
     keys[0] = s2_s2d_zigzag((int64_t)contact->a - *last);
@@ -327,7 +329,7 @@ static void code_fresh_contact(S2S2dBits *bits, S2S2dPast *past, const S2Moment 
   s2_s2d_code_flag(bits, &next->sliding);
   code_contact_values(bits, next->value, zeros, past->fresh_length, 0);
   memcpy(next->length, past->fresh_length, sizeof next->length);
-  // A damaged file may contain anything: sums modulo 2^64, then checked.
+  // A damaged file may contain any numbers, so compute sums modulo 2^64 and check them.
   int64_t a = (int64_t)((uint64_t)s2_s2d_unzigzag(keys[0]) + (uint64_t)*last);
   int64_t b = (int64_t)((uint64_t)s2_s2d_unzigzag(keys[1]) + (uint64_t)a);
   if (!in_range(a, moment->bodies.count) || !in_range(b, moment->bodies.count) ||
@@ -343,11 +345,11 @@ static void code_fresh_contact(S2S2dBits *bits, S2S2dPast *past, const S2Moment 
   }
 }
 
-// Finds the next runs of the list: the numbers of contacts that stay, of old contacts that have
-// ended, and of new contacts.
+// Finds the next runs of the list: the numbers of continuing contacts, of ended contacts, and of
+// new contacts.
 static void find_runs(const S2S2dPast *past, const S2Moment *moment, int at, int old,
                       uint64_t runs[3]) {
-  // The number of contacts that are the same in both lists.
+  // Count the contacts that are the same in both lists.
   int count = moment->contacts.count, olds = past->contacts.count;
   int stays = 0;
   while (at + stays < count && old + stays < olds &&
@@ -356,7 +358,7 @@ static void find_runs(const S2S2dPast *past, const S2Moment *moment, int at, int
   }
   at += stays;
   old += stays;
-  // The nearest pair that is in both lists: contacts before it have ended, or are new.
+  // Find the nearest pair that is in both lists. Contacts before it have ended or are new.
   int fresh = 0, gone = 0;
   for (bool found = false; !found && at + fresh < count; fresh += !found) {
     for (gone = 0; !found && gone < PASSED_OVER && old + gone < olds; gone += !found) {
@@ -374,7 +376,7 @@ static void code_contacts(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
   int32_t last = 0;
   s2_array_reserve(past->contacts_next, count);
   past->contacts_next.count = count;
-  // Alternating runs: contacts that stay, old ones that have ended, new ones.
+  // Alternating runs: continuing contacts, ended contacts, new contacts.
   while (at < count && !bits->bad) {
     uint64_t runs[3] = {0};
     if (bits->writing) {
@@ -385,7 +387,7 @@ static void code_contacts(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
       bits->bad = true;
       break;
     }
-    // Code the contacts that stay relative to their old values.
+    // Code continuing contacts relative to their old values.
     for (uint64_t i = 0; i < runs[0]; i++, at++, old++) {
       code_kept_contact(bits, past, moment, &past->contacts.at[old], &past->contacts_next.at[at],
                         &moment->contacts.at[at]);
@@ -393,7 +395,7 @@ static void code_contacts(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
     if (at == count) {
       break;
     }
-    // Then code ended and new contacts; two empty runs would cause an endless loop.
+    // Then code ended and new contacts. Two empty runs would cause an endless loop.
     s2_s2d_code_near(bits, &runs[1], &past->run_length[1]);
     s2_s2d_code_near(bits, &runs[2], &past->run_length[2]);
     if (runs[1] > (uint64_t)(past->contacts.count - old) || runs[2] > (uint64_t)(count - at) ||
@@ -431,7 +433,7 @@ static void code_joints(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
 
 // ---- Plain numbers, for values that do not fit the grains ------------------------------------
 
-// Rounds contacts and joints. False: a number does not fit.
+// Rounds contacts and joints. Returns false if a number does not fit.
 static bool round_all(S2S2dPast *past, const S2Moment *moment) {
   int count = moment->contacts.count;
   bool fits = true;
@@ -459,7 +461,7 @@ static void code_plain(S2S2dBits *bits, double *value) {
 }
 
 static void code_plain_numbers(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
-  // Contacts: bodies, feature, flag, numbers; the next frame has no predecessor for them.
+  // Contacts: bodies, feature, flag and numbers. The next frame has no predecessor for them.
   past->contacts_next.count = 0;
   for (int i = 0; i < moment->contacts.count; i++) {
     S2MomentContact *contact = &moment->contacts.at[i];
@@ -482,7 +484,7 @@ static void code_plain_numbers(S2S2dBits *bits, S2S2dPast *past, S2Moment *momen
     contact->a = (int32_t)a;
     contact->b = (int32_t)b;
   }
-  // Joints: only numbers, because the scene has the rest.
+  // Joints: only numbers, because the scene contains all other data.
   for (int i = 0; i < moment->joints.count; i++) {
     S2MomentJoint *joint = &moment->joints.at[i];
     double *const values[] = {&joint->anchor_a.x, &joint->anchor_a.y, &joint->anchor_b.x,
@@ -498,7 +500,7 @@ static void code_plain_numbers(S2S2dBits *bits, S2S2dPast *past, S2Moment *momen
 // ---- A frame ----------------------------------------------------------------------------------
 
 static void code_frame(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
-  // A key frame does not depend on others: it starts from zero.
+  // A key frame does not depend on other frames, so it starts from zero.
   bool key = !past->any, plain = false;
   s2_s2d_code_flag(bits, &key);
   if (key) {
@@ -511,24 +513,25 @@ static void code_frame(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
     bits->bad = true;
     return;
   }
-  // Time and bodies, from which energies and momentum are predicted.
+  // Code the time and the bodies, from which energies and momentum are predicted.
   uint64_t old_step = past->step;
   code_start(bits, past, moment);
   double h = moment->step == old_step + 1 ? moment->settings.dt : moment->time - past->time;
   s2_s2d_code_bodies(bits, past, moment, h);
   code_head(bits, past, moment);
-  // Contacts and joints as multiples of the grains if they all fit, otherwise as plain numbers.
+  // Code contacts and joints as multiples of the grains if they all fit, otherwise as plain
+  // numbers.
   if (bits->writing) {
     plain = !round_all(past, moment);
   }
   s2_s2d_code_flag(bits, &plain);
-  // The number of contacts.
+  // Code the number of contacts.
   uint64_t contacts = s2_s2d_zigzag((int64_t)moment->contacts.count - past->contacts.count);
   s2_s2d_code_near(bits, &contacts, &past->count_length);
   if (!bits->writing) {
     int64_t count = (int64_t)((uint64_t)past->contacts.count + (uint64_t)s2_s2d_unzigzag(contacts));
     // A contact takes one bit if the last frame had it, and more than a byte if it is new. So the
-    // memory stays in proportion to the file.
+    // required memory is proportional to the size of the file.
     int64_t most = past->contacts.count + s2_s2d_left(bits) / 8;
     if (count < 0 || count > most || count > INT32_MAX / 2) {
       bits->bad = true;
@@ -543,7 +546,7 @@ static void code_frame(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
     code_contacts(bits, past, moment);
     code_joints(bits, past, moment);
   }
-  // The new lists become the past of the next frame; the old arrays are reused.
+  // The new lists become the predecessors for the next frame. The old arrays are reused.
   S2S2dContactPast *at = past->contacts.at;
   int capacity = past->contacts.capacity;
   past->contacts.at = past->contacts_next.at;
@@ -564,11 +567,11 @@ size_t s2_s2d_frame_room(const S2Moment *moment) {
          (size_t)JOINT * (size_t)moment->joints.count;
 }
 
-// NOLINTNEXTLINE(readability-non-const-parameter): written to through bits
+// NOLINTNEXTLINE(readability-non-const-parameter): written through `bits`
 size_t s2_s2d_frame_write(S2S2dPast *past, const S2Moment *moment, bool key, unsigned char *at) {
   S2S2dBits bits = {.writing = true, .at = at};
   past->any = past->any && !key;
-  // Writing sets variables to the values they already have.
+  // Writing sets variables to the values that they already have.
   code_frame(&bits, past, (S2Moment *)(uintptr_t)moment); // NOLINT(performance-no-int-to-ptr)
   s2_s2d_finish(&bits);
   return bits.size;

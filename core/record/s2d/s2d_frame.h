@@ -1,5 +1,5 @@
-// Compact frames of a .s2d recording: key frames, which do not depend on others, and frames with
-// the differences from the one before.
+// Compact frames of a .s2d recording: key frames, which do not depend on other frames, and frames
+// with the differences from the preceding frame.
 #ifndef S2_S2D_FRAME_H
 #define S2_S2D_FRAME_H
 
@@ -13,19 +13,19 @@ enum {
   S2_S2D_SUMS = 5, // head values that are sums over bodies: energies and momentum
 };
 
-// The prediction of a body's velocity.
+// Predictions of a body's velocity.
 typedef enum S2S2dGuess {
   S2_S2D_AS_LAST,
-  S2_S2D_STRAIGHT, // the last change is repeated
+  S2_S2D_STRAIGHT, // the last change repeats
   S2_S2D_AS_SECOND,
-  S2_S2D_AS_THIRD, // as in the third last frame
+  S2_S2D_AS_THIRD, // the velocity of the third last frame
 } S2S2dGuess;
 
 typedef struct S2S2dBodyPast {
   double q[3], v[3][3];    // q of the last frame; v of the last three frames, newest first
-  uint8_t length[6];       // of the prediction errors of q and v, bits
-  uint8_t short_length[3]; // of the prediction errors of speeds as integer multiples of 2^exponent,
-                           // bits
+  uint8_t length[6];       // bit lengths of the prediction errors of q and v
+  uint8_t short_length[3]; // bit lengths of the prediction errors of speeds as multiples of
+                           // 2^exponent
   int16_t exponent[3];
   uint8_t guess; // S2S2dGuess
 } S2S2dBodyPast;
@@ -43,7 +43,8 @@ typedef struct S2S2dJointPast {
   uint8_t length[S2_S2D_JOINT_VALUES];
 } S2S2dJointPast;
 
-// Data that a writer and its reader both keep about the frames so far. All zeros: none.
+// Data about the previous frames, which a writer and its reader both maintain. A structure of zeros
+// describes no frames.
 typedef struct S2S2dPast {
   // m, N s: lengths and impulses of the scene are rounded to multiples of these
   double grain, impulse_grain;
@@ -52,7 +53,7 @@ typedef struct S2S2dPast {
   uint64_t step;
   double head[S2_S2D_HEAD_VALUES], sums[S2_S2D_SUMS];
   uint8_t head_length[S2_S2D_HEAD_VALUES], step_length, time_length, count_length;
-  uint8_t run_length[3], key_length[3]; // of runs and names of contacts
+  uint8_t run_length[3], key_length[3]; // bit lengths of runs and names of contacts
   uint8_t fresh_length[S2_S2D_CONTACT_VALUES];
   S2_ARRAY(S2S2dBodyPast) bodies;
   S2_ARRAY(S2S2dContactPast) contacts;
@@ -64,17 +65,17 @@ typedef struct S2S2dPast {
 
 void s2_s2d_past_free(S2S2dPast *past);
 
-// The largest size of the frame in bytes.
+// The largest possible size of the frame in bytes.
 size_t s2_s2d_frame_room(const S2Moment *moment);
 
-// Writes to `at`, which must have that much memory; returns the bytes used.
+// Writes to `at`, which must have that much memory. Returns the number of bytes used.
 size_t s2_s2d_frame_write(S2S2dPast *past, const S2Moment *moment, bool key, unsigned char *at);
 
 // Whether the frame is a key frame.
 bool s2_s2d_frame_is_key(const unsigned char *at, size_t size);
 
-// Reads into a moment that holds the frame's scene and channels. False: it is not a frame, or does
-// not follow `past`, which is then invalid.
+// Reads into a moment that contains the frame's scene and channels. Returns false if the bytes are
+// not a frame or do not follow `past`. After that, `past` is invalid.
 bool s2_s2d_frame_read(S2S2dPast *past, const unsigned char *at, size_t size, S2Moment *moment);
 
 #endif

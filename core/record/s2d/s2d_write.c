@@ -50,7 +50,7 @@ static uint32_t s2d_flag(bool set, int bit) {
 // ---- Contents of the chunks -------------------------------------------------------------------
 
 static void put_settings(S2S2dBytes *bytes, const S2WorldDef *settings) {
-  // In the order of docs/replay-format.md.
+  // The fields are in the order of docs/replay-format.md.
   put_double(bytes, settings->dt);
   put_vec(bytes, settings->gravity);
   put_double(bytes, settings->tolerance);
@@ -117,17 +117,17 @@ static void put_joint(S2S2dBytes *bytes, const S2MomentJoint *joint) {
   memcpy(put_room(bytes, S2_NAME_SIZE), joint->name, S2_NAME_SIZE);
 }
 
-// The largest power of two that is not above a positive number.
+// The largest power of two that does not exceed a positive number.
 static double power_below(double number) {
   int exponent = 0;
   frexp(number, &exponent);
   return ldexp(1, exponent - 1);
 }
 
-// Lengths are rounded to a 1024th of the smallest moving body or less. Impulses below a millionth
-// of the lightest body's weight in a step become 0.
+// Lengths are rounded to 1/1024 of the size of the smallest moving body, or to less. Impulses below
+// a millionth of the lightest body's weight in a step become 0.
 static void find_grains(const S2Moment *moment, double *grain, double *impulse) {
-  // The smallest and the lightest moving body.
+  // Find the smallest and the lightest moving body.
   double smallest = INFINITY, lightest = INFINITY;
   for (int i = 0; i < moment->bodies.count; i++) {
     const S2MomentBody *body = &moment->bodies.at[i];
@@ -146,7 +146,7 @@ static void find_grains(const S2Moment *moment, double *grain, double *impulse) 
     smallest = reach > 0 ? fmin(smallest, reach) : smallest;
     lightest = body->mass > 0 ? fmin(lightest, body->mass) : lightest;
   }
-  // The impulse of the weight in a step, or of 1 mm/s without gravity.
+  // The impulse of the body's weight in a step or, without gravity, the impulse for 1 mm/s.
   double speed = s2_length(moment->settings.gravity) * moment->settings.dt;
   double least = lightest * fmax(speed, 1e-3);
   *grain = 0x1p-10 * power_below(smallest > 1e-60 && smallest < 1e60 ? smallest : 1);
@@ -194,7 +194,7 @@ static void s2d_put_text(S2S2dBytes *bytes, const char *text) {
 
 // ---- Chunks -----------------------------------------------------------------------------------
 
-// Reserves the header; returns the start of the chunk.
+// Reserves the header. Returns the start of the chunk.
 static size_t chunk_start(S2S2dBytes *bytes) {
   size_t start = bytes->size;
   put_room(bytes, S2_S2D_CHUNK_HEADER);
@@ -231,7 +231,7 @@ void s2_s2d_put_run(S2S2dBytes *bytes, const S2Run *run) {
     s2d_put_text(bytes, run->entries.at[i].value);
   }
   if (chunk_end(bytes, start, S2_S2D_RUN).code != S2_OK) {
-    return; // 4 GB of arguments: the recording omits them
+    return; // with 4 GB of arguments, the recording omits them
   }
 }
 
@@ -324,7 +324,7 @@ void s2_s2d_start(S2S2dWriter *writer, S2Output *output, const S2Run *run) {
   send_chunk(writer, output);
 }
 
-// Writes the scene if it differs from the last one.
+// Writes the scene if it differs from the last scene.
 static S2Status update_scene(S2S2dWriter *writer, S2Output *output, const S2Moment *moment,
                              bool *changed) {
   *changed = !s2_s2d_same_scene(&writer->scene, moment);
@@ -342,8 +342,8 @@ static S2Status update_scene(S2S2dWriter *writer, S2Output *output, const S2Mome
   return s2_ok();
 }
 
-// Key frames are frequent enough to find any frame quickly, and rare enough to cost little space.
-// The player reads a few million bodies and contacts per second.
+// Key frames are frequent enough that any frame is found quickly, and rare enough that they need
+// little space. The player reads a few million bodies and contacts per second.
 static bool key_due(S2S2dWriter *writer, const S2Moment *moment) {
   enum { LEAST = 32, MOST = 256, ITEMS = 400000 };
   writer->items += (uint64_t)moment->bodies.count + (uint64_t)moment->contacts.count;
@@ -393,8 +393,8 @@ S2Status s2_s2d_decisions(S2S2dWriter *writer, S2Output *output, const uint32_t 
 
 void s2_s2d_end(S2S2dWriter *writer, S2Output *output) {
   S2S2dBytes *chunk = &writer->chunk;
-  chunk->size = 0; // removes an incomplete frame
-  // The index: positions of scenes and frames.
+  chunk->size = 0; // removes an incomplete frame.
+  // Write the index: the positions of scenes and frames.
   uint64_t index = writer->offset;
   size_t start = chunk_start(chunk);
   s2d_put64(chunk, (uint64_t)writer->frames.count);
@@ -409,7 +409,7 @@ void s2_s2d_end(S2S2dWriter *writer, S2Output *output) {
     s2d_put32(chunk, writer->frames.at[i].behind);
   }
   if (chunk_end(chunk, start, S2_S2D_INDEX).code != S2_OK) {
-    index = 0; // too many frames for an index: readers search for them
+    index = 0; // too many frames for an index, so readers search for them
   }
   // The end mark points to the index.
   start = chunk_start(chunk);

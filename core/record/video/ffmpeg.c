@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #ifndef MSG_NOSIGNAL
-#define MSG_NOSIGNAL 0 // macOS: SO_NOSIGPIPE is set instead
+#define MSG_NOSIGNAL 0 // macOS has no MSG_NOSIGNAL and uses SO_NOSIGPIPE
 #endif
 
 enum { MOST_ARGUMENTS = 48, LINE_SIZE = 240 };
@@ -26,8 +26,8 @@ static S2Status ffmpeg_missing(int error) {
   return s2_error(S2_IO, "cannot start ffmpeg, which makes .gif and .mp4: %s", strerror(error));
 }
 
-// A socket is used instead of a pipe, because writing to a program that has ended then does not
-// raise a signal. The host program decides how signals are handled.
+// Use a socket instead of a pipe. Then writing to a program that has ended does not raise a signal,
+// whose handling would be up to the host program.
 static int open_socket(int ends[2]) {
   if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) {
     return errno;
@@ -45,7 +45,7 @@ static int open_socket(int ends[2]) {
 static int ffmpeg_spawn(S2Ffmpeg *ffmpeg, const char *const *arguments, int input) {
   char *list[MOST_ARGUMENTS + 2] = {(char *)"ffmpeg"};
   for (int i = 0; i < MOST_ARGUMENTS && arguments[i] != NULL; i++) {
-    list[i + 1] = (char *)arguments[i]; // posix_spawn does not write to them
+    list[i + 1] = (char *)arguments[i]; // posix_spawn does not write to these strings
   }
   posix_spawn_file_actions_t actions;
   int error = posix_spawn_file_actions_init(&actions);
@@ -105,7 +105,7 @@ bool s2_ffmpeg_write(S2Ffmpeg *ffmpeg, const unsigned char *bytes, size_t size) 
   return true;
 }
 
-// The last line that is not empty, without unprintable characters.
+// Finds the last nonempty line, without unprintable characters.
 static void last_line(FILE *file, char line[LINE_SIZE]) {
   line[0] = '\0';
   char next[LINE_SIZE];
@@ -140,7 +140,7 @@ S2Status s2_ffmpeg_end(S2Ffmpeg *ffmpeg) {
   if (quiet && (ended < 0 || (WIFEXITED(state) && WEXITSTATUS(state) == 0))) {
     return s2_ok();
   }
-  enum { INTERRUPTED = 255 }; // by Ctrl-C, which ffmpeg receives as well
+  enum { INTERRUPTED = 255 }; // ended by Ctrl-C, which ffmpeg receives as well
   if (quiet && ended > 0 && WIFEXITED(state) && WEXITSTATUS(state) == INTERRUPTED) {
     return s2_error(S2_IO, "ffmpeg was interrupted");
   }

@@ -11,16 +11,17 @@
 
 typedef struct S2Ffmpeg {
   pid_t process; // 0: none
-  int input;     // its standard input
+  int input;     // socket connected to its standard input
   FILE *errors;  // its messages
 } S2Ffmpeg;
 
-// Checks that ffmpeg exists and runs. Otherwise S2_IO, with a message that says what to do.
+// Checks that ffmpeg exists and runs. Otherwise returns S2_IO, with a message that explains what to
+// do.
 S2Status s2_ffmpeg_available(void);
 
-// `arguments` without the program's name; ends with NULL.
+// Starts ffmpeg. `arguments` excludes the program's name and ends with NULL.
 S2Status s2_ffmpeg_start(S2Ffmpeg *ffmpeg, const char *const *arguments);
-// False: ffmpeg accepts no more; s2_ffmpeg_end returns the reason.
+// Returns false if ffmpeg accepts no more data; s2_ffmpeg_end returns the reason.
 bool s2_ffmpeg_write(S2Ffmpeg *ffmpeg, const unsigned char *bytes, size_t size);
 // Waits for ffmpeg to end. An error contains the last line of its output.
 S2Status s2_ffmpeg_end(S2Ffmpeg *ffmpeg);

@@ -1,4 +1,4 @@
-#define _XOPEN_SOURCE 700 // NOLINT: for mkstemp
+#define _XOPEN_SOURCE 700 // NOLINT: needed for mkstemp
 #include "record/video/video.h"
 
 #include "record/draw/picture.h"
@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 enum { MP4_WIDTH = 960, GIF_WIDTH = 480 }; // pixels
-#define EARLY 1e-6 // frames: times are sums of steps, and may be early by rounding
+#define EARLY 1e-6 // frames; tolerance, because times are sums of steps and may be early by
+                   // rounding
 
 S2Status s2_video_available(void) {
   S2_TRY(s2_canvas_available());
@@ -38,7 +39,7 @@ S2Status s2_video_add(S2Video *video, const S2Moment *moment, const S2RecordOpti
   double rate = options->fps / options->speed; // frames per second of simulated time
   double frame = floor((moment->time - video->start) * options->fps / options->speed + EARLY);
   if (!first && frame < (double)(video->frames - 1)) {
-    // Time was set back to a snapshot: the video continues.
+    // If the time was set back to a snapshot, the video continues.
     video->start = moment->time - (double)video->frames / rate;
     frame = (double)video->frames;
   }
@@ -77,32 +78,33 @@ static S2Status video_set_view(Film *film) {
       s2_view_fit(follow ? &first : &film->video->sweep, &film->moment, &film->draw, view);
   s2_sweep_free(&first);
   if (status.code == S2_OK && view->height % 2 != 0) {
-    view->height += 1; // colours have half the resolution, so sizes must be even
+    view->height += 1; // pixels; colours have half the resolution, so sizes must be even
     view->lo.y -= 1 / view->scale;
     view->bottom += view->rows > 0;
   }
   return status;
 }
 
-// The passes of ffmpeg. A .gif takes two, so that ffmpeg never holds all frames: the first writes a
-// file with the colours of all frames, the second writes the frames in these colours.
+// The passes of ffmpeg. A .gif takes two passes, so that ffmpeg never stores all frames. The first
+// pass writes a file with the colours of all frames, the second pass writes the frames in these
+// colours.
 typedef enum Pass { PASS_MP4, PASS_PALETTE, PASS_GIF } Pass;
 
-// `path`: the output; `palette`: the file of colours, which PASS_GIF reads.
+// Makes the arguments. `path`: the output; `palette`: the file of colours, which PASS_GIF reads.
 static S2Status video_start(Film *film, Pass pass, const char *path, const char *palette) {
-  // Size and frame rate for ffmpeg; pixels are words in this machine's byte order.
+  // Size and frame rate for ffmpeg. Pixels are words in the byte order of this machine.
   const S2SceneView *view = &film->scene.view;
   char size[32], rate[S2_NUMBER_SIZE];
   snprintf(size, sizeof size, "%dx%d", view->width, view->height);
   s2_number_short(rate, film->options->fps, 6);
   const uint32_t one = 1;
   bool little = *(const unsigned char *)&one == 1;
-  // "file:" keeps ffmpeg from reading a name as an address.
+  // The prefix "file:" prevents ffmpeg from interpreting a name as an address.
   char target[4096 + 8];
   if (snprintf(target, sizeof target, "file:%s", path) >= (int)sizeof target) {
     return s2_error(S2_IO, "cannot write '%s': the path is too long", s2_path_tail(path));
   }
-  // The input ...
+  // Arguments for the input.
   const char *arguments[40] = {"-hide_banner",
                                "-loglevel",
                                "error",
@@ -118,7 +120,7 @@ static S2Status video_start(Film *film, Pass pass, const char *path, const char 
                                rate,
                                "-i",
                                "pipe:0"};
-  // ... the output format ...
+  // Arguments for the output format.
   static const char *const mp4[] = {"-c:v", "libx264", "-pix_fmt",  "yuv420p",   "-crf",
                                     "18",   "-tune",   "animation", "-movflags", "+faststart",
                                     "-f",   "mp4",     NULL};
@@ -137,7 +139,7 @@ static S2Status video_start(Film *film, Pass pass, const char *path, const char 
   for (const char *const *more = outputs[pass]; *more != NULL; more++) {
     arguments[count++] = *more;
   }
-  // ... and no data on the date or the program, so that the same run gives the same file.
+  // Exclude the date and the program's name, so that the same run gives the same file.
   static const char *const same_bits[] = {"-fflags",   "+bitexact",     "-flags:v",
                                           "+bitexact", "-map_metadata", "-1"};
   for (size_t i = 0; i < sizeof same_bits / sizeof same_bits[0]; i++) {
@@ -147,7 +149,7 @@ static S2Status video_start(Film *film, Pass pass, const char *path, const char 
   return s2_ffmpeg_start(&film->ffmpeg, arguments);
 }
 
-// False: ffmpeg accepts no more.
+// Sends a frame. Returns false if ffmpeg accepts no more data.
 static S2Status send_frames(Film *film, bool *good) {
   S2Video *video = film->video;
   size_t bytes = (size_t)film->scene.view.width * (size_t)film->scene.view.height * 4;

@@ -1,5 +1,5 @@
-// Videos (.gif, .mp4). Frames are stored while the world runs. After the run the view that shows
-// all frames is known, and ffmpeg receives them one by one.
+// Videos (.gif, .mp4). Frames are stored while the world runs. After the run, the view that fits
+// all frames is known, and ffmpeg receives the frames one by one.
 #ifndef S2_VIDEO_H
 #define S2_VIDEO_H
 
@@ -7,23 +7,23 @@
 #include "record/draw/view.h"
 #include "record/store.h"
 
-// All zeros is a video without frames.
+// A structure of zeros is a video without frames.
 typedef struct S2Video {
   bool gif;
-  int64_t frames;               // of the video so far
-  double start;                 // s of the world: time of frame 0
-  S2_ARRAY(int64_t) shown_from; // by stored moment: the first frame that shows it
+  int64_t frames;               // number of frames of the video so far
+  double start;                 // s, world time of frame 0
+  S2_ARRAY(int64_t) shown_from; // for each stored moment: the first frame that shows it
   S2Store store;
   S2Sweep sweep;
   S2Trails trails;
 } S2Video;
 
-// Whether the tools are available. S2_UNAVAILABLE: no cairo. S2_IO: no ffmpeg.
+// Checks whether the tools are available. S2_UNAVAILABLE: no cairo. S2_IO: no ffmpeg.
 S2Status s2_video_available(void);
-// Whether the video needs a moment of this time.
+// Whether the video needs a moment at this time.
 bool s2_video_wants(const S2Video *video, double time, const S2RecordOptions *options);
 S2Status s2_video_add(S2Video *video, const S2Moment *moment, const S2RecordOptions *options);
-// Makes the file.
+// Makes the video file.
 S2Status s2_video_write(S2Video *video, const char *path, const S2RecordOptions *options);
 void s2_video_free(S2Video *video);
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char PROMPT_KEY = 'p'; // registry key, by address, of the table returned by prompt.lua
+static const char PROMPT_KEY = 'p'; // Registry key (address) of the table from prompt.lua.
 
 // Runs an embedded file and pushes its result.
 static void prompt_load(lua_State *L, const S2Embedded *text) {
@@ -55,7 +55,7 @@ static void prompt_push(lua_State *L, const char *name) {
 int s2_prompt_print(lua_State *L) {
   int count = lua_gettop(L);
   luaL_checkstack(L, count + LUA_MINSTACK, "too many results");
-  // Convert all to text first: a text of several lines is printed on separate lines.
+  // Convert all results to text first. A text of several lines is printed on separate lines.
   bool lines = false;
   for (int i = 1; i <= count; i++) {
     prompt_push(L, "show");

@@ -1,13 +1,12 @@
-// The prompt's knowledge of values and of the library (prompt.lua): how results are printed, the
-// keys of constructors, and help.
+// The functions of prompt.lua: how the prompt prints results, the keys of constructors, and help.
 #ifndef S2_PROMPT_H
 #define S2_PROMPT_H
 
 #include <lua.h>
 #include <stdbool.h>
 
-// Loads prompt.lua and the texts it reads; makes the global `help`, unless the script has one. The
-// table `sim` must be on top of the stack and stays there. Raises errors of prompt.lua.
+// Loads prompt.lua and the texts that it reads. Creates the global `help`, unless the script has
+// one. The table `sim` must be on top of the stack and stays there. Raises errors of prompt.lua.
 void s2_prompt_open(lua_State *L);
 
 // A C function: prints its arguments as results, each on its own lines or, if they are short,

@@ -1,9 +1,9 @@
 -- Functions of the prompt: display of values, completion of keys of constructors, and help. Names, types and texts come
 -- from the annotations in lua/sim2d/meta, which the command contains.
 
-local WIDTH = 78       -- columns of a line
-local MOST = 100       -- entries of a table that are shown
-local INLINE = 4       -- numbers of a list that are shown within a table
+local WIDTH = 78       -- columns in a line
+local MOST = 100       -- number of table entries shown
+local INLINE = 4       -- number of list elements shown for a list within a table
 
 -- Fields of an object that are shown after its name.
 local FIELDS = {
@@ -12,7 +12,7 @@ local FIELDS = {
   ["sim2d.Contact"] = { "a", "b", "point", "normal", "gap", "friction", "restitution" },
 }
 
--- read: the function of annotations.lua; texts: the contents of lua/sim2d/meta
+-- `read` is the function of annotations.lua, and `texts` are the contents of lua/sim2d/meta.
 return function(sim, host, read, texts)
   local known = read(texts)
 
@@ -47,7 +47,7 @@ return function(sim, host, read, texts)
     return type(value) == "table" and not (type(meta) == "table" and (meta.__tostring or meta.__name))
   end
 
-  -- Keys in a fixed order: the list, then names, then the rest.
+  -- Length of the list part and the other keys, in a fixed order.
   local function keys_of(value)
     local count, keys = rawlen(value), {}
     for key in next, value do
@@ -68,7 +68,7 @@ return function(sim, host, read, texts)
     return "[" .. inline(key, 2) .. "] = "
   end
 
-  -- The entries of a table as texts; those of a list have no names.
+  -- The entries of a table as texts. List entries have no names.
   local function entries_of(value, depth)
     local count, keys = keys_of(value)
     local entries = {}
@@ -94,7 +94,7 @@ return function(sim, host, read, texts)
       and rawget(value, "a") ~= nil and rawget(value, "b") ~= nil
   end
 
-  -- A value within another: on one line, with its contents if they are short.
+  -- A value within another value, shown on one line, with its contents if they are short.
   function inline(value, depth)
     if type(value) == "string" then return quoted(value) end
     if type(value) == "function" then return "function" end
@@ -108,7 +108,7 @@ return function(sim, host, read, texts)
     local text = "{ " .. table.concat(entries_of(value, depth + 1), ", ") .. " }"
     if short then text = "{" .. text:sub(3, -3) .. "}" end
     if #text <= WIDTH - 4 then return text end
-    local last = utf8.offset(text, 0, WIDTH - 10) -- the start of a character
+    local last = utf8.offset(text, 0, WIDTH - 10) -- the start of a UTF-8 character
     return text:sub(1, (last or WIDTH - 10) - 1) .. "... }"
   end
 
@@ -213,7 +213,7 @@ return function(sim, host, read, texts)
     return path:find "[.:]" and first or nil
   end
 
-  -- Fields of a type: of the classes in it, and of tables written out in it.
+  -- Fields of a type: the fields of its classes and of the table types written in it.
   local function fields_of_type(kind)
     local fields = {}
     for name in kind:gsub("%b{}", ""):gmatch "sim2d%.[%w_]+" do
@@ -233,7 +233,7 @@ return function(sim, host, read, texts)
     return fields
   end
 
-  -- Fields that the table opened at stack[level] may have; nil if unknown.
+  -- Fields that the table opened at stack[level] may have, or nil if unknown.
   local function fields_at(text, stack, level)
     local open = stack[level]
     local before = text:sub(1, open.place - 1)
@@ -245,7 +245,7 @@ return function(sim, host, read, texts)
       end
       return nil
     end
-    -- The cursor is inside f{ or f(..., {.
+    -- The cursor is inside the braces of f{ or f(..., {.
     local argument = 1
     if outer and outer.char == "(" and text:sub(outer.comma + 1, open.place - 1):match "^%s*$" then
       before, argument = text:sub(1, outer.place - 1), outer.commas + 1
@@ -256,7 +256,7 @@ return function(sim, host, read, texts)
     return param and fields_of_type(param.type)
   end
 
-  -- `before`: the text before the word to complete. nil: no key is possible here.
+  -- `before` is the text before the word to complete. The result is nil if no key is possible here.
   local function keys(before, word)
     local stack = open_brackets(before)
     local open = stack and stack[#stack]

@@ -8,11 +8,11 @@ local OPTIONS = { threads = true, seed = true, autoreset = true, max_steps = tru
 
 return function(sim, host)
   local C = host.batch
-  local insides = setmetatable({}, { __mode = "k" }) -- Batch -> its parts
+  local insides = setmetatable({}, { __mode = "k" }) -- maps a Batch to its internal data
 
   -- ---- Used by other modules --------------------------------------------------------------------
 
-  local pools = {} -- threads -> workers; kept, since idle threads sleep
+  local pools = {} -- worker pools by number of threads; they are kept because idle threads only sleep
 
   function host.batch_workers(threads)
     pools[threads] = pools[threads] or C.workers(threads)
@@ -29,7 +29,8 @@ return function(sim, host)
     return host.whole(x) and x >= least and x <= (most or math.maxinteger)
   end
 
-  -- A plain array of rows x columns from an array, a list of rows or, for rows of one number, a list.
+  -- Reads an array of rows x columns from an array or a list of rows. A flat list is accepted if there is one row or
+  -- one column.
   function host.batch_matrix(what, value, rows, columns)
     local kind = getmetatable(value)
     if type(value) ~= "table" and kind ~= "Array" then
@@ -45,7 +46,7 @@ return function(sim, host)
     return array
   end
 
-  -- ---- Making -----------------------------------------------------------------------------------
+  -- ---- Construction -----------------------------------------------------------------------------
 
   local function read_options(options)
     local what = "sim.batch"
@@ -61,7 +62,8 @@ return function(sim, host)
     return o
   end
 
-  -- The worlds: each built by the script with its own random numbers, or all clones of one world.
+  -- Returns the worlds. The script builds each world with its own random numbers, or all worlds are clones of one
+  -- world.
   local function build(builder, n, seed)
     local worlds, is_world = {}, getmetatable(builder) == "World"
     if not is_world then host.check_function("sim.batch", 1, builder) end
@@ -87,7 +89,7 @@ return function(sim, host)
     return worlds
   end
 
-  -- Functions that the C side calls for worlds in whose steps functions of the script run.
+  -- Functions that the C side calls for worlds whose steps run functions of the script.
   local function program_of(inside)
     return {
       step = function(world) world:step() end,
@@ -136,12 +138,12 @@ return function(sim, host)
     local worlds = build(builder, n, seed)
     local inside = { worlds = worlds, keep = o.failures == "keep", failures = {}, beginnings = {},
       threads = o.threads or host.parallel.threads() }
-    -- names and objects refer to the first world, or to the original of the clones
+    -- names and objects refer to the first world, or to the world that was cloned
     local known = { worlds[1], getmetatable(builder) == "World" and builder or nil }
     inside.controls, inside.observed = host.control.count(worlds[1]), #worlds[1]:observation()
     local judge = host.batch_cost.judge("sim.batch", known, inside.controls, o.cost, o.terminated)
     local sets, draws = host.batch_cost.parameters("sim.batch", known, o.parameters)
-    -- each world's own numbers are set before the batch is made
+    -- values that differ between worlds are set before the final batch is made
     local function make(with)
       local core, message = C.batch(worlds, host.batch_workers(inside.threads), { seed = seed,
         autoreset = AUTORESET[o.autoreset or "next_step"], max_steps = o.max_steps or 0, judge = judge,
@@ -160,7 +162,7 @@ return function(sim, host)
     local batch = setmetatable({}, Batch)
     insides[batch] = inside
     inside.known = known
-    -- arrays that are filled again at each step
+    -- arrays that every step overwrites
     inside.reused = o.reuse and {} or nil
     if o.autoreset == "same_step" then
       local list = {}
@@ -240,7 +242,7 @@ return function(sim, host)
     host.batch_cost.check_keys("batch:reset", o, { seed = true, mask = true })
     host.batch_option("batch:reset", "seed", host.whole(o.seed), "an integer", o.seed)
     local mask = o.mask
-    if type(mask) == "table" then -- of booleans, or of numbers
+    if type(mask) == "table" then -- a list of booleans or numbers
       local list = {}
       for i, value in ipairs(mask) do list[i] = type(value) == "boolean" and (value and 1 or 0) or value end
       mask = list
@@ -258,7 +260,7 @@ return function(sim, host)
     return seen
   end
 
-  -- ---- Over the worlds --------------------------------------------------------------------------
+  -- ---- Operations on all worlds -----------------------------------------------------------------
 
   function methods.get(batch, of, field)
     local inside = check(batch)
@@ -272,7 +274,7 @@ return function(sim, host)
   end
 
   local Snapshot = { __name = "BatchSnapshot", __metatable = "BatchSnapshot" }
-  local taken = setmetatable({}, { __mode = "k" }) -- BatchSnapshot -> its contents
+  local taken = setmetatable({}, { __mode = "k" }) -- maps a BatchSnapshot to its contents
 
   function methods.snapshot(batch)
     local inside = check(batch)

@@ -1,5 +1,5 @@
--- Costs and bounds declared by a script, converted for core/batch/judge.h; also evaluated in Lua, for rollouts on the
--- tape of a gradient call.
+-- Costs and bounds that a script declares, converted for core/batch/judge.h. They are also evaluated in Lua, for
+-- rollouts on the tape of a gradient call.
 
 local TURN = 2 * math.pi -- rad
 
@@ -35,7 +35,7 @@ return function(sim, host)
     return value + 0.0
   end
 
-  -- ---- Readings -----------------------------------------------------------------------------
+  -- ---- Reading fields -----------------------------------------------------------------------
 
   -- The body or joint with this name.
   local function named(world, name)
@@ -51,7 +51,7 @@ return function(sim, host)
     return found, "no body or joint has this name"
   end
 
-  -- The object of the first world that corresponds to `of`: a name, or a body or joint of any of the worlds.
+  -- The object of the first world that corresponds to `of`, which is a name, or a body or joint of any world.
   local function object_of(what, worlds, of)
     local world = worlds[1]
     if type(of) == "string" then
@@ -115,7 +115,7 @@ return function(sim, host)
   local function read_term(what, worlds, term, controls)
     costs.check_keys(what, term, TERM)
     local reading, count, names = costs.read(what, worlds, term.of, term.field, controls)
-    -- one goal for all numbers, or one for each
+    -- one goal for all numbers, or one goal for each number
     local goals = {}
     if type(term.goal) == "table" or type(term.goal) == "userdata" then
       if #term.goal ~= count then
@@ -150,7 +150,8 @@ return function(sim, host)
     return list
   end
 
-  -- The declared cost and bounds as a judge, and as terms for Lua. `key`: the option that contains the cost.
+  -- Returns the declared cost and bounds as a judge (core/batch/judge.h) and as terms for Lua. `key` names the option
+  -- that contains the cost.
   function costs.judge(what, worlds, controls, cost, terminated, key)
     local terms, bounds = {}, {}
     key = key or "cost"
@@ -181,8 +182,8 @@ return function(sim, host)
     return value[1] + 0.0, value[2] + 0.0
   end
 
-  -- Parameters: numbers set once in each world ({reading, count, values}), and numbers drawn at resets. `name`: the
-  -- option that contains them.
+  -- Returns the parameters: values that are set once in each world ({reading, count, values}), and values that are
+  -- drawn at resets. `name` is the option that contains them.
   function costs.parameters(what, worlds, list, name)
     local sets, draws = {}, {}
     name = name or "parameters"
@@ -235,7 +236,7 @@ return function(sim, host)
 
   costs.value = value_of
 
-  -- The sum of norm times weight over all terms; `key`, "weight" or "terminal", selects the weight.
+  -- The sum of weight times norm over all terms. `key` selects the weight: "weight" or "terminal".
   function costs.sum(terms, key, world, controls)
     local sum = 0
     for _, term in ipairs(terms) do

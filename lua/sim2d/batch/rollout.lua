@@ -1,14 +1,14 @@
--- sim.rollout: one world, many sequences of controls. Threads run them (core/batch/rollout.h). If functions of the
--- script have to be called, the script's own thread runs them.
+-- sim.rollout: steps one world with many sequences of controls. The rollouts run in threads (core/batch/rollout.h), or
+-- in the script's own thread if functions of the script have to be called.
 
 local OPTIONS = { cost = true, threads = true, period = true, states = true, failures = true }
-local WHOLE = 1e-6 -- of a step: tolerance for a period as a whole number of steps
+local WHOLE = 1e-6 -- relative tolerance for a period to count as a whole number of steps
 
 return function(sim, host)
   local C = host.batch
 
-  -- An array n x (knots * controls), tracked if a number in it was. `controls` is an array of this shape, or a list of
-  -- sequences, each of which is an array or a list of knots.
+  -- Returns an array n x (knots * controls), which is tracked if one of its numbers is tracked. `controls` is an array
+  -- of this shape, or a list of sequences. Each sequence is an array or a list of knots.
   local function read_controls(controls, count)
     local what = "sim.rollout: controls"
     -- a list becomes a matrix with a row per sequence
@@ -52,7 +52,7 @@ return function(sim, host)
     option(what, "cost", type(o.cost) == "table" or type(o.cost) == "function", "a list of terms or a function",
       o.cost)
     option(what, "period", host.finite(o.period) and o.period > 0, "seconds, more than 0,", o.period)
-    -- steps per knot
+    -- number of steps per knot
     local dt = sim.stop_gradient(world.dt)
     local steps = (o.period or dt) / dt
     local hold = math.floor(steps + 0.5)
@@ -62,7 +62,7 @@ return function(sim, host)
     return o, hold
   end
 
-  -- ---- In Lua -----------------------------------------------------------------------------------
+  -- ---- Rollouts in Lua --------------------------------------------------------------------------
 
   -- Runs one sequence; returns its cost and the state after each knot.
   local function run(world, callbacks, sequence, hold, cost, final, states)
@@ -86,7 +86,7 @@ return function(sim, host)
   end
 
   local function serial(world, controls, at, o, judge, terms)
-    -- the cost is the script's function, the judge, or the same cost evaluated on the tape
+    -- the cost is a function of the script, the judge in C, or, on a tape, the terms of the judge evaluated in Lua
     local tracked = C.tracked(controls) or C.on_tape(world)
     local cost, final = o.cost, function() return 0 end
     if type(cost) ~= "function" and tracked then
@@ -98,7 +98,7 @@ return function(sim, host)
     end
     local alone, list, rows = C.alone(world), {}, o.states and {} or nil
     local failed, message = 0, nil
-    -- one sequence after the other
+    -- run the sequences one after the other
     for i = 1, at.samples do
       local sequence, row = {}, controls[i]
       for k = 1, at.knots do
@@ -119,7 +119,7 @@ return function(sim, host)
     return host.parallel.array(list), rows and sim.array(rows), failed, message
   end
 
-  -- ---- In threads -------------------------------------------------------------------------------
+  -- ---- Rollouts in threads ----------------------------------------------------------------------
 
   local function by_threads(world, controls, at, o, judge, threads)
     local workers = host.batch_workers(threads)
@@ -133,7 +133,7 @@ return function(sim, host)
     if not C.tracked(controls) then
       return roll(controls, false), states, failed, message
     end
-    -- costs with their derivatives, for each sequence separately
+    -- costs with their derivatives, computed separately for each sequence
     local node = sim.custom {
       forward = function(plain) return roll(plain, true) end,
       backward = function(bar, _, _, slope) return bar:reshape(at.samples, 1) * slope end,
@@ -151,7 +151,7 @@ return function(sim, host)
     end
     local at = { controls = count, hold = hold, states = #world:state() }
     controls, at.samples, at.knots = read_controls(controls, count)
-    -- in threads, unless functions of the script have to be called
+    -- runs in threads unless functions of the script have to be called
     local by_hand = type(o.cost) == "function" or C.alone(world) or C.on_tape(world)
     local judge, terms
     if type(o.cost) ~= "function" then

@@ -1,8 +1,8 @@
--- sim.control.basin: the set of starts from which a law brings a world to rest, found by a sweep over two numbers of
--- the start.
+-- sim.control.basin: the set of starts from which a law brings a world to rest, found by a sweep over two initial
+-- values.
 
 local POINTS = 21   -- default number of values per parameter
-local HOLD = 0.5    -- default time that it has to stay at rest, s
+local HOLD = 0.5    -- default time for which the world has to stay at rest, s
 
 return function(sim, host)
   sim.control = sim.control or {}
@@ -15,8 +15,9 @@ return function(sim, host)
     return value
   end
 
-  -- sim.control.settling(world, at_rest, { duration =, hold = 0.5 }): steps the world until at_rest(world) has held for
-  -- `hold`. Returns the time from now at which that began, in s; nan if it did not happen within the duration.
+  -- sim.control.settling(world, at_rest, { duration =, hold = 0.5 }): steps the world until at_rest(world) has been
+  -- true for `hold` seconds. Returns the time from the call to the beginning of that interval, in s, or nan if there is
+  -- none within the duration.
   function control.settling(world, at_rest, def)
     world = host.world(world)
     host.check_function("settling", 2, at_rest)
@@ -35,7 +36,7 @@ return function(sim, host)
     return 0 / 0
   end
 
-  -- {"tilt", lo, hi, count, label = "tilt, rad"}
+  -- Reads an axis, such as {"tilt", lo, hi, count, label = "tilt, rad"}.
   local function read_axis(def, key)
     local axis = def[key]
     local good = type(axis) == "table" and type(axis[1]) == "string" and host.finite(axis[2]) and host.finite(axis[3])
@@ -55,8 +56,8 @@ return function(sim, host)
   local KEYS = { run = true, x = true, y = true, title = true, common = true, threads = true, seed = true, journal = true,
     progress = true, time_limit = true, failures = true }
 
-  -- sim.control.basin { run = f(p) -> s or nan, x = {name, lo, hi, count}, y =, ... }: runs the sweep and makes its
-  -- picture.
+  -- sim.control.basin { run = f(p) -> s or nan, x = {name, lo, hi, count}, y =, ... }: runs the sweep and draws its
+  -- result.
   function control.basin(def)
     host.check_law_keys("basin", def, KEYS)
     if type(def.run) ~= "function" then
@@ -68,7 +69,7 @@ return function(sim, host)
     local order = { grid = { [x] = xs, [y] = ys }, order = { x, y }, failures = def.failures or "raise" }
     for _, key in ipairs { "run", "common", "threads", "seed", "journal", "progress", "time_limit" } do order[key] = def[key] end
     local sweep = sim.sweep(order)
-    -- one row per y; the sweep's last parameter changes fastest
+    -- one row for each value of y; the last parameter of the sweep changes fastest
     local column, rows, count, latest = sweep:column "value", {}, 0, 0
     for j = 1, #ys do
       rows[j] = {}

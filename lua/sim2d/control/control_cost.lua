@@ -1,10 +1,10 @@
--- sim.control.cost: the cost of a trajectory, declared once for planners with any method.
+-- sim.control.cost: the cost of a trajectory, declared once and usable with every method of the planners.
 
 local NORMS = { linear = 0, quadratic = 1, smooth_abs = 2, huber = 3, l2 = 4, power = 5 } -- S2Norm
-local MOST = 16 -- most numbers of a term, S2_TERM_MOST
+local MOST = 16 -- largest number of values in a term (S2_TERM_MOST)
 local DEFAULT_P = { linear = 0, quadratic = 0, l2 = 0.1, smooth_abs = 0.1, huber = 1, power = 2 }
--- Numbers of bodies and joints: the index of the coordinate, and whether the number is its speed. Coordinates of a body
--- are 0 (angle), 1 (x) and 2 (y). The coordinate of a joint is 0, the one its limits act on, or 1 for the angle of a
+-- Maps fields to indices of coordinates. A second table contains the fields that are speeds. Coordinates of a body are
+-- 0 (angle), 1 (x) and 2 (y). Coordinate 0 of a joint is the one its limits act on; coordinate 1 is the angle of a
 -- wheel.
 local OF_BODY = { angle = { 0 }, x = { 1 }, y = { 2 }, position = { 1, 2 } }
 local OF_BODY_SPEED = { omega = { 0 }, angular_velocity = { 0 }, vx = { 1 }, vy = { 2 }, velocity = { 1, 2 } }
@@ -45,7 +45,7 @@ return function(sim, host)
     return list
   end
 
-  -- {part, speed}, ... of the named fields.
+  -- Returns {part, speed} for each of the named fields.
   local function read_fields(where, def)
     local object, fields = def.of, def.field
     local kind = getmetatable(object)
@@ -69,7 +69,7 @@ return function(sim, host)
       elseif field == "speed" then
         parts, speed = { 0 }, true
       elseif OF_JOINT[field] then
-        local _ = object[field] -- raises if the joint does not have it
+        local _ = object[field] -- raises an error if the joint does not have this field
         parts, speed = { object.type == "wheel" and field == "angle" and 1 or 0 }, false
       end
       if not parts then
@@ -118,7 +118,7 @@ return function(sim, host)
       fail("bad argument #1 to 'cost' (%skey 'name': a text expected, got %s)", where, describe(name))
     end
     where = ("'%s': "):format(name)
-    -- the numbers of the term, by fields or by a function
+    -- the values of the term are given by fields or by a function
     if name == "controls" then
       fail("bad argument #1 to 'cost' (%skey 'name': 'controls' is the name of the commands)", where)
     end
@@ -196,7 +196,7 @@ return function(sim, host)
     return list
   end
 
-  -- The cost in the form of sim.rollout; nil if that is impossible (functions, points of bodies).
+  -- Returns the cost in the form that sim.rollout accepts, or nil if it contains functions or points of bodies.
   function host.cost_for_rollouts(cost, world, count)
     local terms = {}
     for i, term in ipairs(cost.terms) do
@@ -211,7 +211,7 @@ return function(sim, host)
     return terms
   end
 
-  -- The result of a function as a list of numbers.
+  -- Converts the result of a function to a list of numbers.
   local function as_list(name, value)
     if type(value) == "number" or getmetatable(value) == "Tracked" then return { value } end
     if getmetatable(value) == "Array" or type(value) == "table" or getmetatable(value) == "Vector" then
@@ -225,8 +225,8 @@ return function(sim, host)
   host.cost_list = as_list
   function host.cost_goal(name, goal, count) return read_goal("'" .. name .. "': ", goal, count) end
 
-  -- The terms for a world, which may be a clone of the one they were declared for: outputs and terms for the model in
-  -- C, and the function of additional numbers.
+  -- Returns the terms for a world, which may be a clone of the world they were declared for: outputs and terms for the
+  -- model in C, and a function that computes the additional numbers.
   function host.cost_for(cost, world)
     local outputs, terms, functions, extra = {}, {}, {}, 0
     -- values come first, at their own indices; all speeds follow
@@ -252,7 +252,7 @@ return function(sim, host)
         extra = extra + #list
         terms[#terms + 1] = entry
       else
-        -- speeds and values are stored separately, so each run of numbers of one kind becomes a term
+        -- speeds and values are stored separately, so each run of numbers of the same kind becomes its own term
         local numbers, k = term.numbers, 1
         local mixed = false
         for j = 2, #numbers do mixed = mixed or numbers[j][2] ~= numbers[1][2] end
@@ -287,7 +287,7 @@ return function(sim, host)
       end
       return all
     end
-    -- With derivatives with respect to the state, which are exact if the results are tracked.
+    -- Also returns derivatives with respect to the state, which are exact if the results are tracked.
     local function both(w, derivatives)
       if not derivatives then return values(w) end
       local image = w:snapshot()

@@ -1,15 +1,16 @@
--- How searches of sim.control.trajectory and of planners end: at a minimum, or stuck, and the terms that are stuck.
+-- Determines how a search of sim.control.trajectory or of a planner ended (at a minimum, or stuck), and which terms are
+-- stuck.
 
-local UNREACHED = 1e-12  -- relative to the term's value: if a command of 1 changes it by less, no command acts on it
--- times the tolerance: the search is not finished if a step predicts a decrease above this part of the cost
+local UNREACHED = 1e-12  -- relative to the term: if a command of 1 changes it by less, no command affects it
+-- times the tolerance: the search has not converged if a step predicts a larger relative decrease of the cost
 local SLACK = 100
 local STILL_PERIODS = 10 -- periods without motion before a planner checks that its commands have an effect
-local IDLE_PART = 1e-2   -- of the largest cost so far: terms below this count as met
-local STILL = 1e-9       -- relative change of the cost's numbers that counts as none
+local IDLE_PART = 1e-2   -- terms below this fraction of the largest cost so far count as met
+local STILL = 1e-9       -- relative change below which the numbers of the cost count as unchanged
 
 return function(_, host)
-  -- Names of the terms that add more than `least` to the cost (default: derived from the tolerance), and of those among
-  -- them that no command changes: their derivatives are 0 because a body sticks or is out of reach.
+  -- Returns the names of the terms that add more than `least` to the cost (default: derived from the tolerance), and
+  -- the names of those that no command changes. Their derivatives are 0 because a body sticks or is out of reach.
   local function terms_left(problem, least)
     local value, slope = problem.solver:terms(#problem.terms)
     least = least or problem.tolerance * (math.abs(problem.result.cost) + problem.tolerance)
@@ -42,8 +43,9 @@ return function(_, host)
 
   local function quoted(names) return "'" .. table.concat(names, "', '") .. "'" end
 
-  -- Keeps the state "converged" if goals are met, every remaining term depends on the commands, and no step predicts a
-  -- further decrease. Otherwise the search is stuck: result.unmet contains the names, result.message a sentence.
+  -- Keeps the state "converged" if the goals are met, every remaining term depends on the commands, and no step
+  -- predicts a further decrease. Otherwise the search is stuck: result.unmet contains the names, and result.message
+  -- explains why.
   function host.judge_end(problem)
     local result = problem.result
     if result.state ~= "converged" and result.state ~= "stuck" then return end
@@ -58,7 +60,7 @@ return function(_, host)
     elseif #goals > 0 then
       stuck(goals, ("%s: not met"):format(quoted(goals)))
     elseif #left == 0 and #problem.terms > 0 then
-      result.state = "converged" -- only smaller commands could lower the cost
+      result.state = "converged" -- only smaller commands could lower the cost further
     elseif result.state == "stuck" or not problem.ends_flat and problem.promised > SLACK * problem.tolerance then
       stuck(left, ("no step lowers the cost, though its slope is not 0; not met: %s"):format(quoted(left)))
     end

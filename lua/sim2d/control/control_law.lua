@@ -1,5 +1,5 @@
--- sim.control: laws. A law is a callable object, law(world, t) -> u, with u as for world:act. Its data are fields. Its
--- memory is accessible by law:state() and law:set_state(s) as plain values, so that snapshots and clones of the world
+-- sim.control: laws. A law is a callable object, law(world, t) -> u, with u as for world:act. Its data are fields.
+-- law:state() and law:set_state(s) read and set its memory as plain values, so that snapshots and clones of the world
 -- are exact.
 
 return function(sim, host)
@@ -18,14 +18,15 @@ return function(sim, host)
   Law.__tostring = function(law) return "Law (" .. law.kind .. ")" end
   Law.__call = function(law, world, t) return law:command(world, t) end
 
-  -- Makes a class of laws; `fields` are names of fields that may be nil, like those of the memory.
+  -- Makes a class of laws. `fields` lists the names of fields that may be nil; the fields of the memory are added to
+  -- it.
   function host.law_class(class, fields)
     for _, key in ipairs(class.memory) do fields[#fields + 1] = key end
     class.__call, class.__tostring, class.__name = Law.__call, Law.__tostring, "Law"
     return host.close_class(class, "Law", fields, Law)
   end
 
-  -- Memory: the fields named in `memory`; tables in them are copied.
+  -- The memory of a law consists of the fields named in `memory`. Tables in these fields are copied.
   local function copy(value)
     if type(value) ~= "table" or getmetatable(value) ~= nil then return value end
     local twin = {}
@@ -77,7 +78,7 @@ return function(sim, host)
   end
   host.bad_law_key = bad_key
 
-  -- A finite number under `key`, at least `least`; it may be tracked.
+  -- Reads a finite number under `key` that is at least `least`. The number may be tracked.
   local function read_number(what, def, key, default, least)
     local value = def[key]
     if value == nil then value = default end
@@ -111,8 +112,8 @@ return function(sim, host)
   end
   host.law_clip = clip
 
-  -- The measurement of a law: an observation's name, a function of the world, or nil for all observations. Returns a
-  -- function that gives a number or a list.
+  -- Reads the measurement of a law: the name of an observation, a function of the world, or nil for all observations.
+  -- Returns a function that gives a number or a list.
   local function read_measure(what, measure, key)
     if measure == nil then
       return function(world) return world:observation() end
@@ -131,7 +132,7 @@ return function(sim, host)
   end
   host.law_measure = read_measure
 
-  -- u for one actuator (by name), or for a world with a single one.
+  -- Returns the command u for the named actuator, or for the only actuator of a world.
   local function as_command(actuator, value)
     if actuator then return { [actuator] = value } end
     return { value }
@@ -164,9 +165,9 @@ return function(sim, host)
 
   local Pid = host.law_class({ kind = "pid", memory = { "integral", "last", "last_time", "slope" } }, host.sorted_keys(PID))
 
-  -- u = kp e + ki * integral of e - kd d(measured)/dt with e = setpoint - measured. The setpoint may be a number: then
-  -- only the measurement is differentiated, so that changing the setpoint gives no kick. If it is a function of time,
-  -- -e is differentiated. A low pass with time constant `filter` smooths the derivative.
+  -- u = kp e + ki * integral of e - kd d(measured)/dt, with e = setpoint - measured. If the setpoint is a number, only
+  -- the measurement is differentiated, so that changing the setpoint causes no kick. If the setpoint is a function of
+  -- time, -e is differentiated. A low pass with time constant `filter` smooths the derivative.
   function control.pid(def)
     check_keys("pid", def, PID)
     local law = setmetatable({}, Pid)
@@ -196,14 +197,14 @@ return function(sim, host)
     local goal = moving and self.setpoint(t) or self.setpoint
     local measured = number_of("pid", self.measure(world))
     local e = goal - measured
-    -- the slope of the measurement, from the second point on
+    -- the slope of the measurement, from the second call on
     local seen = moving and -e or measured
     local dt = self.last_time and t - self.last_time or 0
     local slope = self.slope or 0
     if dt > 0 then
       slope = slope + dt / (self.filter + dt) * ((seen - self.last) / dt - slope)
     end
-    -- the integral, held while the output is saturated and the integral would grow further
+    -- the integral is held while the output is saturated and the integral would grow further
     local integral = self.integral or 0
     local sum = integral + self.ki * e * dt
     local wanted = self.kp * e + sum - self.kd * slope
@@ -219,7 +220,7 @@ return function(sim, host)
     return as_command(self.actuator, u)
   end
 
-  -- ---- Around another law: low pass, rate limit --------------------------------------------------
+  -- ---- Wrappers of another law: low pass, rate limit ---------------------------------------------
 
   local function each(u, f)
     local out = {}
@@ -286,7 +287,7 @@ return function(sim, host)
       next = function(y, u, dt) return u + (y - u) * sim.exp(-dt / time_constant) end }, Around)
   end
 
-  -- Limits the change of the commands of `law` to `rate` per second.
+  -- Limits the rate of change of the commands of `law` to `rate` per second.
   function control.rate_limit(law, rate)
     inner_law("rate_limit", law)
     if not is_number(rate) or not (plain(rate) > 0) then
@@ -300,7 +301,7 @@ return function(sim, host)
 
   local Reference = host.close_class({ __name = "Reference" }, "Reference", { "bends", "single" })
 
-  -- The index of the interval that contains t, and the position in it: 0 at its start, 1 at its end.
+  -- Returns the index of the interval that contains t, and the position in it, from 0 at its start to 1 at its end.
   local function interval_of(times, t)
     local n = #times
     if t <= times[1] then return 1, 0 end
@@ -329,7 +330,7 @@ return function(sim, host)
     return m
   end
 
-  -- Value, speed and acceleration of number k at t.
+  -- Value, speed and acceleration of component k at time t.
   local KINDS = {}
   function KINDS.linear(self, i, s, h, k)
     local p, q = self.points[i][k], self.points[i + 1][k]

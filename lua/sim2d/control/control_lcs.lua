@@ -1,7 +1,7 @@
 -- world:lcs: a step as a linear complementarity system,
 --   x+ = A x + B u + D lambda + d,   0 <= lambda  _|_  E x + F lambda + H u + c >= 0
 
-local ACTIVE = 1e-9 -- N s, N m s, m/s: a row is active if its lambda is larger
+local ACTIVE = 1e-9 -- N s, N m s or m/s; a row is active if its lambda is above this
 
 return function(sim, host)
   local methods = host.world_methods()
@@ -18,7 +18,7 @@ return function(sim, host)
     return setmetatable(lcs(world, def), Lcs)
   end
 
-  -- x of the world, or of a clone of it.
+  -- Reads x from the world or from a clone of it.
   function Lcs:read(world) return read(world, self.coordinates) end
 
   local function vector(what, name, value, n)
@@ -30,7 +30,7 @@ return function(sim, host)
     return a:reshape(n)
   end
 
-  -- Solves rows from + 1 .. to with w = M lambda + q; lambda of earlier rows is known.
+  -- Solves rows from + 1 to `to`, with w = M lambda + q. The lambda of earlier rows is known.
   local function solve(F, q, from, to, options)
     local M, part = {}, {}
     for i = from + 1, to do
@@ -40,8 +40,8 @@ return function(sim, host)
     return sim.lcp.solve(M, part, options)
   end
 
-  -- Returns lambda at x and u, or nil and the reason. Rows of an impact are solved after those of the motion, which do
-  -- not depend on them.
+  -- Returns lambda at x and u, or nil and the reason. The rows of an impact are solved after the rows of the motion,
+  -- which do not depend on them.
   function Lcs:solve(x, u, options)
     x, u = vector("solve", "x", x, self.x0.size), u == nil and self.u0 or vector("solve", "u", u, self.u0.size)
     local q = self.c
@@ -64,8 +64,8 @@ return function(sim, host)
     return sim.array(lambda)
   end
 
-  -- The linear map from x and u to x+ while the active rows (lambda not 0) stay the same: A - D F^-1 E and B - D F^-1 H
-  -- with these rows. If F of these rows is singular, the lambda of least norm is used.
+  -- The linear map from x and u to x+ while the set of active rows (lambda not 0) stays the same: A - D F^-1 E and B -
+  -- D F^-1 H, restricted to these rows. If their F is singular, the lambda of least norm is used.
   function Lcs:linear(lambda)
     lambda = vector("linear", "lambda", lambda, self.c.size):table()
     local n, m, rows, F, EH, D = self.x0.size, self.u0.size, {}, {}, {}, {}
@@ -83,7 +83,7 @@ return function(sim, host)
     return self.A - gain:slice(nil, { 1, n }), m > 0 and self.B - gain:slice(nil, { n + 1, n + m }) or self.B
   end
 
-  -- Returns x after a step and lambda, or nil and the reason.
+  -- Returns the state x+ after a step, and lambda; or nil and the reason.
   function Lcs:step(x, u, options)
     x, u = vector("step", "x", x, self.x0.size), u == nil and self.u0 or vector("step", "u", u, self.u0.size)
     local lambda, status = self:solve(x, u, options)

@@ -1,7 +1,7 @@
 -- sim.control: laws and observers of linear systems x+ = A x + B u: lqr, place, kalman.
 
-local UNSTABLE = 1 - 1e-9  -- modulus from which a mode counts as not decaying
-local REACHED = 1e-9       -- of the largest singular value of [A - s I, B]: below this the mode is not controllable
+local UNSTABLE = 1 - 1e-9  -- a mode with at least this modulus counts as not decaying
+local REACHED = 1e-9       -- relative to the largest singular value of [A - s I, B]; lower modes are not controllable
 local NEAR = 1e-7          -- relative distance below which poles count as equal
 
 return function(sim, host)
@@ -36,7 +36,7 @@ return function(sim, host)
     return a, a.shape[1]
   end
 
-  -- n x m; a list of n numbers is one column.
+  -- Reads an n x m matrix. A list of n numbers is a single column.
   local function read_columns(what, name, value, n)
     local a = read(what, name, value)
     if #a.shape == 1 then a = a:reshape(a.size, 1) end
@@ -46,7 +46,7 @@ return function(sim, host)
     return a, a.shape[2]
   end
 
-  -- m x n; a list of n numbers is one row.
+  -- Reads an m x n matrix. A list of n numbers is a single row.
   local function read_rows(what, name, value, n)
     local a = read(what, name, value)
     if #a.shape == 1 then a = a:reshape(1, a.size) end
@@ -56,8 +56,8 @@ return function(sim, host)
     return a, a.shape[1]
   end
 
-  -- A symmetric weight of n numbers: a matrix, its diagonal, or one number for all. `least` 0: positive semidefinite,
-  -- 1: positive definite.
+  -- Reads a symmetric weight of n numbers, given as a matrix, as its diagonal, or as one number for all. `least` is 0
+  -- for a positive semidefinite weight and 1 for a positive definite weight.
   local function read_weight(what, name, value, n, least)
     local a
     if is_number(value) then
@@ -88,7 +88,7 @@ return function(sim, host)
 
   -- ---- Modes ------------------------------------------------------------------------------------
 
-  -- Eigenvalues as {re, im, modulus}, with both values of each complex pair.
+  -- Returns the eigenvalues as {re, im, modulus}, with both values of each complex pair.
   local function modes_of(A)
     local values, _, imaginary = linalg.eig(sim.stop_gradient(A))
     local list = {}
@@ -104,7 +104,8 @@ return function(sim, host)
       mode[2] < 0 and "-" or "+", math.abs(mode[2]))
   end
 
-  -- Hautus test: if rank [A - s I, B] < n, returns the left vector w with w A = s w, w B = 0.
+  -- Hautus test of the mode s: returns nil if rank [A - s I, B] = n. Otherwise returns the index of the component of x
+  -- with the largest share in the mode.
   local function unreached(A, B, mode)
     local n, m = A.shape[1], B.shape[2]
     local complex = mode[2] ~= 0
@@ -129,7 +130,7 @@ return function(sim, host)
     end
     local U, s = linalg.svd(sim.array(M))
     if s[size] > REACHED * s[1] then return nil end
-    -- the index of the component of x with the largest share in the mode
+    -- find the component of x with the largest share in the mode
     local best, where = -1, 1
     for i = 1, n do
       local part = math.abs(U[i][size]) + (complex and math.abs(U[n + i][size]) or 0)
@@ -138,7 +139,7 @@ return function(sim, host)
     return where
   end
 
-  -- Raises if a mode that does not decay cannot be controlled by the inputs.
+  -- Raises an error if a mode that does not decay cannot be controlled by the inputs.
   local function check_stabilisable(what, A, B, reach, verb)
     A, B = sim.stop_gradient(A), sim.stop_gradient(B)
     for _, mode in ipairs(modes_of(A)) do
@@ -164,7 +165,7 @@ return function(sim, host)
   local Lqr = host.law_class({ kind = "lqr", memory = { "began", "past", "asked" } },
     { "coordinates", "gains", "names", "rows", "sampling", "pending", "under_way", "clips" })
 
-  -- The gains over a horizon, first step first, and the cost-to-go at its start.
+  -- Returns the gains over a horizon, ordered by step, and the cost-to-go at its start.
   local function finite(A, B, Q, R, N, P, steps)
     local gains = {}
     for k = steps, 1, -1 do
@@ -184,7 +185,7 @@ return function(sim, host)
       local gains, P = finite(A, B, Q, R, N, Qf, horizon)
       return gains[1], P, gains
     end
-    -- a cross term is removed by u = v - R^-1 N' x
+    -- the substitution u = v - R^-1 N' x removes the cross term
     local back = N and linalg.solve(R, N:t())
     local A0, Q0 = N and A - B:mm(back) or A, N and Q - N:mm(back) or Q
     check_stabilisable("lqr", A, B, "the inputs", "reached")
@@ -207,8 +208,8 @@ return function(sim, host)
     return self.gains[math.max(1, math.min(k, #self.gains))]
   end
 
-  -- Delayed commands are part of the state: those of each input, the newest first. A second call at the same time
-  -- replaces the command of the first one.
+  -- Delayed commands are part of the state. They are ordered by input, and the newest command comes first. A second
+  -- call at the same time replaces the command of the first call.
   local function with_past(law, x, t)
     x = table.move(as_list(x, law.states - law.under_way), 1, law.states - law.under_way, 1, {})
     local past = law.past
@@ -228,7 +229,7 @@ return function(sim, host)
     law.past, law.asked = past, t
   end
 
-  -- The gain is kept as lists, because products of a few numbers are faster with lists than with arrays.
+  -- The gain is stored as lists, because products of a few numbers are faster with lists than with arrays.
   function Lqr:command(world, t)
     local x, x0, u0, rows = self.measure(world), self.x0, self.u0, self.rows
     if self.gains or not rows then
@@ -299,9 +300,9 @@ return function(sim, host)
 
   local OF_WORLD = { coordinates = true, inputs = true, Q = true, R = true, N = true, Qf = true, horizon = true, period = true }
 
-  local EARLY = 1e-6 -- of a step: tolerance for rounding in sums of dt
+  local EARLY = 1e-6 -- tolerance for rounding in sums of dt, as a fraction of a step
 
-  -- Steps per command.
+  -- Returns the number of steps per command, and the length of this period in s.
   local function read_period(world, def)
     local dt, period = sim.stop_gradient(world.dt), def.period
     if period == nil then return 1, dt end
@@ -312,7 +313,7 @@ return function(sim, host)
     return steps, steps * dt
   end
 
-  -- A^k and sum of A^i, i < k, for k = 0 .. steps.
+  -- Returns A^k and the sum of A^i for i < k, for all k from 0 to `steps`.
   local function powers_of(A, steps)
     local n = A.shape[1]
     local powers, sums = { [0] = sim.eye(n) }, { [0] = sim.zeros(n, n) }
@@ -320,8 +321,9 @@ return function(sim, host)
     return powers, sums
   end
 
-  -- Converts a step x+ = A x + B u to a period of `steps` steps with constant commands, in which input j is delayed by
-  -- late[j] steps. Returns A and B of the state with the delayed commands, and the number of these for each input.
+  -- Converts a step x+ = A x + B u to a period of `steps` steps with constant commands. Input j is delayed by late[j]
+  -- steps. Returns A and B of the state extended by the delayed commands, and the number of delayed commands for each
+  -- input.
   local function sampled(A, B, steps, late)
     local n, m = A.shape[1], B.shape[2]
     local powers, sums = powers_of(A, steps)
@@ -330,11 +332,11 @@ return function(sim, host)
       pending[j] = (late[j] + steps - 1) // steps
       size = size + pending[j]
     end
-    -- rows of the state: [A^steps, effect of delayed commands in the period]
+    -- first rows: [A^steps, effect of the delayed commands within the period]
     local top, inputs, below, at = { powers[steps] }, {}, {}, n
     for j = 1, m do
       local b, whole, rest = B:column(j):reshape(n, 1), late[j] // steps, late[j] % steps
-      -- the previous command acts for the first `rest` steps, the next one for the others
+      -- the previous command acts for the first `rest` steps, the next command for the remaining steps
       local before, after = powers[steps - rest]:mm(sums[rest]:mm(b)), sums[steps - rest]:mm(b)
       local columns = {}
       for k = 1, pending[j] do
@@ -356,14 +358,14 @@ return function(sim, host)
     return sim.concat(rows, 1), sim.concat(us, 1), pending
   end
 
-  -- Extends a weight of x by zeros for the delayed commands.
+  -- Extends a weight of x with zeros for the delayed commands.
   local function padded(what, name, value, n, size)
     if size == n then return value end
     local corner = read_weight(what, name, value, n, 0)
     return sim.concat({ sim.concat({ corner, sim.zeros(n, size - n) }, 2), sim.zeros(size - n, size) }, 1)
   end
 
-  -- Inputs in the form of world:linearize, their delays in steps, and their ranges.
+  -- Returns the inputs in the form that world:linearize accepts, their delays in steps, and their ranges.
   local function read_inputs(world, list)
     local inputs, late, clips, dt = {}, {}, {}, sim.stop_gradient(world.dt)
     for i, input in ipairs(list) do
@@ -394,7 +396,7 @@ return function(sim, host)
       { horizon = read_horizon("lqr", def.horizon), Qf = def.Qf and padded("lqr", "Qf", def.Qf, n, size), period = period })
     law.coordinates, law.measure = list, list and coordinate_reader(list) or function(w) return w:state() end
     law.x0 = law.measure(world)
-    -- by name, if all inputs are actuators
+    -- the law returns commands by name if all inputs are actuators
     local names = {}
     for i, input in ipairs(given) do names[i] = getmetatable(input) == "Actuator" and input.name or nil end
     law.names = #names == #inputs and names or nil
@@ -426,7 +428,7 @@ return function(sim, host)
 
   -- ---- Pole placement ---------------------------------------------------------------------------
 
-  -- The wanted poles as blocks of a real matrix: numbers, and one {re, im} per complex pair.
+  -- The requested poles as blocks of a real matrix: a number for each real pole, {re, im} for each complex pair.
   local function read_poles(poles, n)
     if type(poles) ~= "table" then
       host.fail("bad argument #3 to 'place' (list of %d poles expected, got %s)", n, host.describe(poles))
@@ -470,7 +472,7 @@ return function(sim, host)
     return blocks
   end
 
-  -- The real matrix with these poles. Equal poles form a Jordan chain, so that one input can place them.
+  -- Returns a real matrix with these poles. Equal poles form a Jordan chain, so that one input can place them.
   local function wanted_matrix(blocks, n)
     local L, at, before = {}, 1, nil
     for i = 1, n do L[i] = zeros(n) end
@@ -504,7 +506,7 @@ return function(sim, host)
     return x and x:reshape(n, n)
   end
 
-  -- Numbers in -1 .. 1 that are equal in every run and do not use sim.random (Knuth's multiplier).
+  -- Pseudo-random numbers from -1 to 1 that are the same in every run and do not use sim.random (Knuth's multiplier).
   local function numbers_of(seed)
     return function()
       seed = seed * 6364136223846793005 + 1442695040888963407
@@ -512,11 +514,11 @@ return function(sim, host)
     end
   end
 
-  local TRIES = 30 -- number of matrices G that are tried; the one with the best conditioned X is used
+  local TRIES = 30 -- number of matrices G to try; the one with the best conditioned X is used
 
-  -- K such that A - B K has these poles (numbers, pairs {re, im} with their conjugates). Bhattacharyya and de Souza
-  -- (1982): A X - X L = B G for a chosen G, K = G X^-1. With several inputs K is not unique; the best conditioned of
-  -- several choices is used.
+  -- Returns K such that A - B K has these poles (numbers, or pairs {re, im} with their conjugates). Bhattacharyya and
+  -- de Souza (1982) solve A X - X L = B G for a chosen G; then K = G X^-1. With several inputs K is not unique, and the
+  -- best conditioned of several choices is used.
   function control.place(A, B, poles)
     local n, m
     A, n = read_square("place", "A", sim.stop_gradient(A))
@@ -529,7 +531,7 @@ return function(sim, host)
       end
     end
     local L = wanted_matrix(read_poles(poles, n), n)
-    -- a preliminary feedback, so that no wanted pole is already a pole of A
+    -- attempts after the first apply a preliminary feedback K0, in case a wanted pole is already a pole of A
     local number = numbers_of(1)
     local best, K
     for try = 1, TRIES do
@@ -561,8 +563,8 @@ return function(sim, host)
   local Kalman = host.close_class({ kind = "kalman", memory = { "x" } }, "Observer", { "B", "x" }, Law)
   Kalman.__tostring, Kalman.__name = Law.__tostring, "Observer"
 
-  -- The steady Kalman filter of x+ = A x + B u + w, y = C x + v with covariances W of w and V of v. Returns L, the gain
-  -- of the measurement (x += L (y - C x)), and P, the covariance before the measurement.
+  -- The steady Kalman filter of x+ = A x + B u + w, y = C x + v with covariances W of w and V of v. Returns the gain L
+  -- of the measurement (x += L (y - C x)) and the covariance P before the measurement.
   function control.kalman(A, C, W, V, B)
     local n, p
     A, n = read_square("kalman", "A", A)
@@ -575,7 +577,7 @@ return function(sim, host)
       host.fail("kalman: %s", (P:gsub("no regulator: ", "no filter: "):gsub("reached by the inputs", "seen by the measurements")
         :gsub("weighted by Q", "excited by W")))
     end
-    -- gain of the predictor K' = A L; of the filter L = P C' (C P C' + V)^-1
+    -- the predictor has the gain K' = A L, and the filter has the gain L = P C' (C P C' + V)^-1
     local PC = P:mm(C:t())
     local L = linalg.solve(C:mm(PC) + V, PC:t()):t()
     return setmetatable({ A = A, B = B, C = C, L = L, P = P, states = n, outputs = p, x = zeros(n),
@@ -588,7 +590,7 @@ return function(sim, host)
     return a:reshape(n)
   end
 
-  -- Corrects the estimate by the measurement y; x is a list.
+  -- Corrects the estimate with the measurement y; x is a list.
   function Kalman:correct(y)
     local x = sim.array(self.x)
     x = x + self.L:mm(vector("kalman", "y", y, self.outputs) - self.C:mm(x))
@@ -607,7 +609,7 @@ return function(sim, host)
     return self.x
   end
 
-  -- Predicts with the u applied since the last update, then corrects by y.
+  -- Predicts with the u applied since the last update, then corrects with y.
   function Kalman:update(y, u)
     self:predict(u)
     return self:correct(y)

@@ -1,17 +1,17 @@
 -- world:control(law, options): a law that runs at its own rate and commands the world's actuators.
 
-local EARLY = 1e-6 -- of a step: a period may begin this much early, because sums of dt round
+local EARLY = 1e-6 -- a period may begin early by this fraction of a step, because sums of dt are rounded
 
 return function(sim, host)
   local methods = host.world_methods()
-  local loops = setmetatable({}, { __mode = "k" }) -- World -> list of its loops
+  local loops = setmetatable({}, { __mode = "k" }) -- maps a World to its control loops
 
   local Loop = host.close_class({ __name = "Control" }, "Control", { "u", "dt", "told" })
   Loop.__tostring = function(loop) return ("Control (%s)"):format(tostring(loop.law)) end
 
   local function plain(value) return getmetatable(value) == "Tracked" and value:value() or value end
 
-  -- Delayed commands wait in a queue.
+  -- Applies the queued commands whose delay has passed.
   local function send(loop, world, t, dt)
     local queue = loop.queue
     while queue[1] and queue[1][1] <= t + EARLY * dt do
@@ -21,13 +21,13 @@ return function(sim, host)
     end
   end
 
-  -- Seconds for which the law is designed to hold its commands; nil if any period is valid.
+  -- The time for which the law is designed to hold its commands, s; nil if any period is valid.
   local function period_of(law)
-    while type(law) == "table" and host.field(law, "law") do law = law.law end -- the law inside a filter or limiter
+    while type(law) == "table" and host.field(law, "law") do law = law.law end -- the law in a filter or limiter
     return type(law) == "table" and getmetatable(law) ~= nil and host.field(law, "sampling") or nil
   end
 
-  -- Warns once if the law was designed for another period than it runs at.
+  -- Warns once if the law runs at a period other than the one it was designed for.
   local function check_period(loop, world, dt)
     loop.dt = dt
     local period, runs = period_of(loop.law), math.max(loop.period, dt)
@@ -77,8 +77,8 @@ return function(sim, host)
     end
   end
 
-  -- The last commands of actuators as channels of recordings and curves of the live viewer.
-  local logged = {} -- names of existing channels, which serve all worlds
+  -- Logs the last commands of actuators as channels of recordings and curves of the live viewer.
+  local logged = {} -- names of existing channels, which all worlds share
   local function log_commands(world)
     for _, actuator in ipairs(host.actuators(world)) do
       local name, channel = actuator.name, "u." .. actuator.name
@@ -110,7 +110,7 @@ return function(sim, host)
           near and ("; did you mean '%s'?"):format(near) or "; known: cost, delay, log, period")
       end
     end
-    -- both in seconds
+    -- both values are in seconds
     for _, key in ipairs { "period", "delay" } do
       local value = options[key]
       if value ~= nil and not (host.finite(value) and value >= 0) then
@@ -139,11 +139,11 @@ return function(sim, host)
 
   -- ---- Snapshots and clones ---------------------------------------------------------------------
 
-  local kept = setmetatable({}, { __mode = "k" }) -- Snapshot -> memory of each loop
+  local kept = setmetatable({}, { __mode = "k" }) -- maps a Snapshot to the memory of each loop
   local snapshot, restore, clone = methods.snapshot, methods.restore, methods.clone
 
   local function copy_queue(queue)
-    return table.move(queue, 1, #queue, 1, {}) -- entries are never modified
+    return table.move(queue, 1, #queue, 1, {}) -- entries are never modified, so a shallow copy is enough
   end
 
   local function has_memory(law)
@@ -178,7 +178,7 @@ return function(sim, host)
     end
   end
 
-  -- Laws are cloned with the callbacks, and get their own memories if they can be copied.
+  -- Laws are cloned with the callbacks. Each copy has its own memory if the law can be copied.
   function methods.clone(world, options)
     local copy = clone(world, options)
     if options and options.callbacks then

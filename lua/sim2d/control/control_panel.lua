@@ -3,12 +3,12 @@
 
 local POINTS = 400          -- frequencies per curve
 local BELOW, ABOVE = 30, 30 -- curves begin at the slowest pole / BELOW and end at the fastest pole * ABOVE
-local SAME = 1e-12          -- relative: a smaller change of a frequency counts as none
-local HALVINGS = 80         -- bisection steps for a crossing
+local SAME = 1e-12          -- a smaller relative change of a frequency counts as none
+local HALVINGS = 80         -- number of bisection steps for a crossing
 local STEP_POINTS = 400     -- smallest number of points of a step response
 local STEP_MOST = 20000     -- largest number of steps of a step response
 local SETTLE = 8            -- duration of a step response in time constants of the slowest pole
-local STILL = 1e-6          -- 1/s: slower poles do not count for the duration
+local STILL = 1e-6          -- 1/s; slower poles do not affect the duration
 local WIDTH, HEIGHT = 960, 720 -- px
 local BEYOND = 1e6          -- a growing response is cut at this multiple of the step
 
@@ -45,7 +45,8 @@ return function(sim, host)
     return list
   end
 
-  -- Solves (s I - A) x = b for complex s and real A, b by elimination with row pivots; returns lists of re and im.
+  -- Solves (s I - A) x = b for complex s and real A, b by Gaussian elimination with row pivoting. Returns lists of the
+  -- real and imaginary parts.
   local function resolve(A, b, re, im)
     local n, M, I = #A, {}, {}
     for i = 1, n do
@@ -53,7 +54,7 @@ return function(sim, host)
       for j = 1, n do M[i][j], I[i][j] = (i == j and re or 0) - A[i][j], i == j and im or 0 end
       M[i][n + 1], I[i][n + 1] = b[i][1], 0
     end
-    -- for each column take the largest pivot and clear the column above and below it
+    -- for each column, choose the largest pivot and clear the column above and below it
     for k = 1, n do
       local best = k
       for i = k + 1, n do
@@ -84,10 +85,10 @@ return function(sim, host)
 
   -- ---- The loop ---------------------------------------------------------------------------------
 
-  -- A loop is u = (input from r) - K x for x' (or x+) = A x + B u + G r, y = C x, with one input; `dt` if it is
-  -- discrete.
+  -- A loop has the law u = (input from r) - K x and the model x' (or x+) = A x + B u + G r, y = C x, with one input. A
+  -- discrete loop has a `dt`.
 
-  -- The law of a world holds u for a period: A and B over `steps` steps.
+  -- The law of a world holds u for a period. Returns A and B over the `steps` steps of the period.
   local function held(A, B, steps)
     local a, b = sim.array(A), sim.array(B)
     local power, sum = a, b
@@ -137,7 +138,8 @@ return function(sim, host)
     return { A = A, B = B, dt = dt, n = #A, m = #B[1], coordinates = list, names = names, C = type(model) == "table" and model.C }
   end
 
-  -- The row of the output: from the index of an element of x, a row, or a coordinate of the world.
+  -- Returns the row of the output, which is given as the index of an element of x, as a row, or as a coordinate of the
+  -- world.
   local function read_output(loop, output)
     local row = zeros(1, loop.n)[1]
     if output == nil and loop.C then output = loop.C end
@@ -179,7 +181,7 @@ return function(sim, host)
     loop.K = { K[input] }
   end
 
-  -- State feedback: the goal is a state whose output is r, u = K (goal - x).
+  -- State feedback u = K (goal - x), where the goal is a state whose output is r.
   local function feedback(loop, K, def)
     K = matrix("panel", "K", type(K) == "table" and type(K[1]) == "number" and { K } or K, loop.m, loop.n)
     loop.C = read_output(loop, def.output)
@@ -191,8 +193,8 @@ return function(sim, host)
     for i = 1, loop.n do loop.G[i] = loop.B[i][1] * push end
   end
 
-  -- A PID as feedback of a larger state, with the integral and the derivative filter of the PID, discretised like the
-  -- law.
+  -- Writes a PID as feedback of an extended state that contains its integral and its derivative filter. It is
+  -- discretised like the law.
   local function pid(loop, law, def)
     if loop.m > 1 then
       local input = def.input == nil and (loop.names and loop.names[law.actuator] or 1) or def.input
@@ -210,7 +212,7 @@ return function(sim, host)
       for j = 1, n do A[i][j] = loop.A[i][j] end
       B[i][1] = loop.B[i][1]
     end
-    local s, d, p = n + 1, n + 2, n + 3 -- integral, slope, previous measurement
+    local s, d, p = n + 1, n + 2, n + 3 -- indices of integral, slope, previous measurement
     if dt then
       -- sum' = sum + ki dt (r - y), slope' = (1 - a) slope + a (y - previous) / dt, previous' = y
       local a = dt / (filter + dt)
@@ -223,7 +225,7 @@ return function(sim, host)
       for i = 1, n do G[i] = B[i][1] * (kp + ki * dt) end
       G[s], G[d], G[p] = ki * dt, 0, 0
     else
-      -- sum' = ki (r - y), d' = (y - d) / filter, slope (y - d) / filter, or C A x without a filter
+      -- sum' = ki (r - y), d' = (y - d) / filter; the slope is (y - d) / filter, or C A x without a filter
       local jump = 0
       for j = 1, n do jump = jump + C[j] * loop.B[j][1] end
       if filter == 0 and kd ~= 0 and jump ~= 0 then
@@ -278,7 +280,7 @@ return function(sim, host)
     return A
   end
 
-  -- L = K (s I - A)^-1 B at s = i w, or at z = exp(i w dt): re, im.
+  -- The open-loop response L = K (s I - A)^-1 B at s = i w, or at z = exp(i w dt), as re and im.
   local function open_loop(loop, w)
     local re, im = 0, w
     if loop.dt then re, im = math.cos(w * loop.dt), math.sin(w * loop.dt) end
@@ -289,7 +291,7 @@ return function(sim, host)
     return sr, si
   end
 
-  -- How fast a pole is (1/s), and how fast it decays (negative: it grows).
+  -- Returns the rate of a pole (1/s) and its decay rate, which is negative if the mode grows.
   local function rates(loop, pole)
     local re, im = pole[1], pole[2]
     if loop.dt then
@@ -323,7 +325,7 @@ return function(sim, host)
     return math.min(lo / BELOW, hi / 100), hi
   end
 
-  -- The frequency between two others at which f changes its sign.
+  -- Finds the frequency between lo and hi at which f changes sign.
   local function bisect(f, lo, hi)
     local rising = f(lo) < 0
     for _ = 1, HALVINGS do
@@ -346,7 +348,7 @@ return function(sim, host)
         if last then
           angle = angle + 360 * math.floor((last - angle) / 360 + 0.5)
         elseif angle > 90 then
-          angle = angle - 360 -- phases of lags are negative
+          angle = angle - 360 -- phase lags are negative
         end
         last = angle
         w[#w + 1], magnitude[#magnitude + 1], phase[#phase + 1] = at, math.sqrt(re * re + im * im), angle
@@ -355,7 +357,8 @@ return function(sim, host)
     return w, magnitude, phase
   end
 
-  -- Crossings at which abs(L) = 1 (their phase margins) or at which L is real and negative (their gain factors).
+  -- Finds the crossings at which abs(L) = 1 (with phase margins) and the crossings at which L is real and negative
+  -- (with gain factors).
   local function margins(loop, w)
     local function size(at)
       local re, im = open_loop(loop, at)
@@ -379,7 +382,7 @@ return function(sim, host)
       end
       previous_size, previous_across = now, im
     end
-    -- at half the sampling rate L is real
+    -- L is real at half the sampling rate
     if loop.dt and #w > 0 and math.abs(w[#w] * loop.dt - math.pi) < 1e-9 then
       local real = open_loop(loop, w[#w])
       local near = gains[#gains] and gains[#gains].w / w[#w] > 1 - 1e-6
@@ -403,7 +406,7 @@ return function(sim, host)
       end
     end
     result.gain_crossings, result.phase_crossings = gains, phases
-    -- shift the phases by whole turns so that they are near -180 degrees at the phase margin
+    -- shift the phases by whole turns, so that they are near -180 degrees at the frequency of the phase margin
     if not result.w_phase then return end
     local at = 1
     while result.w[at + 1] and result.w[at + 1] <= result.w_phase do at = at + 1 end
@@ -413,7 +416,8 @@ return function(sim, host)
 
   -- ---- Step response ----------------------------------------------------------------------------
 
-  -- exp([A G; 0 0] t), by scaling and squaring of the series: the exact step of a linear system with constant r.
+  -- exp([A G; 0 0] t) by scaling and squaring of the series. It gives the exact step of a linear system with constant
+  -- r.
   local function exponential(M, t)
     local n = #M
     local norm = 0
@@ -425,7 +429,7 @@ return function(sim, host)
     local squarings = math.max(0, math.ceil(math.log(math.max(norm, 1e-300), 2)) + 2)
     local X = sim.array(M) * (t / 2 ^ squarings)
     local term, sum = sim.eye(n), sim.eye(n)
-    for k = 1, 18 do -- norm <= 1/4: the remainder is below 1e-26
+    for k = 1, 18 do -- for a norm of at most 1/4, the remainder is below 1e-26
       term = term:mm(X) / k
       sum = sum + term
     end
@@ -435,7 +439,7 @@ return function(sim, host)
 
   local function step_response(loop, duration)
     local A, n = closed(loop, 1), loop.n
-    -- long enough for the slowest pole to settle, or for an unstable one to grow
+    -- long enough for the slowest pole to settle, or for an unstable pole to grow
     if duration == nil then
       local slowest, fastest = math.huge, 0
       for _, pole in ipairs(loop.poles) do
@@ -555,7 +559,7 @@ th,td{padding:2px 12px 2px 0;text-align:left}th{border-bottom:1px solid #c9ccd3}
     return table.concat(out, "\n")
   end
 
-  -- Makes a page from parts of HTML.
+  -- Makes an HTML page from fragments.
   function host.page(title, ...)
     return ([[<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>%s</title><style>%s</style></head><body>
@@ -564,7 +568,7 @@ th,td{padding:2px 12px 2px 0;text-align:left}th{border-bottom:1px solid #c9ccd3}
 ]]):format(escaped(title), STYLE, table.concat({ ... }, "\n"))
   end
 
-  -- Makes a table of HTML; head: a list of texts.
+  -- Makes an HTML table; `head` is a list of column titles.
   function host.page_table(head, rows)
     local cells = {}
     for i, cell in ipairs(head) do cells[i] = ("<th>%s</th>"):format(escaped(cell)) end
@@ -586,7 +590,7 @@ th,td{padding:2px 12px 2px 0;text-align:left}th{border-bottom:1px solid #c9ccd3}
       host.page_table({ "Closed pole", "rad/s", "damping" }, poles))
   end
 
-  -- ---- All of it --------------------------------------------------------------------------------
+  -- ---- Entry point ------------------------------------------------------------------------------
 
   function host.check_panel_keys(what, def, known)
     if type(def) ~= "table" then fail("bad argument to '%s' (table expected, got %s)", what, describe(def)) end
@@ -610,7 +614,7 @@ th,td{padding:2px 12px 2px 0;text-align:left}th{border-bottom:1px solid #c9ccd3}
     return list
   end
 
-  -- The overshoot beyond 1, and the time after which the response stays within 2 %.
+  -- Returns the overshoot beyond 1, and the time after which the response stays within 2 %.
   local function judge_step(result)
     local last = #result.y
     if not result.stable or last == 0 or math.abs(result.y[last] - 1) > 0.02 then return end

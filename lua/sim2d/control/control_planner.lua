@@ -1,6 +1,7 @@
--- sim.control.trajectory and sim.control.planner: controls that minimise a cost, with the world as its own model.
+-- sim.control.trajectory and sim.control.planner: controls that minimise a cost, by default with a clone of the world
+-- as the model.
 
-local EARLY = 1e-6 -- of a period: tolerance for rounding in sums of dt
+local EARLY = 1e-6 -- tolerance for rounding in sums of dt, as a fraction of a period
 local ITERATIONS = { ilqr = 200, gradient = 100, sampling = 50, cem = 30, mppi = 30, cmaes = 200, mixed = 30 }
 local TOLERANCE = 1e-5   -- relative change of the cost that ends the iterations
 local VIOLATION = 1e-6   -- allowed violation of the goals at the end
@@ -15,7 +16,7 @@ return function(sim, host)
     u0 = true, x0 = true, tolerance = true, violation = true, coordinates = true, model = true, elites = true,
     temperature = true, log = true, show = true, starts = true }
 
-  -- ---- Reading ----------------------------------------------------------------------------------
+  -- ---- Reading options --------------------------------------------------------------------------
 
   local function read_number(what, def, key, default, least, above)
     local value = def[key]
@@ -36,7 +37,7 @@ return function(sim, host)
     return value
   end
 
-  -- Periods are whole numbers of steps, horizons whole numbers of periods.
+  -- A period is a whole number of steps, and a horizon is a whole number of periods.
   local function read_times(what, world, def)
     local dt = world.dt
     local period = read_number(what, def, "period", dt, 0, true)
@@ -54,7 +55,7 @@ return function(sim, host)
     return periods, steps, period
   end
 
-  -- {of =, field =, value =}, ... as outputs after those of the cost.
+  -- Reads the goals {of =, field =, value =}, ..., which become outputs after the outputs of the cost.
   local function read_goals(what, goal)
     if goal == nil then return nil end
     if type(goal) ~= "table" then
@@ -88,7 +89,7 @@ return function(sim, host)
     return found
   end
 
-  -- Joins the terms of the cost and those of the goals in one list of outputs.
+  -- Joins the terms of the cost and of the goals in one list of outputs.
   local function join(cost, goals)
     if not goals then return cost end
     local all = { terms = {}, controls = cost.controls }
@@ -98,7 +99,7 @@ return function(sim, host)
     return all
   end
 
-  -- Uses the present weights of the cost.
+  -- Makes the solver with the present weights of the cost.
   local function make_solver(problem)
     for _, term in ipairs(problem.terms) do
       local of = problem.cost.terms[term.of]
@@ -125,7 +126,7 @@ return function(sim, host)
     local clone = def.model and host.world(def.model) or world:clone { functions = true }
     if not def.model then host.lend_laws(clone, world) end
     local parts = host.cost_for(join(cost, goals), clone)
-    -- the last terms are those of the goals
+    -- the last terms belong to the goals
     local wanted, terms = {}, {}
     for _, term in ipairs(parts.terms) do
       if term.of > #cost.terms then
@@ -148,7 +149,7 @@ return function(sim, host)
     return problem
   end
 
-  -- Sets the planner's kind of derivatives in the model. The setting of the world does not matter.
+  -- Sets the planner's kind of derivatives in the model. The setting of the world has no effect.
   local function differentiate(problem)
     if problem.gradient then
       problem.clone.gradient, problem.clone.smoothing = problem.gradient, problem.smoothing
@@ -167,7 +168,8 @@ return function(sim, host)
     differentiate(problem)
   end
 
-  -- Initial controls, periods x m: a number, a list of m, a list of m numbers per period, or an array.
+  -- Reads the initial controls (periods x m): a number, a list of m numbers, a list of m numbers for each period, or an
+  -- array.
   local function read_start(what, problem, u0)
     local periods, m = problem.periods, problem.m
     if u0 == nil then u0 = 0 end
@@ -192,11 +194,11 @@ return function(sim, host)
     return sim.array(rows)
   end
 
-  -- ---- Splines: few numbers for many periods ----------------------------------------------------
+  -- ---- Splines: a few knots for many periods ----------------------------------------------------
 
   local SPLINES = { zero = true, linear = true, cubic = true }
 
-  -- The matrix, periods x knots, that maps values at `knots` knots to controls in all periods.
+  -- Returns the matrix (periods x knots) that maps values at `knots` knots to controls in all periods.
   local function spline_matrix(periods, knots, kind)
     local rows = {}
     for k = 1, periods do
@@ -233,11 +235,11 @@ return function(sim, host)
     end
     problem.matrix = spline_matrix(problem.periods, knots, kind)
     problem.knots = knots
-    -- values at knots that fit given controls, by least squares
+    -- fits values at knots to given controls by least squares
     problem.fit = function(u) return sim.linalg.lstsq(problem.matrix, u) end
   end
 
-  -- ---- Methods: each improves problem.u for some iterations -------------------------------------
+  -- ---- Methods: each improves problem.u for several iterations ----------------------------------
 
   local methods = {}
 
@@ -250,7 +252,7 @@ return function(sim, host)
     return math.huge -- the trajectory could not be stepped
   end
 
-  -- The gains around the plan; nil if the cost there is not convex in the commands.
+  -- Stores the gains around the plan, or none if the cost there is not convex in the commands.
   local function keep_gains(problem)
     local good, message = pcall(problem.solver.gains, problem.solver)
     if not good and not message:find "not convex" then error(message, 0) end
@@ -285,7 +287,7 @@ return function(sim, host)
       local u = M:mm(sim.array(x):reshape(knots, m))
       local value, slope
       problem.evaluations = (problem.evaluations or 0) + 1
-      if problem.together then -- backward through each step, without forming its matrices
+      if problem.together then -- differentiate backward through each step without forming its matrices
         problem.model:rewind()
         value, slope = sim.value_and_grad(roll, u:reshape(1, problem.periods * m))
         slope = slope:reshape(problem.periods, m)
@@ -305,12 +307,12 @@ return function(sim, host)
     problem.result = solver:set(problem.u)
     problem.result.iterations = info.iterations
     problem.result.state = info.status == "converged" and "converged" or "going"
-    problem.ends_flat = true -- at knots: the predicted decrease of iLQR does not apply to them
+    problem.ends_flat = true -- the predicted decrease of iLQR does not apply to values at knots
     keep_gains(problem)
     return problem.result
   end
 
-  -- Values at knots around a mean: a list of arrays, drawn in order so that runs are reproducible.
+  -- Returns values at knots that vary randomly around a mean. They are drawn in order, so that runs are reproducible.
   local function perturbed(problem, theta, deviation)
     local list = {}
     for k = 1, problem.knots do
@@ -333,8 +335,8 @@ return function(sim, host)
     return sim.array(rows)
   end
 
-  -- Costs of the candidates in their order, computed in threads and lanes unless functions of the script have to be
-  -- called.
+  -- Returns the costs of the candidates in their order. They are computed in threads and lanes, unless functions of the
+  -- script have to be called.
   local function judge(problem, candidates)
     local costs = {}
     problem.candidates = candidates
@@ -370,7 +372,7 @@ return function(sim, host)
     return problem.result
   end
 
-  -- Predictive sampling (Howell and others 2022): the best of the present plan and random changes of it.
+  -- Predictive sampling (Howell and others 2022)selects the best of the present plan and of random changes of it.
   function methods.sampling(problem, going)
     local theta, iteration, best = problem.fit(problem.u), 0, math.huge
     repeat
@@ -384,7 +386,7 @@ return function(sim, host)
     return finish(problem, theta, iteration)
   end
 
-  -- Cross-entropy method: mean and deviation of the best few.
+  -- The cross-entropy method fits a mean and a deviation to the best few candidates.
   function methods.cem(problem, going)
     local theta, deviation, iteration = problem.fit(problem.u), deviations(problem), 0
     local best, best_cost = theta, math.huge
@@ -403,7 +405,7 @@ return function(sim, host)
     return finish(problem, best, iteration)
   end
 
-  -- Path integral (Williams and others 2017): the mean weighted by exp(-cost / temperature).
+  -- Path integral (Williams and others 2017)takes the mean of the candidates, weighted by exp(-cost / temperature).
   function methods.mppi(problem, going)
     local theta, iteration = problem.fit(problem.u), 0
     local best, best_cost = theta, math.huge
@@ -444,7 +446,7 @@ return function(sim, host)
     return finish(problem, sim.array(x):reshape(knots, m), iteration)
   end
 
-  -- Sampling finds the valley, iLQR its minimum.
+  -- Sampling finds a valley of the cost, and iLQR finds the minimum in it.
   function methods.mixed(problem, going)
     local limit = problem.iterations
     methods.cem(problem, function(result) return result.iterations < math.max(1, limit // 3) and going(result) end)
@@ -481,7 +483,7 @@ return function(sim, host)
     end
     local noise = def.noise
     if noise == nil then
-      -- a quarter of the actuators' ranges
+      -- the default is a quarter of the range of each actuator
       noise = {}
       for i, actuator in ipairs(problem.actuators) do
         local width = sim.stop_gradient(actuator.range[2]) - sim.stop_gradient(actuator.range[1])
@@ -513,8 +515,9 @@ return function(sim, host)
     end
   end
 
-  -- Runs the method until it is done, out of iterations or out of time, which is checked between iterations. Recordings
-  -- store the number of the check that ended the search (0: none), so that a repeated run ends at the same iteration.
+  -- Runs the method until it is done or until it runs out of iterations or time. The time is checked between
+  -- iterations. Recordings store the number of the check that ended the search (0: none), so that a repeated run ends
+  -- at the same iteration.
   local function search(problem, iterations)
     local budget, start, looks, over = problem.budget, sim.clock(), 0, 0
     local recorded
@@ -534,8 +537,8 @@ return function(sim, host)
     host.judge_end(problem)
   end
 
-  -- Starts from problem.u and from random changes of it; returns the best result, compared by the goals first. The
-  -- searches share the budget equally.
+  -- Searches from problem.u and from random changes of it, and keeps the best result. Results are compared by the
+  -- violation of the goals first. The searches share the time budget equally.
   local function search_from_starts(problem, iterations)
     local first, budget, best = problem.u, problem.budget, nil
     problem.budget = budget and budget / problem.starts
@@ -566,7 +569,7 @@ return function(sim, host)
 
   local function plan_of(problem)
     local u, _, _, gains = problem.solver:plan()
-    local x = problem.model:run(u) -- in the form of the world's own fields
+    local x = problem.model:run(u) -- states in the form of the world's own fields
     local coordinates = {}
     for i, entry in ipairs(problem.model:coordinates()) do
       local object = host.counterpart(problem.world, entry[1])
@@ -610,7 +613,8 @@ return function(sim, host)
 
   local Track = host.law_class({ kind = "plan", memory = { "began", "knot", "held" } }, { "gains" })
 
-  -- The law u = u_k - K_k (x - x_k) around the plan, or u_k alone without gains. It holds the last u at the end.
+  -- The law u = u_k - K_k (x - x_k) around the plan, or u = u_k if there are no gains. It holds the last u after the
+  -- end of the plan.
   function Plan:law(options)
     local gains = self.K
     if options and options.gains then gains = options.gains end
@@ -623,7 +627,7 @@ return function(sim, host)
     self.began = self.began or t
     local k = math.floor((t - self.began) / self.period + EARLY) + 1
     k = math.max(1, math.min(k, #self.u))
-    -- as in the plan, a command is made at the beginning of a period and held
+    -- as in the plan, a command is computed at the beginning of a period and then held
     if self.knot == k then return self.held end
     local u = {}
     for i, value in ipairs(self.u[k]) do u[i] = value end
@@ -683,7 +687,7 @@ return function(sim, host)
     return law
   end
 
-  -- Rows of a plan shifted by `later` rows; the last `block` of them are held.
+  -- Shifts the rows of a plan by `later` rows; the last `block` rows are repeated.
   local function shifted(array, later, block)
     if not array or later <= 0 then return array end
     local list, moved, count = array:table(), {}, array.shape[1]
@@ -702,7 +706,7 @@ return function(sim, host)
     follow(problem)
     if problem.version ~= problem.cost.version then make_solver(problem) end
     problem.solver:forget()
-    -- the first plan has no predecessor
+    -- the first plan has no previous plan to start from
     local iterations = self.at and problem.iterations or math.max(problem.iterations, ITERATIONS[problem.method])
     if self.at then search(problem, iterations) else search_from_starts(problem, iterations) end
     self.u, self.x, self.K, self.at = problem.u, problem.x, problem.K, t
@@ -719,7 +723,7 @@ return function(sim, host)
   -- The present plan, in the form of sim.control.trajectory.
   function Planner:plan() return plan_of(self.problem) end
 
-  -- The arrays are never modified, so they are shared.
+  -- The arrays are never modified, so they can be shared.
   function Planner:state() return { u = self.u, x = self.x, K = self.K, at = self.at } end
   function Planner:set_state(state) self.u, self.x, self.K, self.at = state.u, state.x, state.K, state.at end
   function Planner:copy()

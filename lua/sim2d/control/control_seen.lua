@@ -1,13 +1,13 @@
--- Displays of control: costs term by term, paths of plans, gains and weights as sliders.
+-- Displays for control: costs by term, paths of plans, and gains and weights as sliders.
 
 local TURN = 2 * math.pi
-local ROLLOUTS = 10         -- default number of drawn candidates of a sampling method
-local PLAN_PX, ROLLOUT_PX = 2.5, 0.7 -- px, widths of lines
+local ROLLOUTS = 10         -- default number of candidates of a sampling method that are drawn
+local PLAN_PX, ROLLOUT_PX = 2.5, 0.7 -- line widths, px
 local PLAN_COLOR, ROLLOUT_COLOR = "#1b6ca8", "#1b6ca866"
-local FAR = 1e9             -- m: paths beyond are not drawn
-local SLIDER_MOST = 4       -- upper end of a slider, as a multiple of its first value
-local SLIDER_OF_ZERO = 1    -- upper end of a slider whose first value is 0
-local LONGEST_CHANNEL = 47  -- bytes of a channel's name
+local FAR = 1e9             -- m; a path ends where a coordinate is larger
+local SLIDER_MOST = 4       -- upper end of a slider, as a multiple of its initial value
+local SLIDER_OF_ZERO = 1    -- upper end of a slider whose initial value is 0
+local LONGEST_CHANNEL = 47  -- length limit of a channel's name, bytes
 
 return function(sim, host)
   local control, Cost = sim.control, host.Cost
@@ -44,7 +44,7 @@ return function(sim, host)
     return math.sqrt(sum) - p
   end
 
-  -- Values of fields of a body at one of its points; p: the point in world coordinates.
+  -- Values of fields at a point of a body; p is the point in world coordinates.
   local AT_POINT = {
     x = function(_, p) return { p.x } end, y = function(_, p) return { p.y } end,
     position = function(_, p) return { p.x, p.y } end,
@@ -55,7 +55,7 @@ return function(sim, host)
     end,
   }
 
-  -- The present numbers of a term.
+  -- The present values of a term.
   local function values_of(term, world)
     if term.residual then return host.cost_list(term.name, term.residual(world)) end
     local object, list = host.counterpart(world, term.of), {}
@@ -84,7 +84,7 @@ return function(sim, host)
     return NORM[term.norm](r, term.p)
   end
 
-  -- The cost of the commands: of the given ones, or of those in effect.
+  -- The cost of the given commands, or of the commands in effect.
   local function controls_of(cost, world, u)
     local actuators = host.actuators(world)
     local sum, weights = 0, host.cost_controls(cost, #actuators)
@@ -97,8 +97,8 @@ return function(sim, host)
     return sum
   end
 
-  -- cost:parts(world [, u]): a table with the present cost of each term per second, by name; `controls` is the cost of
-  -- u or, without u, of the commands in effect.
+  -- cost:parts(world [, u])returns a table with the present cost of each term per second, by name. `controls` is the
+  -- cost of u, or of the commands in effect if u is not given.
   function Cost:parts(world, u)
     world = host.world(world)
     local list = {}
@@ -107,7 +107,7 @@ return function(sim, host)
     return list
   end
 
-  -- The names of the parts in order.
+  -- The names of the parts of the cost, in order.
   function Cost:names()
     local names = {}
     for i, term in ipairs(self.terms) do names[i] = term.name end
@@ -127,7 +127,7 @@ return function(sim, host)
     return value
   end
 
-  -- cost:set_weight(name, weight [, terminal]): planners use it from their next plan on.
+  -- cost:set_weight(name, weight [, terminal])changes a weight. Planners use the new weight from their next plan on.
   function Cost:set_weight(name, weight, terminal)
     if name == "controls" and weight ~= nil then
       if type(weight) == "table" then
@@ -154,10 +154,10 @@ return function(sim, host)
 
   -- ---- Costs as channels ------------------------------------------------------------------------
 
-  local costs = setmetatable({}, { __mode = "k" }) -- World -> the logged cost
-  local logged = {}                                -- existing channels, which serve all worlds
+  local costs = setmetatable({}, { __mode = "k" }) -- maps a World to its logged cost
+  local logged = {}                                -- existing channels, which all worlds share
 
-  -- Makes a channel "cost.NAME" for each term, for recordings and the live viewer.
+  -- Creates a channel "cost.NAME" for each term, for recordings and the live viewer.
   function host.log_cost(world, cost)
     costs[world] = cost
     for _, name in ipairs(cost:names()) do
@@ -211,7 +211,7 @@ return function(sim, host)
     return read
   end
 
-  -- A point of a body whose angle, x and y follow `first` in a list of numbers.
+  -- A point of a body. Its angle, x and y come after the first `first` numbers of the list.
   local function place_of(list, first, at)
     local angle, x, y = list[first + 1], list[first + 2], list[first + 3]
     local c, s = math.cos(angle), math.sin(angle)
@@ -231,8 +231,8 @@ return function(sim, host)
 
   local PLAN, ROLLOUT = { color = PLAN_COLOR, size = PLAN_PX }, { color = ROLLOUT_COLOR, size = ROLLOUT_PX }
 
-  -- Draws the paths of the points in problem.show: some candidates in thin lines, and the plan over them. Only the
-  -- model is stepped; the world and the plan are unchanged.
+  -- Draws the paths of the points in problem.show: some candidates as thin lines, and the plan on top. Only the model
+  -- is stepped; the world and the plan are unchanged.
   function host.draw_plan(world, problem)
     local show, rows = problem.show, {}
     local candidates = problem.candidates or {}
@@ -243,7 +243,7 @@ return function(sim, host)
     local now = problem.clone:state()
     local _, states = sim.rollout(problem.clone, rows, { period = problem.period, states = true, failures = "keep",
       threads = #rows == 1 and 1 or nil })
-    -- one name per line, so that a new line replaces the old one
+    -- each line has its own name, so that a new line replaces the old one
     for i = #rows, 1, -1 do
       local row, like = states[i]:table(), i == #rows and PLAN or ROLLOUT
       for _, point in ipairs(show) do
@@ -256,9 +256,9 @@ return function(sim, host)
 
   -- ---- Sliders ----------------------------------------------------------------------------------
 
-  local tuned = {} -- names of sliders must be unique: prefix -> number of uses
+  local tuned = {} -- names of sliders must be unique; this counts the uses of each prefix
 
-  -- { {name, get, set}, ... } of the values that may be changed during a run.
+  -- Returns {name, get, set} for each value that may be changed during a run.
   local function gains_of(object)
     local list = {}
     local function field(name, key)
@@ -363,7 +363,7 @@ return function(sim, host)
         if def.on_change then def.on_change(name, now) end
       end
       local slider = sim.slider { name = shown, min = lo, max = hi, value = value, on_change = change }
-      if slider.value ~= value then change(slider.value) end -- kept from the last run
+      if slider.value ~= value then change(slider.value) end -- the slider kept its value from the last run
       sliders[name] = slider
     end
     return sliders

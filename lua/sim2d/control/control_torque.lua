@@ -6,10 +6,11 @@ return function(sim, host)
 
   local KEYS = { coordinates = true, acceleration = true }
 
-  local CORRECTIONS, EXACT = 4, 1e-12 -- relative, of efforts: if joints turn, a step is not exactly linear in efforts
+  local CORRECTIONS, EXACT = 4, 1e-12 -- relative tolerance of efforts; a step with turning joints is not linear
 
-  -- A step from the present state with the present commands: speeds before and after it (columns), the matrix B of the
-  -- speeds, the commands; and a function that returns the speeds after and B for other commands.
+  -- Simulates a step from the present state with the present commands. Returns the speeds before and after it (as
+  -- columns), the matrix B of the speeds, the commands, and a function that returns the later speeds and B for other
+  -- commands.
   local function step_of(what, world, def)
     world = host.world(world)
     host.check_law_keys(what, def, KEYS)
@@ -25,7 +26,7 @@ return function(sim, host)
       coordinates = {}
       for i, object in ipairs(def.coordinates) do coordinates[i] = host.counterpart(clone, object) end
     end
-    -- the ranges of actuators must not clip trial commands
+    -- the ranges of actuators must not clip the trial commands
     local model = host.model(clone, { coordinates = coordinates, outputs = {}, knots = 1, steps = 1, extra_count = 0 })
     for i, actuator in ipairs(actuators) do now[i] = sim.stop_gradient(actuator.value) end
     local n = model:sizes()
@@ -47,8 +48,9 @@ return function(sim, host)
     end
   end
 
-  -- M and bias with M a + bias = u for the next step, where a is the acceleration of coordinates (change of speed over
-  -- dt) and u the effort of the actuators. Contacts, limits and springs have the state they have in that step.
+  -- Returns M and bias such that M a + bias = u for the next step. Here a is the acceleration of the coordinates
+  -- (change of speed divided by dt), and u is the effort of the actuators. Contacts, limits and springs act as in that
+  -- step.
   function methods.dynamics(world, def)
     local before, after, B, now, r = step_of("dynamics", world, def or {})
     square("dynamics", r, now.size)
@@ -59,7 +61,7 @@ return function(sim, host)
     return M, now - M:mm((after - before) / h)
   end
 
-  -- The efforts, one per actuator, that give the coordinates these accelerations over the next step.
+  -- Returns the efforts, one per actuator, that give the coordinates these accelerations over the next step.
   function methods.inverse_dynamics(world, def)
     if type(def) ~= "table" then
       fail("bad argument #1 to 'inverse_dynamics' ({ acceleration = {...} } expected, got %s)", describe(def))
@@ -76,7 +78,7 @@ return function(sim, host)
         more, why = sim.linalg.solve(B, goal - after)
         if not more then fail("inverse_dynamics: the effects of the actuators are not independent (%s)", why) end
       else
-        more = sim.linalg.lstsq(B, goal - after) -- the shortest, or the nearest solution
+        more = sim.linalg.lstsq(B, goal - after) -- the shortest solution, or the one with the smallest residual
       end
       now = now + more
       if correction == CORRECTIONS or more:norm() <= EXACT * now:norm() then break end

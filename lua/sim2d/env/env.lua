@@ -1,6 +1,6 @@
 -- sim.env: a world as a task with the interface of Gymnasium environments: reset, step, spaces.
 
-local EARLY = 1e-6 -- of a step: tolerance for rounding in sums of dt
+local EARLY = 1e-6 -- tolerance for rounding in sums of dt, as a fraction of a step
 local MOST_STEPS = 1000
 
 local KEYS = { name = true, doc = true, world = true, period = true, max_steps = true, reset = true, reward = true,
@@ -40,7 +40,7 @@ return function(sim, host)
     return list
   end
 
-  -- The parameters of an episode: given, drawn, or the defaults.
+  -- Returns the parameters of an episode: given, drawn, or default values.
   local function draw(env, options)
     local p, given = {}, options.parameters
     if not given and not options.randomise then
@@ -96,15 +96,15 @@ return function(sim, host)
 
   -- ---- Episodes ---------------------------------------------------------------------------------
 
-  -- Fields that a task may lack, and fields that the first episode or a vector adds.
+  -- Fields that a task may lack, and fields that are added by the first episode or by a vector.
   local Env = host.close_class({ __name = "Env" }, "Env", { "doc", "start", "ended", "reward", "baseline", "about_baseline", "actions",
     "passed", "follow", "view", "keys", "goals", "def", "period", "substeps", "observation_space", "action_space", "world", "built",
     "declared", "parameters", "steps", "over", "ranges", "unsolved", "mode_changes", "core", "place" })
   Env.__tostring = function(env) return ("Env (%s: %d observed, %d commands)"):format(env.name, #env.observation_space.low,
     env.action_space.n or #env.action_space.low) end
 
-  -- Rewinds the world to its initial state if an episode has added no objects to it and no function of the script runs
-  -- in its steps.
+  -- Rewinds the world to its initial state if the episode has added no objects to it and its steps run no functions of
+  -- the script.
   local function go_back(env, kept)
     if env.core then return env.core:rewind(env.place) end
     local B, world = host.batch, kept.world
@@ -122,9 +122,9 @@ return function(sim, host)
     return true
   end
 
-  -- The world of an episode with these parameters. It rewinds the last world if that is possible: no random numbers
-  -- were used to build it, no function of the script runs in its steps, and its bodies and joints are still the same.
-  -- Rewinding is ten times faster than building.
+  -- Returns the world of an episode with these parameters. The last world is rewound if building it used no random
+  -- numbers, its steps run no functions of the script, and its bodies and joints are unchanged. Rewinding is ten times
+  -- faster than building.
   local function build(env, p, key)
     local kept, B = env.built, host.batch
     if kept and kept.key == key and go_back(env, kept) then return kept.world end
@@ -171,7 +171,7 @@ return function(sim, host)
     elseif env.declared.draws and not env.core then
       host.batch.draw(env.declared.draws, env.world, env.random)
     end
-    if not env.core then host.renew_noise(env.world, env.random) end -- a batch does so after its draws
+    if not env.core then host.renew_noise(env.world, env.random) end -- a batch renews the noise after its draws
     env.steps, env.over, env.unsolved, env.mode_changes, env.ranges = 0, false, 0, 0, nil
   end
 
@@ -183,7 +183,7 @@ return function(sim, host)
     return observed(self), { parameters = self.parameters }
   end
 
-  -- An action as one command per actuator.
+  -- Converts an action to one command per actuator.
   local function command_of(env, action)
     if env.actions then
       local u = host.whole(action) and env.actions[action]
@@ -225,7 +225,7 @@ return function(sim, host)
     env.unsolved, env.mode_changes = unsolved, changes
     local acted = host.batch.act(world, u)
     if acted then return acted end
-    -- on a tape
+    -- the engine cannot take the commands directly on a tape
     local clipped, ranges = {}, ranges_of(env)
     for i = 1, #u do
       local v, lo, hi = u[i], ranges[2 * i - 1], ranges[2 * i]
@@ -266,11 +266,11 @@ return function(sim, host)
     return observed(self), reward, terminated, truncated, info_of(self)
   end
 
-  -- Draws the present world, by default the part given by the task's `view`.
+  -- Draws the present world. By default the picture shows the area of the task's `view`.
   function Env:render(path, options) return self.world:draw(path, host.env.with_view(self, options)) end
 
-  -- Runs episodes with a law (default: the baseline) with seeds from `seed` on. Returns the mean return, the list of
-  -- returns, the mean number of steps, and data of all steps: the worst residual, the number of unsolved steps, mode
+  -- Runs episodes with a law (default: the baseline) with seeds that start at `seed`. Returns the mean return, the list
+  -- of returns, the mean number of steps, and data of all steps: the worst residual, the number of unsolved steps, mode
   -- changes, and which episodes terminated.
   function Env:evaluate(options)
     options = options or {}
@@ -296,12 +296,12 @@ return function(sim, host)
     return mean, returns, lengths, told
   end
 
-  -- Plays a given number of episodes, or episodes without end, in the live viewer; the baseline or a person acts.
-  -- Returns true, or false without a viewer.
+  -- Plays a given number of episodes, or episodes without end, in the live viewer. The baseline or a person acts.
+  -- Returns true, or false if there is no viewer.
   function Env:play(options) return host.env.play(self, options) end
 
-  -- Call this when a task's file runs as the script: with a viewer the task is played, otherwise the baseline runs some
-  -- episodes and the results are printed.
+  -- Call this when the file of a task runs as the script. With a viewer, the task is played. Otherwise the baseline
+  -- runs some episodes and the results are printed.
   function Env:show(options)
     if self:play(options) then return end
     local episodes = options and options.episodes or 3
@@ -315,7 +315,7 @@ return function(sim, host)
     return mean
   end
 
-  -- ---- Making one -------------------------------------------------------------------------------
+  -- ---- Making an environment --------------------------------------------------------------------
 
   local function new(def)
     check_keys("env", def, KEYS)

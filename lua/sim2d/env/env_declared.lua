@@ -1,4 +1,4 @@
--- Parts of a task that are declared instead of written as functions: reward, terminated and reset in the form of
+-- Parts of a task that may be declarations instead of functions: reward, terminated and reset, in the form of
 -- sim.batch. C evaluates them (core/batch/judge.h). This file reads them and converts them for each world that an
 -- environment builds.
 
@@ -14,7 +14,7 @@ return function(sim, host)
     fail("bad argument #1 to 'env' (key '%s': %s expected, got %s)", key, expected, describe(got))
   end
 
-  -- Terms of sim.control.cost that contain functions; the reward is the negative cost.
+  -- Reads terms of sim.control.cost that contain functions. The reward is the negative cost.
   local function by_functions(def)
     local costs = setmetatable({}, { __mode = "k" })
     return function(world, u)
@@ -69,7 +69,8 @@ return function(sim, host)
     return nil, value
   end
 
-  -- { reward =, ended =, start = } are functions; { constant =, terms =, bounds =, draws = } are declarations.
+  -- Reads the rules of a task. `reward`, `ended` and `start` are functions; `constant`, `terms`, `bounds` and `draws`
+  -- are declarations.
   function declared.read(def)
     local rules = {}
     read_reward(def.reward, rules)
@@ -83,7 +84,7 @@ return function(sim, host)
     return rules
   end
 
-  -- The declarations for a world: { judge =, terms =, draws = }, each nil if absent.
+  -- Returns the declarations for a world: { judge =, terms =, draws = }, each nil if absent.
   function declared.of_world(env, world)
     local rules, made = env.rules, {}
     if rules.terms or rules.bounds then
@@ -97,7 +98,8 @@ return function(sim, host)
     return made
   end
 
-  -- For a period: the reward (nil if not declared), whether the episode has terminated, and the cost of the last state.
+  -- Returns for a period the reward (nil if not declared), whether the episode has terminated, and the cost of the last
+  -- state.
   function declared.judged(env, world, u)
     local rules, made = env.rules, env.declared
     if not host.recording_gradient(world) then
@@ -105,7 +107,7 @@ return function(sim, host)
       if not rules.terms then return nil, ended, nil end
       return reward, ended, last
     end
-    -- with derivatives, the terms are evaluated here
+    -- in a gradient call, the terms are evaluated in Lua
     local plain = {}
     for i, value in ipairs(u) do plain[i] = sim.stop_gradient(value) end
     local _, ended = host.batch.judged(made.judge, world, plain, 0.0)

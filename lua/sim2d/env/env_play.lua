@@ -1,12 +1,12 @@
 -- Tasks in the live viewer: episodes played by the baseline, or by a person with keys or a gamepad.
 
-local AFTER = 1   -- s of simulated time for which the end of an episode is shown
-local TAKES = 0.5 -- deflection of a stick, 0 to 1, from which the person takes over
-local SECONDS = 2 -- s that default keys need to move a goal through its whole range
+local AFTER = 1   -- simulated time for which the end of an episode is shown, s
+local TAKES = 0.5 -- deflection of a stick, 0 to 1, at which the person takes over
+local SECONDS = 2 -- time that default keys need to move a goal through its whole range, s
 local MOST_DIGITS = 9
-local HEADROOM = 0.03 -- of the view's height, above the text
+local HEADROOM = 0.03 -- free space above the text, as a fraction of the view's height
 
--- Gamepad inputs that stand for a key: half of a stick's axis, and a button.
+-- Gamepad inputs that stand for a key: one direction of a stick's axis, or a button.
 local STICKS = { left = { "left_x", -1 }, right = { "left_x", 1 }, down = { "left_y", -1 }, up = { "left_y", 1 },
   a = { "right_x", -1 }, d = { "right_x", 1 }, s = { "right_y", -1 }, w = { "right_y", 1 } }
 local BUTTONS = { left = "pad_left", right = "pad_right", up = "pad_up", down = "pad_down", space = "pad_a" }
@@ -22,8 +22,8 @@ return function(sim, host)
 
   -- ---- Meaning of keys -----------------------------------------------------------------------------
 
-  -- Default keys of a task: arrows for up to two commands with finite ranges and for up to three actions, otherwise
-  -- digits.
+  -- Default keys of a task. Arrows are used for up to two commands with finite ranges and for up to three actions,
+  -- otherwise digits.
   local function usual(env)
     local space, keys = env.action_space, {}
     if space.n == 2 then return { left = 1, right = 2 } end
@@ -69,7 +69,7 @@ return function(sim, host)
     return body
   end
 
-  -- Adds the task's view, and the followed body, to options of a picture that set neither.
+  -- Adds the task's view and the followed body to picture options that set neither.
   local function with_view(env, options)
     if not env.view or options and (options.view or options.follow) then return options end
     local all, body, area = {}, followed_in(env), env.view
@@ -79,8 +79,8 @@ return function(sim, host)
     return all
   end
 
-  -- env.keys: name -> number of an action, or a list of numbers added to the commands while the key is held (to goals:
-  -- per second).
+  -- env.keysmaps the name of a key to the number of an action, or to a list of numbers. The numbers are added to the
+  -- commands while the key is held; for goals they are rates per second.
   local function read_keys(env, keys)
     env.goals = {}
     for i, actuator in ipairs(host.actuators(env.world)) do env.goals[i] = actuator.kind == "position" end
@@ -104,17 +104,17 @@ return function(sim, host)
 
   -- ---- A person -----------------------------------------------------------------------------------
 
-  -- The state of a key from 0 to 1, or of its gamepad input; of an axis from -1 to 1.
+  -- The state of a key or of its gamepad input, from 0 to 1. The state of an axis is from -1 to 1.
   local function pressed(name)
     if AXES[name] then return sim.axis(name) end
     local stick, button = STICKS[name], BUTTONS[name]
     local way = stick and math.max(0, stick[2] * sim.axis(stick[1])) or 0
-    -- a stick also presses the buttons of the cross
+    -- moving a stick also presses the buttons of the directional pad
     local pushed = button and sim.key(button) and (not stick or sim.axis(stick[1]) == 0)
     return (sim.key(name) or pushed) and 1 or way
   end
 
-  -- The state of all keys, and whether a person is using one.
+  -- Returns the state of all keys, and whether a person is using one of them.
   local function hands(env)
     local how, holds = {}, false
     for name in pairs(env.keys) do
@@ -134,7 +134,8 @@ return function(sim, host)
     return action
   end
 
-  -- The action of a person. Goals keep their last values; at first they are the present coordinates of the joints.
+  -- Returns the action of a person. Goals keep their last values, which at first are the present coordinates of the
+  -- joints.
   local function by_hand(env, how, last)
     if env.actions then return chosen(env, how, last) end
     local space, rest, u = env.action_space, env.keys.none or {}, {}
@@ -184,7 +185,7 @@ return function(sim, host)
     return seen
   end
 
-  -- Calls f with recording and viewer off, for worlds in which a law makes trials.
+  -- Calls f with the recording and the viewer switched off, for worlds in which a law runs trials.
   local BACK = setmetatable({}, { __close = function() host.live.aside(false) end })
   local function aside(f, ...)
     host.live.aside(true)
@@ -233,7 +234,7 @@ return function(sim, host)
     return #names > 0 and table.concat(names, ", ") or "none"
   end
 
-  -- env:play { episodes = }: plays one seed after the other, for a given number of episodes or without end; false
+  -- env:play { episodes = }plays one seed after the other, for a given number of episodes or without end. Returns false
   -- without a viewer.
   local function show(env, options)
     options = options or {}

@@ -5,7 +5,7 @@ local AT_MARGIN = 0.1 -- value at the margin, as in dm_control
 return function(sim, host)
   local fail, describe = host.fail, host.describe
 
-  -- Functions of the distance in margins: 1 at 0 and `v` at 1 (Tassa and others 2018).
+  -- Functions of the distance divided by the margin. They are 1 at 0 and `v` at 1 (Tassa and others 2018).
   local SHAPES = {
     gaussian = function(d, v) return sim.exp(v and math.log(v) * d * d or 0) end,
     linear = function(d, v) return sim.max(0, 1 - d * (1 - v)) end,
@@ -22,8 +22,8 @@ return function(sim, host)
     end,
   }
 
-  -- Returns 1 if x is within the bounds. Outside, the result falls with the distance from them; it is `v` at the
-  -- margin.
+  -- Returns 1 if x is within the bounds. Outside, the result decreases with the distance from the bounds and is `v` at
+  -- the margin.
   function sim.env.tolerance(x, bounds, margin, shape, v)
     if type(bounds) == "number" then bounds = { bounds, bounds } end
     bounds, margin, shape, v = bounds or { 0, 0 }, margin or 0, shape or "gaussian", v or AT_MARGIN
@@ -49,7 +49,7 @@ return function(sim, host)
     return true
   end
 
-  -- A random action of the space; infinite ranges are replaced by -1 to 1.
+  -- A random action of the space. Infinite ranges are replaced by -1 to 1.
   local function any_action(env, random)
     local space = env.action_space
     if space.n then return random:integer(1, space.n) end
@@ -92,7 +92,7 @@ return function(sim, host)
     return told, steps
   end
 
-  -- Checks that the task follows the interface. Raises an error if not; returns the number of steps taken.
+  -- Checks that the task follows the interface. Raises an error if it does not. Returns the number of steps taken.
   function sim.env.check(env)
     if type(env) ~= "table" or env.action_space == nil then fail("bad argument #1 to 'check' (a result of sim.env expected, got %s)", describe(env)) end
     local steps = 0

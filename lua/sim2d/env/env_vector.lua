@@ -10,7 +10,7 @@ return function(sim, host)
 
   local Vector = { __name = "EnvVector" }
   local methods = {}
-  local insides = setmetatable({}, { __mode = "k" }) -- EnvVector -> its environments and the object that steps them
+  local insides = setmetatable({}, { __mode = "k" }) -- maps an EnvVector to its environments and its stepping object
   Vector.__index = function(vector, key)
     if key ~= "envs" then
       if methods[key] == nil then
@@ -49,7 +49,8 @@ return function(sim, host)
     end
   end
 
-  -- Environments of `mask` (nil: all) begin an episode, the i-th with seed `seed` + i - 1, or seeds[i].
+  -- Starts an episode in the environments of `mask` (nil: all). Environment i uses the seed `seed` + i - 1, or
+  -- seeds[i].
   function methods.reset(vector, options)
     local inside = insides[vector]
     options = options or {}
@@ -70,7 +71,7 @@ return function(sim, host)
     return vector.observations
   end
 
-  -- Raises an error: an action is wrong, or the vector cannot step now.
+  -- Raises an error because an action is wrong or the vector cannot step now.
   local function refuse(vector, why, k, actions)
     if why == "action" then
       local action = actions[k]
@@ -82,8 +83,8 @@ return function(sim, host)
     fail("%s:step: %s", vector.name, over and "the episode is over: reset first" or "call reset before the first step")
   end
 
-  -- vector:step(actions), with actions[i] the action of the i-th environment, or an array of their numbers ->
-  -- observations, rewards, terminated, truncated: arrays that the next call overwrites.
+  -- vector:step(actions) -> observations, rewards, terminated, truncated. actions[i] is the action of environment i; an
+  -- array of all numbers is also accepted. The next call overwrites the returned arrays.
   function methods.step(vector, actions)
     local inside = insides[vector]
     local array = getmetatable(actions) == "Array"
@@ -117,7 +118,7 @@ return function(sim, host)
     local inside = { envs = envs, autoreset = AUTORESET[options.autoreset or "next_step"] }
     local controls = host.control.count(task.world)
     inside.width = task.action_space.n and 1 or controls
-    -- Resets an environment; the C side makes its draws afterwards.
+    -- Resets an environment. The C side draws its random values afterwards.
     local function reset(i)
       local given = inside.options or {}
       E.begin(envs[i], { seed = given.seeds and given.seeds[i] or given.seed and given.seed + i - 1, randomise = options.randomise })

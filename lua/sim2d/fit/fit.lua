@@ -1,17 +1,17 @@
 -- sim.fit: estimates parameters of a world from logs (fit_log.lua) of its commands and observations.
 
-local SPLIT = 0.8         -- part of a log's rows that is used for the fit
-local DUST = 1e-9         -- of a step: smaller differences of times count as 0
--- singular values of the scaled Jacobian below this part of the largest: the direction is not determined
+local SPLIT = 0.8         -- fraction of a log's rows that is used for the fit
+local DUST = 1e-9         -- as a fraction of a step: smaller time differences count as 0
+-- a direction is not determined if its singular value, divided by the largest one of the scaled Jacobian, is below this
 local UNSEEN = 1e-7
 local LEAST = 1e-3        -- smallest scale of a parameter without bounds, in its unit
-local PART = 0.2          -- share in an undetermined direction from which a parameter is named
-local NORMAL = 1.95996398 -- standard deviations that contain 95 % of a normal distribution
-local MAD = 1.4826        -- standard deviation of a normal distribution divided by the median absolute value
--- estimates of an unknown loss scale: searches, iterations of each, and relative change that ends them
+local PART = 0.2          -- a parameter with at least this share in an undetermined direction is named
+local NORMAL = 1.95996398 -- half-width, in standard deviations, of the interval with 95 % of a normal distribution
+local MAD = 1.4826        -- standard deviation divided by the median absolute value, for a normal distribution
+-- estimation of an unknown loss scale: number of searches, iterations of each, relative change that ends them
 local SCALES, FEW, SAME = 20, 3, 1e-2
--- Residuals, in standard deviations, at which the losses depart from squares; with these values they keep 95 % of the
--- efficiency of least squares for normal noise.
+-- Residuals, in standard deviations, beyond which the losses are not quadratic. With these values the losses keep 95 %
+-- of the efficiency of least squares for normal noise.
 local LOSSES = { l2 = math.huge, huber = 1.345, cauchy = 2.3849 }
 
 local KEYS = { world = true, data = true, parameters = true, noise = true, bias = true, delays = true, split = true,
@@ -37,7 +37,7 @@ return function(sim, host)
 
   -- ---- Parameters -------------------------------------------------------------------------------
 
-  -- Reads one parameter: { name, start, lo, hi, log }; in log scale all values are logarithms.
+  -- Reads one parameter: { name, start, lo, hi, log }. On a log scale all values are logarithms.
   local function read_parameter(key, def)
     local entry = { name = key, start = def, lo = -math.huge, hi = math.huge }
     if type(def) == "table" then
@@ -59,7 +59,7 @@ return function(sim, host)
     for _, key in ipairs(host.sorted_keys(def.parameters)) do
       fit.parameters[#fit.parameters + 1] = read_parameter(key, def.parameters[key])
     end
-    fit.builders = #fit.parameters -- the others are biases, and free parameters of the windows
+    fit.builders = #fit.parameters -- the other parameters are biases and free parameters of the windows
     for i, name in ipairs(def.bias or {}) do
       if type(name) ~= "string" then bad("bias", "a list of columns that are observed", def.bias) end
       fit.biases[name] = fit.builders + i
@@ -71,7 +71,7 @@ return function(sim, host)
   local function coded(entry, value) return entry.log and math.log(value) or value end
   local function decoded(entry, x) return entry.log and sim.exp(x) or x end
 
-  -- The builder's parameters by name, from the list x.
+  -- Returns the builder's parameters by name, with the values in the list x.
   local function named(fit, x)
     local p = {}
     for i = 1, fit.builders do p[fit.parameters[i].name] = decoded(fit.parameters[i], x[i]) end
@@ -109,7 +109,7 @@ return function(sim, host)
 
   -- ---- Logs -------------------------------------------------------------------------------------
 
-  -- Splits rows `from` to `to` into windows, each with its own start.
+  -- Splits the rows from `from` to `to` into windows. Each window has its own start.
   local function cut_windows(fit, log, from, to, windows)
     local size = fit.window
     while from <= to do
@@ -219,7 +219,7 @@ return function(sim, host)
     return lists, changes
   end
 
-  -- Steps a world through a window: walk(k) brings it to step k.
+  -- Steps a world through a window. The function walk(k) advances it to step k.
   local function walker(fit, world, window, steps)
     local lists, changes = commands_of(fit, window, steps)
     local now, u = 0, {}
@@ -237,14 +237,14 @@ return function(sim, host)
     end
   end
 
-  -- Calls take(row, column, observation) for the rows of a window: `all` of them, or those with measurements. Between
-  -- two steps the observation is interpolated.
+  -- Calls take(row, column, observation) for all rows of a window if `all` is true, otherwise for the rows with
+  -- measurements. Observations between two steps are interpolated.
   local function roll(fit, x, window, all, take)
     local log = window.log
     local first = log.at[window.from]
     local world = build(fit, x, window)
     local walk = walker(fit, world, window, math.ceil(log.at[window.to] - first - DUST))
-    local seen, at = {}, {} -- of the last two steps
+    local seen, at = {}, {} -- observations and indices of the last two steps
     local function look(step)
       if at[2] ~= step then
         walk(step)
@@ -270,7 +270,7 @@ return function(sim, host)
     end
   end
 
-  -- The sum of the losses of the residuals, and the square roots of their slopes.
+  -- Returns the sum of the losses of the residuals, and the square roots of the slopes of the losses.
   local function losses(fit, r)
     if fit.loss_scale < math.huge then return host.sum_of_losses(r, fit.loss, fit.loss_scale) end
     local sum, roots = 0.0, {}
@@ -293,7 +293,7 @@ return function(sim, host)
     return r
   end
 
-  -- Root mean squares over both parts of the logs, and the curves for the report.
+  -- Computes the root mean square errors over both parts of the logs, and the curves for the report.
   local function compare(fit, x)
     local train, test, trained, tested = 0, 0, 0, 0
     local function show(log, window)
@@ -339,7 +339,7 @@ return function(sim, host)
     elseif count > n then
       variance = sum / (count - n)
     end
-    -- directions that the residuals determine add to the covariance; the others are reported
+    -- directions that the residuals determine add to the covariance; the other directions are reported
     local covariance, weak = sim.zeros(n, n), {}
     for k = 1, n do
       local value = k <= #s and s[k] or 0
@@ -410,7 +410,7 @@ return function(sim, host)
     for i, entry in ipairs(fit.parameters) do
       local spread = math.sqrt(math.max(0, covariance[{ i, i }]))
       sizes[i] = spread
-      -- in log scale the interval is given by factors
+      -- on a log scale the interval is given by factors
       local low = entry.log and values[i] * math.exp(-NORMAL * spread) or values[i] - NORMAL * spread
       local high = entry.log and values[i] * math.exp(NORMAL * spread) or values[i] + NORMAL * spread
       local row = { name = entry.name, value = values[i], start = entry.start, held = not free[i] }
@@ -479,7 +479,7 @@ return function(sim, host)
     fit.loss_scale = def.scale or LOSSES[fit.loss]
   end
 
-  -- ---- All of it --------------------------------------------------------------------------------
+  -- ---- Entry point ------------------------------------------------------------------------------
 
   local function open(def)
     if type(def) ~= "table" then fail("bad argument #1 to 'fit' (a table expected, got %s)", describe(def)) end
@@ -511,7 +511,7 @@ return function(sim, host)
     return fit, x
   end
 
-  -- Delays to try, in steps: all delays of one actuator, then all delays of the next.
+  -- Reads the largest delay to try for each actuator, in steps.
   local function read_delays(fit, delays)
     if delays == nil then return {} end
     if type(delays) ~= "table" then bad("delays", "the longest delay to be tried, s, by the names of actuators", delays) end
@@ -540,7 +540,7 @@ return function(sim, host)
       end or nil })
   end
 
-  -- A robust estimate of the residuals' deviation, which outliers hardly change.
+  -- A robust estimate of the residuals' standard deviation, which outliers hardly affect.
   local function deviation_of(fit, x)
     local sizes = {}
     for i, r in ipairs(residuals(fit, x)) do sizes[i] = math.abs(r) end
@@ -548,8 +548,8 @@ return function(sim, host)
     return MAD * sizes[(#sizes + 1) // 2]
   end
 
-  -- If the noise is unknown, the scale of a loss is estimated from the residuals by short searches as long as it
-  -- decreases, and then kept.
+  -- If the noise is unknown, short searches estimate the scale of the loss from the residuals as long as the scale
+  -- decreases. The scale is then kept.
   local function search(fit, x, def)
     if fit.loss == "l2" or fit.known_noise or fit.given_scale then return search_once(fit, x, def) end
     for round = 1, SCALES do
@@ -565,8 +565,8 @@ return function(sim, host)
   local function identify(def)
     local fit, x = open(def)
     local found, sum, info = search(fit, x, def)
-    fit.given_scale = fit.loss_scale -- the same loss for all delays, so that they can be compared
-    -- delays are whole steps: try one after the other as long as the loss decreases
+    fit.given_scale = fit.loss_scale -- use the same loss for all delays, so that they can be compared
+    -- delays are whole steps: they are tried one after the other as long as the loss decreases
     for _, delay in ipairs(read_delays(fit, def.delays)) do
       local best = 0
       for steps = 1, delay.most do

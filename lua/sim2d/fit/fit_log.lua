@@ -1,10 +1,10 @@
--- Logs of sim.fit: columns of numbers, as written by loggers, become rows at positions measured in steps.
+-- Logs of sim.fit: columns of numbers, as written by loggers. They become rows at positions measured in steps.
 
-local DUST = 1e-6         -- of a step: tolerance for times that are multiples of dt
-local ULPS = 4 * 2 ^ -52  -- relative to a time
-local DECIMALS = 9        -- most decimals that times are tested for
-local FEW = 1 / 4         -- of dt: rounding of times must be smaller to be recognised as rounding
-local LONG, SPARSE = 20000, 100 -- steps in a log, and steps between two rows, from which a wrong unit is likely
+local DUST = 1e-6         -- as a fraction of a step: tolerance for times that are multiples of dt
+local ULPS = 4 * 2 ^ -52  -- rounding error of a time, relative to the time
+local DECIMALS = 9        -- largest number of decimals that times are tested for
+local FEW = 1 / 4         -- as a fraction of dt: a coarser rounding of times is not recognised
+local LONG, SPARSE = 20000, 100 -- steps in a log, and steps between two rows, above which a wrong unit is likely
 local UNITS = { s = 1, sec = 1, second = 1, seconds = 1, ms = 1e-3, msec = 1e-3, us = 1e-6, ["µs"] = 1e-6, ["μs"] = 1e-6,
   ns = 1e-9, min = 60, h = 3600 }
 
@@ -19,7 +19,7 @@ return function(sim, host)
     return column
   end
 
-  -- Numbers, with nan for missing samples.
+  -- Checks a list of numbers, in which nan stands for a missing sample.
   local function check_numbers(what, list, count, missing)
     for i = 1, count do
       local value = list[i]
@@ -43,7 +43,8 @@ return function(sim, host)
     end
   end
 
-  -- { t, value, own }: at the times of the log, or at its own times if the column is { t =, value = }.
+  -- Returns { t, value, own }. The times are those of the log, or the column's own times if the column is { t =, value
+  -- = }.
   local function read_column(what, column, times)
     local own = type(column) == "table" and getmetatable(column) ~= "Array" and column.t ~= nil
     if own then
@@ -113,7 +114,7 @@ return function(sim, host)
 
   -- ---- Rows -------------------------------------------------------------------------------------
 
-  -- A command is held until the next one; missing samples are filled with it.
+  -- A command is held until the next one. Missing samples get the held command.
   local function hold(log, column, what, count)
     local last, held = nil, {}
     for i, value in ipairs(column.value) do
@@ -156,7 +157,7 @@ return function(sim, host)
     return union
   end
 
-  -- The numbers of a column in the rows of the log; `holds`: how rows between its samples are filled.
+  -- The numbers of a column in the rows of the log. `holds` determines how rows between its samples are filled.
   local function spread(log, column, values, holds)
     if column.t == log.t then return values end
     local rows, at = {}, 0
@@ -198,7 +199,7 @@ return function(sim, host)
     return seconds
   end
 
-  -- The unit, a power of ten in s, to which the times are rounded.
+  -- The unit to which the times are rounded: a power of ten, in s.
   local function rounding_of(t, unit)
     for decimals = 0, DECIMALS do
       local factor, all = 10.0 ^ decimals, true
@@ -215,7 +216,7 @@ return function(sim, host)
   end
 
   -- The positions of rows in steps. Rounded times that are multiples of dt become exact multiples; if not all times are
-  -- multiples, each is treated separately.
+  -- multiples, each time is treated separately.
   local function places_of(fit, log, unit)
     local at, whole, off = {}, {}, 0
     for i, t in ipairs(log.t) do
@@ -242,7 +243,7 @@ return function(sim, host)
 
   -- ---- One log ----------------------------------------------------------------------------------
 
-  -- The first measured values from a row on, for `start`.
+  -- The first measured values at or after a row, for `start`.
   local function first_of(log, data, row)
     local first, holes = {}, {}
     for name, column in pairs(data) do
@@ -294,7 +295,7 @@ return function(sim, host)
       for _, column in pairs(data) do own = own or (type(column) == "table" and column.t ~= nil) end
       if not own then fail("sim.fit: %s has no column 't' of times%s", what, or_near("time", unused_names(fit, data))) end
     end
-    -- columns first, because they may have their own times
+    -- read the columns first, because they may have their own times
     read_columns(fit, log, data, times)
     log.t = union_of(log, times)
     log.rows = #log.t
@@ -309,8 +310,8 @@ return function(sim, host)
 
   -- ---- Commands ---------------------------------------------------------------------------------
 
-  -- The command of an actuator in each of `count` steps from a position on: the mean over the rows within the step.
-  -- `late`: delay in steps; commands are 0 before the first row.
+  -- The command of an actuator in each of `count` steps from a position on. It is the mean over the rows within the
+  -- step. `late` is the delay in steps. Commands before the first row are 0.
   function host.fit_commands(log, actuator, from, count, late)
     local at, u, list = log.at, log.u[actuator], {}
     local row = 0

@@ -1,6 +1,6 @@
 -- The page written by sim.fit: measurements, the fitted world's observations, and the uncertainty of the parameters.
 
-local WIDTH, HEIGHT = 980, 260 -- of the plots of one observation
+local WIDTH, HEIGHT = 980, 260 -- size of the plot of one observation, px
 
 return function(sim, host)
   local function curves(fit)
@@ -24,7 +24,7 @@ return function(sim, host)
             both[#both + 1] = { t, measured, kind = "scatter", marker = "cross" }
             both[#both + 1] = { at, fitted, color = "#c8553d" }
             rest[#rest + 1] = { left_at, left }
-            -- the rows from here on were not fitted: they are predictions
+            -- the rows from here on were not fitted, so they are predictions
             if log.cut < log.rows then
               both[#both + 1], rest[#rest + 1] = { x = log.t[log.cut] }, { x = log.t[log.cut] }
             end

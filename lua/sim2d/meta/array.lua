@@ -5,8 +5,8 @@
 ---@alias sim2d.Numbers sim2d.Array|number|number[]|number[][]|sim2d.Vector
 
 ---A list (`{n}`) or matrix (`{rows, columns}`) of numbers, row by row. `a[i]` is number i of a list, or a copy of row i
----of a matrix. `a[{i, j}]` is an element of a matrix. Operators work element by element. An axis of length 1, or a
----missing first axis, is repeated.
+---of a matrix. `a[{i, j}]` is an element of a matrix. Operators work element by element. An axis of length 1 is
+---repeated as needed, and so is a missing first axis.
 ---@class sim2d.Array
 ---@field [integer] number|sim2d.Array
 ---@field shape integer[]
@@ -14,8 +14,8 @@
 ---@field x number for lists of two (x, y) and of three (a, x, y)
 ---@field y number
 ---@field a number
----@field angular number for lists of three: the same as a, which has this name in momenta
----@field va number for lists of three: va, vx and vy are the same as a, x and y, which have these names in velocities
+---@field angular number for lists of three: an alias of `a`, used for momenta
+---@field va number for lists of three: `va`, `vx` and `vy` are aliases of `a`, `x` and `y`, used for velocities
 ---@field vx number
 ---@field vy number
 ---@operator add(sim2d.Numbers): sim2d.Array
@@ -27,7 +27,7 @@
 ---@operator len: integer
 local Array = {}
 
----Returns the sum of all numbers, or the sums along an axis: 1 over the rows, 2 over the columns.
+---Returns the sum of all numbers, or the sums along an axis. Axis 1 sums over the rows, axis 2 over the columns.
 ---@param axis? 1|2
 ---@return number|sim2d.Array
 function Array:sum(axis) end
@@ -51,7 +51,8 @@ function Array:min(axis) end
 ---@return number
 function Array:norm() end
 
----Returns the matrix product. A list on the left is a row, a list on the right is a column. Two lists give a number.
+---Returns the matrix product. A list on the left counts as a row, and a list on the right as a column. The product of
+---two lists is a number.
 ---@param b sim2d.Numbers
 ---@return sim2d.Array|number
 function Array:mm(b) end
@@ -65,7 +66,7 @@ function Array:dot(b) end
 ---@return sim2d.Array
 function Array:t() end
 
----Returns the same numbers in another shape: a length, or rows and columns.
+---Returns the same numbers in another shape, which is given as a length, or as rows and columns.
 ---@param rows integer|integer[]
 ---@param columns? integer
 ---@return sim2d.Array
@@ -85,8 +86,8 @@ function Array:column(j) end
 ---@return sim2d.Array
 function Array:diagonal() end
 
----Returns part of an array: the numbers of a list from first to last, or rows and columns of a matrix. nil stands for
----all.
+---Returns part of an array: the numbers of a list from first to last, or some rows and columns of a matrix. nil selects
+---all of them.
 ---@param rows? integer[]
 ---@param columns? integer[]
 ---@return sim2d.Array
@@ -100,7 +101,7 @@ function Array:copy() end
 ---@return sim2d.Array
 function Array:value() end
 
----Returns a table of numbers, or of rows.
+---Returns a table of numbers for a list, or a table of rows for a matrix.
 ---@return number[]|number[][]
 function Array:table() end
 
@@ -131,13 +132,14 @@ function Array:eq(b) end
 
 ---Tests whether two arrays have the same shape, and whether their numbers differ by at most a tolerance.
 ---@param b sim2d.Numbers
----@param tolerance? number default 0
+---@param tolerance? number largest difference, default 0
 ---@return boolean
 function Array:equals(b, tolerance) end
 
 -- ---- sim ----------------------------------------------------------------------------------------
 
----Linear algebra. If a function cannot compute its result (a singular matrix), it returns nil and the reason.
+---Linear algebra. If a function cannot compute its result, for example because a matrix is singular, it returns nil and
+---the reason.
 ---@class sim2d.Linalg
 local Linalg = {}
 
@@ -152,7 +154,7 @@ function Linalg.solve(a, b) end
 ---@param a sim2d.Numbers
 ---@param b sim2d.Numbers
 ---@return sim2d.Array? x
----@return integer|string rank or the message
+---@return integer|string rank the rank of A, or the message if there is no result
 function Linalg.lstsq(a, b) end
 
 ---Returns the inverse of a square matrix.
@@ -190,22 +192,23 @@ function Linalg.qr(a) end
 ---@return sim2d.Array? V
 function Linalg.svd(a) end
 
----Returns the eigenvalues in ascending order, and unit eigenvectors as columns. For complex pairs, `values` has the real
----parts, two columns have the real and the imaginary part of the vector, and `imaginary` has the imaginary parts.
+---Returns the eigenvalues in ascending order, and unit eigenvectors as columns. For a complex pair, `values` contains
+---the real parts and `imaginary` the imaginary parts. Two columns contain the real and the imaginary part of the
+---eigenvector.
 ---@param a sim2d.Numbers
 ---@return sim2d.Array? values
 ---@return sim2d.Array|string vectors
 ---@return sim2d.Array? imaginary
 function Linalg.eig(a) end
 
----Returns the gain K of the regulator u = -K x that minimises the sum of x'Q x + u'R u for x+ = A x + B u. Starting
----from the state x, the sum is x'P x. A weight is a matrix, a list for the diagonal, or one number for all.
+---Returns the gain K of the regulator u = -K x that minimises the sum of x'Q x + u'R u for x+ = A x + B u. From the
+---state x, the smallest sum is x'P x. A weight is a matrix, a list for the diagonal, or one number for all.
 ---@param a sim2d.Numbers
 ---@param b sim2d.Numbers
 ---@param q sim2d.Numbers|number
 ---@param r sim2d.Numbers|number
 ---@return sim2d.Array? K
----@return sim2d.Array|string P or the message
+---@return sim2d.Array|string P matrix of the smallest sum, or the message if there is no result
 function Linalg.lqr(a, b, q, r) end
 
 ---Returns the matrix exponential.
@@ -257,13 +260,13 @@ function sim.randn(rows, columns, generator) end
 ---@return sim2d.Array
 function sim.linspace(a, b, n) end
 
----Joins lists one after the other, or matrices below (axis 1) or beside one another (axis 2).
+---Joins lists into one list. Joins matrices vertically (axis 1) or side by side (axis 2).
 ---@param parts sim2d.Numbers[]
 ---@param axis? 1|2
 ---@return sim2d.Array
 function sim.concat(parts, axis) end
 
----Makes a matrix with lists as its rows (axis 1) or columns (axis 2).
+---Makes a matrix from lists, which become its rows (axis 1) or its columns (axis 2).
 ---@param parts sim2d.Numbers[]
 ---@param axis? 1|2
 ---@return sim2d.Array
@@ -281,7 +284,7 @@ function sim.sum(a, axis) end
 ---@return number|sim2d.Array
 function sim.mean(a, axis) end
 
----Returns the larger of each number and 0.
+---Returns max(x, 0) for each number x.
 ---@generic T: number|sim2d.Array
 ---@param a T
 ---@return T

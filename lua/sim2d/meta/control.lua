@@ -1,8 +1,8 @@
 ---@meta
--- sim.control: laws, costs, planners; world:control, world:dynamics, world:lcs.
+-- sim.control (laws, costs and planners), world:control, world:dynamics and world:lcs.
 
----A law: a function `law(world, t)` that returns commands as `world:act` takes them, or an object that can be called in
----the same form.
+---A law is a function `law(world, t)`, or an object that can be called in the same form. It returns commands in the
+---form that `world:act` accepts.
 ---@class sim2d.Law
 ---@overload fun(world: sim2d.World, t: number): table
 ---@field state fun(self: sim2d.Law): table returns the memory of the law
@@ -19,48 +19,48 @@
 ---@field measure? string|fun(world: sim2d.World): number name of an observation, or a function
 ---@field filter? number s, time constant of the low pass of the derivative
 ---@field range? number[] {lo, hi} of the command
----@field anti_windup? "clamp"|"back" what the integral does if `range` clips the command: it stops ("clamp") or is reduced by the excess ("back")
+---@field anti_windup? "clamp"|"back" treatment of the integral if `range` clips the command: the integral stops ("clamp") or is reduced by the excess ("back")
 ---@field actuator? string|sim2d.Actuator
 
 ---A term of a cost: a norm of field - goal.
 ---@class sim2d.CostTerm
----@field name? string may be given first, without its key
+---@field name? string name; may be given as the first entry, without a key
 ---@field of? sim2d.Body|sim2d.Joint
 ---@field field? string|string[]
----@field at? number[] m, a point of the body, in its frame
----@field residual? fun(world: sim2d.World): number|number[] in place of `of` and `field`
+---@field at? number[] m, a point in the body's frame
+---@field residual? fun(world: sim2d.World): number|number[] function that replaces `of` and `field`
 ---@field goal? number|number[] default 0
 ---@field weight? number 1/s, default 1
 ---@field norm? "quadratic"|"l2"|"smooth_abs"|"huber"|"power"|"linear" default "quadratic"
 ---@field p? number parameter of the norm
----@field wrap? boolean residuals are angles, wrapped to -pi .. pi
+---@field wrap? boolean true: residuals are angles and are wrapped to -pi .. pi
 
 ---The task of a plan and the settings of its search.
 ---@class sim2d.PlanDef
 ---@field cost sim2d.Cost|table
 ---@field horizon number s
----@field period? number s between commands; default: dt of the world
+---@field period? number s, time between commands; default: dt of the world
 ---@field method? "ilqr"|"gradient"|"sampling"|"cem"|"mppi"|"cmaes"|"mixed"
----@field goal? table[] for ilqr: list of { of =, field =, value = }, conditions at the end
+---@field goal? table[] for "ilqr": conditions at the end, a list of { of =, field =, value = }
 ---@field u0? any commands at the start of the search: one number, a number for each actuator, or all commands
 ---@field x0? number[] initial state, as from `world:state()`; default: the state of the world
----@field iterations? integer limit of iterations
----@field budget? number s, limit of computing time. Recordings store how many iterations the budget allowed
+---@field iterations? integer largest number of iterations
+---@field budget? number s, limit of the computing time. Recordings store how many iterations the budget allowed
 ---@field tolerance? number relative change of the cost below which the search has converged; default 1e-5
----@field violation? number largest violation of goals; default 1e-6
+---@field violation? number largest permitted violation of the goals; default 1e-6
 ---@field coordinates? table[] joints and bodies of the reduced state
----@field model? sim2d.World another world to use as the model, in place of a clone
----@field knots? integer knots of the spline that sampling methods choose; default 10
+---@field model? sim2d.World world to use as the model in place of a clone
+---@field knots? integer number of knots of the spline that sampling methods optimise; default 10
 ---@field spline? "zero"|"linear"|"cubic" default "linear"
----@field samples? integer samples of an iteration; default 40
----@field elites? integer samples that cem keeps; default: a fifth of them
----@field noise? number|number[] initial standard deviations; default: a quarter of the range
----@field temperature? number of mppi; default: 0.1 times the spread of costs
----@field seed? integer of the sampling; default: from `sim.random`
+---@field samples? integer number of samples per iteration; default 40
+---@field elites? integer number of samples that "cem" keeps; default: a fifth of the samples
+---@field noise? number|number[] initial standard deviations of the samples; default: a quarter of each actuator's range
+---@field temperature? number temperature of "mppi", relative to the spread of the costs; default 0.1
+---@field seed? integer seed of the sampling; default: drawn from `sim.random`
 ---@field starts? integer number of searches from random changes of u0; the best plan is returned
----@field gradient? "exact"|"smooth" derivatives of contacts
+---@field gradient? "exact"|"smooth" kind of contact derivatives
 ---@field smoothing? number kappa of smooth derivatives; default 1e-3
----@field show? table for planners: points whose planned paths are drawn, { body or { body, {x, y} }, ..., rollouts = 10 }
+---@field show? table for planners: the points whose planned paths are drawn, as { body or { body, {x, y} }, ..., rollouts = 10 }
 
 ---A plan: the commands that a search found, and the trajectory that they cause.
 ---@class sim2d.Plan
@@ -68,14 +68,14 @@
 ---@field x sim2d.Array states, (periods + 1) x numbers of a state
 ---@field K? sim2d.Array[] gains, one for each period; nil for sampling methods
 ---@field cost number
----@field violation number largest violation of goals
+---@field violation number largest violation of a goal
 ---@field iterations integer
 ---@field evaluations integer number of trajectories that were evaluated
 ---@field status "converged"|"stuck"|"out of iterations"|"out of time"
 ---@field unmet string[] names of terms and goals that a stuck plan does not meet
----@field message? string the reason why the plan is stuck
----@field flags string[] flags of its derivatives
----@field start integer number of the best start
+---@field message? string reason why the plan is stuck
+---@field flags string[] flags of the plan's derivatives
+---@field start integer index of the best start
 ---@field law fun(self: sim2d.Plan, options?: table): sim2d.Law returns a law that follows the plan
 local Plan = {}
 
@@ -95,8 +95,8 @@ function Cost:names() end
 
 ---Changes weights of a term. Planners use the new weights from their next plan on.
 ---@param name string name of a term, or "controls"
----@param weight? number|number[] for "controls" optionally a list, one for each actuator
----@param terminal? number weight at the end
+---@param weight? number|number[] weight over time; for "controls" it may be a list with a weight for each actuator
+---@param terminal? number weight in the last state
 function Cost:set_weight(name, weight, terminal) end
 
 ---@class sim2d.Panel
@@ -114,15 +114,15 @@ function Cost:set_weight(name, weight, terminal) end
 ---@field t number[] s, times of the step response
 ---@field y number[] step response
 ---@field overshoot? number
----@field settled? number s, after which the response stays within 2 %
----@field closed_poles fun(factor: number): number[][] returns the poles with the gain times a factor
+---@field settled? number s, time after which the response stays within 2 %
+---@field closed_poles fun(factor: number): number[][] returns the poles of the closed loop if the gain is multiplied by a factor
 ---@field plot sim2d.Plot
 
 ---@class sim2d.Basin
----@field after number[][] s, time to rest, a row for each y; nan if the system did not come to rest
+---@field after number[][] s, times to come to rest, with a row for each y; nan if the system did not come to rest
 ---@field xs number[]
 ---@field ys number[]
----@field settled integer number of starts that came to rest
+---@field settled integer number of starts from which the system came to rest
 ---@field starts integer number of starts
 ---@field share number settled / starts
 ---@field sweep sim2d.Sweep
@@ -136,30 +136,31 @@ local ControlLibrary = {}
 ---@return sim2d.Law
 function ControlLibrary.pid(def) end
 
----Makes a linear quadratic regulator, u = u0 - K (x - x0), from matrices, or from a world about its present state.
+---Makes a linear quadratic regulator, u = u0 - K (x - x0). It is computed from matrices, or from a world that is
+---linearised about its present state.
 ---@param A any matrix, or a world
 ---@param B any matrix, or { coordinates =, inputs =, Q =, R =, N =, period =, horizon =, Qf = }
 ---@param Q? any weight of the state: a matrix, its diagonal, or a number
----@param R? any weight of the commands, like Q
----@param N? any weight of products of state and commands, a matrix
+---@param R? any weight of the commands, in the same forms as Q
+---@param N? any matrix of weights for products of state and commands
 ---@param options? table { horizon =, Qf =, measure =, period = }
 ---@return sim2d.Law law with the fields K, P, poles, x0, u0
 function ControlLibrary.lqr(A, B, Q, R, N, options) end
 
----Returns the gains K with which A - B K has the given poles.
----@param A any matrix of the state
----@param B any matrix of the commands
+---Returns gains K such that A - B K has the given poles.
+---@param A any state matrix
+---@param B any input matrix
 ---@param poles any[] numbers, and pairs {re, im} with their conjugates
 ---@return sim2d.Array
 function ControlLibrary.place(A, B, poles) end
 
----Makes the steady Kalman filter of x+ = A x + B u + w, y = C x + v. It has the methods `predict(u)`, `correct(y)` and
----`update(y, u)`, and the fields `L`, `P` and `x`.
----@param A any matrix of the state
----@param C any matrix of the measurements
+---Makes the steady-state Kalman filter of x+ = A x + B u + w, y = C x + v. The filter has the methods `predict(u)`,
+---`correct(y)` and `update(y, u)`, and the fields `L`, `P` and `x`.
+---@param A any state matrix
+---@param C any measurement matrix
 ---@param W any covariance of the disturbance w
----@param V any covariance of the noise v
----@param B? any matrix of the commands
+---@param V any covariance of the measurement noise v
+---@param B? any input matrix
 function ControlLibrary.kalman(A, C, W, V, B) end
 
 ---Filters the commands of another law with a low pass.
@@ -168,13 +169,14 @@ function ControlLibrary.kalman(A, C, W, V, B) end
 ---@return sim2d.Law
 function ControlLibrary.low_pass(law, time_constant) end
 
----Bounds the rate of the commands of another law.
+---Bounds the rate of change of another law's commands.
 ---@param law sim2d.Law
 ---@param rate number largest change per second
 ---@return sim2d.Law
 function ControlLibrary.rate_limit(law, rate) end
 
----Makes a path through points. `r(t)` returns its value, and `r:at(t)` also its speed and acceleration.
+---Makes a reference r, a path through points. `r(t)` returns its value. `r:at(t)` returns its value, speed and
+---acceleration.
 ---@param def { points: any[], times: number[], kind?: "linear"|"cubic"|"minimum_jerk" }
 function ControlLibrary.reference(def) end
 
@@ -194,8 +196,8 @@ function ControlLibrary.cost(def) end
 ---@return sim2d.Plan
 function ControlLibrary.trajectory(world, def) end
 
----Makes a law that follows a plan with the gains of a separate linear regulator.
----@param world sim2d.World in the initial state of the plan
+---Makes a law that follows a plan with the gains of a time-varying linear regulator.
+---@param world sim2d.World a world in the initial state of the plan
 ---@param plan sim2d.Plan
 ---@param def { Q?: any, R?: any, Qf?: any }
 ---@return sim2d.Law
@@ -213,46 +215,48 @@ function ControlLibrary.planner(world, def) end
 ---@return table<string, sim2d.SliderControl>
 function ControlLibrary.tune(object, def) end
 
----Analyses the loop of a law and a linear model: Bode plot, margins, step response, poles.
----@param law any a pid, an lqr, or gains
+---Analyses the control loop of a law and a linear model. The result has the Bode plot, the stability margins, the step
+---response and the poles.
+---@param law any a PID law, an LQR law, or gains
 ---@param model? sim2d.World|{ A: any, B: any, C?: any, dt?: number }
 ---@param def? { path?: string, title?: string, output?: any, input?: integer, coordinates?: table[], period?: number, duration?: number, range?: number[] }
 ---@return sim2d.Panel? panel, string? message
 function ControlLibrary.panel(law, model, def) end
 
----Steps the world until it has been at rest for `hold` seconds. Returns the time after which it came to rest, or nan.
+---Steps the world until it has been at rest for `hold` seconds. Returns the time at which it came to rest, or nan if it
+---did not.
 ---@param world sim2d.World
 ---@param at_rest fun(world: sim2d.World): boolean
 ---@param def { duration: number, hold?: number }
 ---@return number time s
 function ControlLibrary.settling(world, at_rest, def) end
 
----Finds the starts from which a system comes to rest, by a sweep over two numbers.
+---Finds the starts from which a system comes to rest. It runs a sweep over two parameters.
 ---@param def { run: function, x: table, y: table, title?: string, common?: any, threads?: integer, seed?: integer, journal?: string, progress?: boolean, time_limit?: number, failures?: string }
 ---@return sim2d.Basin
 function ControlLibrary.basin(def) end
 
 ---@class sim2d.Fit
 ---@field parameters table<string, number>
----@field deviation table<string, number> standard errors of determined parameters
----@field confidence95 table<string, number[]> { low, high }
+---@field deviation table<string, number> standard errors of the parameters that the data determine
+---@field confidence95 table<string, number[]> { low, high } of the 95 % intervals
 ---@field bias table<string, number>
----@field delays table<string, number> s
+---@field delays table<string, number> s, fitted delays by actuator
 ---@field correlation sim2d.Array
----@field undetermined string[][] groups of names that the data determine only together, or not at all
----@field train number rms of the residuals, in deviations
----@field test? number rms of the residuals after the split
----@field missing table<string, integer> number of samples that were left out, keyed by column
----@field held table<string, integer> number of missing commands, for which the last command holds
----@field repeated integer number of rows that have the same time as the row before
----@field windows? table[] t, rows and free numbers of each window
----@field scale? number scale of the loss, in deviations
+---@field undetermined string[][] groups of parameters that the data determine only in combination, or not at all
+---@field train number root mean square of the residuals in the fitted rows, in standard deviations
+---@field test? number root mean square of the residuals after the split
+---@field missing table<string, integer> number of missing samples, which were skipped, keyed by column
+---@field held table<string, integer> number of missing commands, which were replaced by the last command
+---@field repeated integer number of rows with the same time as the previous row
+---@field windows? table[] time, rows and fitted free quantities of each window
+---@field scale? number scale of the loss, in standard deviations
 ---@field status string
 ---@field message string
 ---@field iterations integer
 ---@field rollouts integer
 
----Fits parameters of a world to logs of its commands and observations.
+---Fits the parameters of a world to logs of its commands and observations.
 ---@param def { world: function, data: any, parameters: table, noise?: table, bias?: string[], delays?: table, start?: function, split?: number, report?: string, title?: string, max_iterations?: integer, tolerance?: number, callback?: function, loss?: "l2"|"huber"|"cauchy", scale?: number, windows?: number|table, time_unit?: string|number }
 ---@return sim2d.Fit
 function sim.fit(def) end
@@ -263,7 +267,7 @@ function sim.fit(def) end
 ---@class sim2d.ControlHandle
 ---@field law sim2d.Law
 ---@field u table the last command
----@field remove fun(self: sim2d.ControlHandle) ends the registration
+---@field remove fun(self: sim2d.ControlHandle) stops the law
 
 ---@class sim2d.World
 local World = {}
@@ -274,12 +278,12 @@ local World = {}
 ---@return sim2d.ControlHandle
 function World:control(law, options) end
 
----Returns M and bias of the equation M a + bias = u for the next step.
+---Returns M and bias of the equation of motion M a + bias = u for the next step.
 ---@param def? { coordinates?: table[] }
 ---@return sim2d.Array M, sim2d.Array bias
 function World:dynamics(def) end
 
----Returns the efforts that give coordinates the desired accelerations over the next step.
+---Returns the efforts that give the coordinates the desired accelerations over the next step.
 ---@param def { acceleration: any, coordinates?: table[] }
 ---@return number[] efforts one for each actuator
 function World:inverse_dynamics(def) end
@@ -287,27 +291,28 @@ function World:inverse_dynamics(def) end
 ---@class sim2d.LcsOptions
 ---@field coordinates? "reduced"|(sim2d.Joint|sim2d.Body)[] default "reduced"
 ---@field inputs? (sim2d.Input|sim2d.Actuator)[] default: all actuators
----@field margin? number m; pairs with gaps up to this have rows, too, in addition to pairs that may meet within the step
+---@field margin? number m; pairs with gaps up to this value get rows, in addition to the pairs that may touch within the step
 ---@field impacts? boolean true: rows for impacts at the end of the step; default: true if the present step has an impact
 
 ---@class sim2d.LcsContact
 ---@field a sim2d.Body
 ---@field b sim2d.Body
 ---@field point sim2d.Vector
----@field normal sim2d.Vector from b to a
+---@field normal sim2d.Vector unit vector from `b` to `a`
 ---@field gap number m
 ---@field friction number
----@field rows table<string, integer> numbers of the rows: normal; with friction also tangent+, tangent-, slack
----@field impact? table<string, integer> numbers of the rows of the impact
+---@field rows table<string, integer> indices of the rows: `normal`, and with friction `tangent+`, `tangent-` and `slack`
+---@field impact? table<string, integer> indices of the rows of the impact
 
 ---@class sim2d.LcsJoint
 ---@field joint sim2d.Joint
 ---@field kind "limit_lo"|"limit_hi"|"motor"|"friction"
----@field gap? number distance to the limit, m or rad
----@field rows table<string, integer> numbers of the rows: row; for motors and friction also slack
----@field impact? table<string, integer> numbers of the rows of the impact
+---@field gap? number m or rad, distance to the limit
+---@field rows table<string, integer> indices of the rows: `row`, and for motors and friction `slack`
+---@field impact? table<string, integer> indices of the rows of the impact
 
----x+ = A x + B u + D lambda + d with lambda >= 0 and E x + F lambda + H u + c >= 0. In each row, one of these two is 0.
+---x+ = A x + B u + D lambda + d with lambda >= 0 and E x + F lambda + H u + c >= 0. In each row, lambda or the
+---inequality's left side is 0.
 ---@class sim2d.Lcs
 ---@field A sim2d.Array
 ---@field B sim2d.Array
@@ -320,8 +325,8 @@ function World:inverse_dynamics(def) end
 ---@field x0 sim2d.Array the present state: values of the coordinates, then their speeds
 ---@field u0 sim2d.Array the present commands; 0 for inputs that are not actuators
 ---@field lambda0 sim2d.Array lambda of the step from x0 and u0
----@field defect sim2d.Array the part of d at x0 that no row causes
----@field difference sim2d.Array x+ of the world's own step from x0 and u0, minus x+ of the system
+---@field defect sim2d.Array the part of d at x0 that is not caused by any row
+---@field difference sim2d.Array x+ of the world's step from x0 and u0, minus x+ of this system
 ---@field motion_rows integer number of rows before the rows of the impact
 ---@field coordinates sim2d.Coordinate[]
 ---@field contacts sim2d.LcsContact[]
@@ -329,11 +334,11 @@ function World:inverse_dynamics(def) end
 local Lcs = {}
 
 ---Reads the state x of a world.
----@param world sim2d.World the world of the system, or a clone
+---@param world sim2d.World the world that the system describes, or a clone
 ---@return sim2d.Array x
 function Lcs:read(world) end
 
----Solves for the impulses and slacks at x and u, by `sim.lcp.solve`. If it finds no solution, it returns nil and the
+---Solves for the impulses and slacks at x and u with `sim.lcp.solve`. If it finds no solution, it returns nil and the
 ---status.
 ---@param x number[]|sim2d.Array
 ---@param u? number|number[]|sim2d.Array default u0
@@ -342,7 +347,7 @@ function Lcs:read(world) end
 ---@return string? status
 function Lcs:solve(x, u, options) end
 
----Returns the state after a step, and lambda of the step. If it finds no solution, it returns nil and the status.
+---Returns the state after a step, and the lambda of the step. If it finds no solution, it returns nil and the status.
 ---@param x number[]|sim2d.Array
 ---@param u? number|number[]|sim2d.Array default u0
 ---@param options? sim2d.LcpOptions
@@ -350,14 +355,14 @@ function Lcs:solve(x, u, options) end
 ---@return sim2d.Array|string lambda
 function Lcs:step(x, u, options) end
 
----Returns the derivatives of x+ with respect to x and u. Rows with nonzero lambda are active.
+---Returns the derivatives of x+ with respect to x and u. The rows with nonzero lambda are treated as active.
 ---@param lambda number[]|sim2d.Array
 ---@return sim2d.Array A
 ---@return sim2d.Array B
 function Lcs:linear(lambda) end
 
 ---Returns the next step as a linear complementarity system about the present state. Joints are eliminated. Contacts,
----friction, limits and bounded drives are rows. The world does not change.
+---friction, limits and bounded drives become rows. The world does not change.
 ---@param options? sim2d.LcsOptions
 ---@return sim2d.Lcs
 function World:lcs(options) end

@@ -9,7 +9,7 @@
 ---@field observation_space { low: number[], high: number[] }
 ---@field period number s
 ---@field max_steps integer
----@field keys table<string, any> actions of keys in the live viewer
+---@field keys table<string, any> actions that keys trigger in the live viewer
 ---@field about_baseline? string
 local Env = {}
 
@@ -19,11 +19,11 @@ local Env = {}
 function Env:reset(options) end
 
 ---Applies the commands for one period.
----@param action any a list of commands, a number, or the number of an action
+---@param action any a list of commands, a single command, or the index of an action
 ---@return number[] observation, number reward, boolean terminated, boolean truncated, table info
 function Env:step(action) end
 
----Runs episodes with a law and returns their returns. The default law is the baseline.
+---Runs episodes with a law, and returns the sum of rewards of each episode. The default law is the baseline.
 ---@param options? { law?: function, episodes?: integer, seed?: integer, randomise?: boolean }
 ---@return number mean, number[] returns, number steps, { residual: number, unsolved: integer, mode_changes: integer, terminated: boolean[] } summary of all steps
 function Env:evaluate(options) end
@@ -33,13 +33,14 @@ function Env:evaluate(options) end
 ---@param options? table
 function Env:render(path, options) end
 
----Runs episodes in the live viewer, by the baseline or by a person, until Ctrl-C or for a number of episodes. Returns
----false if there is no viewer.
+---Runs episodes in the live viewer, controlled by the baseline or by a person. It runs a given number of episodes, or
+---until Ctrl-C. It returns false if there is no viewer.
 ---@param options? { episodes?: integer }
 ---@return boolean played
 function Env:play(options) end
 
----Plays in the live viewer. If there is no viewer, it runs some episodes of the baseline and prints their results.
+---Plays the task in the live viewer. If there is no viewer, it runs some episodes with the baseline and prints their
+---results.
 ---@param options? { episodes?: integer }
 ---@return number? mean
 function Env:show(options) end
@@ -52,12 +53,12 @@ function Env:show(options) end
 ---@field reset? sim2d.EnvDraw[]|fun(world: sim2d.World, random: sim2d.Random, parameters: table<string, number>)
 ---@field period? number s, duration of a command; default dt
 ---@field max_steps? integer default 1000
----@field parameters? table<string, number|number[]> { usual, lo, hi } or a number, keyed by name
----@field actions? number[][] commands of each numbered action
+---@field parameters? table<string, number|number[]> parameters by name: { default, lo, hi } or a number
+---@field actions? number[][] commands of each action, if the actions are numbered
 ---@field low? number|number[] lower bounds of the observations
 ---@field high? number|number[] upper bounds of the observations
 ---@field baseline? fun(env: sim2d.Env): function
----@field passed? number the task counts as solved if the return is at least this
+---@field passed? number the task counts as solved if the return is at least this value
 ---@field name? string
 ---@field doc? string
 
@@ -73,27 +74,27 @@ function Env:show(options) end
 ---@field uniform? number[] {lo, hi}
 ---@field normal? number[] {mean, deviation}
 
----Many environments of one task. Each call overwrites the arrays. Arrays of observations hold the numbers of one
----environment after another.
+---Many environments of one task. Each call overwrites the arrays. An array of observations contains the numbers of all
+---environments, one environment after another.
 ---@class sim2d.EnvVector
 ---@field count integer
 ---@field observed integer length of the observation of an environment
 ---@field observations sim2d.Array
----@field final_observations sim2d.Array last observations of environments whose episode has ended, in their places
----@field unsolved sim2d.Array number of steps of the last call that missed their tolerance
----@field mode_changes sim2d.Array number of changes of contact points between sticking, sliding and open in the last call
+---@field final_observations sim2d.Array last observations of the environments whose episode has ended, at the same positions as in the observations
+---@field unsolved sim2d.Array number of steps in the last call whose residual exceeded the tolerance
+---@field mode_changes sim2d.Array number of transitions of contact points between sticking, sliding and open in the last call
 ---@field final table<integer, number[]> last observations of environments whose episode ended with the last step
 ---@field envs sim2d.Env[]
 local EnvVector = {}
 
----Starts new episodes in all environments, or in the environments that the mask selects. Environment i starts with seed
----+ i - 1, or with seeds[i].
+---Starts new episodes in all environments, or in the environments that the mask selects. Environment i uses the seed
+---`seed + i - 1`, or `seeds[i]`.
 ---@param options? { seed?: integer, seeds?: table<integer, integer>, mask?: table<integer, boolean> }
 ---@return sim2d.Array observations
 function EnvVector:reset(options) end
 
 ---Takes an action in each environment. The worlds are stepped in several threads.
----@param actions any[]|sim2d.Array one for each environment
+---@param actions any[]|sim2d.Array one action for each environment
 ---@return sim2d.Array observations, sim2d.Array rewards, sim2d.Array terminated, sim2d.Array truncated
 function EnvVector:step(actions) end
 
@@ -101,7 +102,7 @@ function EnvVector:step(actions) end
 ---@overload fun(def: sim2d.EnvDefinition): sim2d.Env
 local EnvLibrary = {}
 
----Checks a task, and raises an error if it is wrong.
+---Checks a task, and raises an error if the task does not follow the interface.
 ---@param env sim2d.Env
 ---@return integer steps number of steps that the check made
 function EnvLibrary.check(env) end
@@ -112,7 +113,8 @@ function EnvLibrary.check(env) end
 ---@return sim2d.EnvVector
 function EnvLibrary.vector(task, options) end
 
----Returns 1 if x is within bounds, less beyond them, and `value` at the distance `margin` from them.
+---Returns 1 if x is within the bounds. Outside, the result decreases with the distance from the bounds, and it is
+---`value` at the distance `margin`.
 ---@param x sim2d.Number
 ---@param bounds? number[] {lo, hi}
 ---@param margin? number

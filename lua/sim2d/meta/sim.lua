@@ -1,12 +1,13 @@
 ---@meta sim2d
 -- Annotations of `sim` for editors with the Lua language server. The other files of this folder describe
 -- worlds, bodies and the solvers of separate problems. Programs never load these files; a test compares
--- them with the library. Units are SI, angles are in rad and counter-clockwise, y points up.
+-- them with the library. Units are SI. Angles are in rad and counter-clockwise. y points up.
 
----Two numbers; also read as `.x` and `.y`.
+---Two numbers, which are also available as `.x` and `.y`.
 ---@alias sim2d.XY number[]|{ x: number, y: number }|sim2d.Vector
 
----A vector that the engine returned: read-only, with + - * / and #. To change the field it came from, assign a whole vector.
+---A vector that the engine returned. It is read-only and supports + - * / and #. To change the field from which you
+---read it, assign a whole vector.
 ---@class sim2d.Vector
 ---@field [integer] number
 ---@field x number
@@ -54,19 +55,19 @@ function Vector:dot(other) end
 ---@field parallel sim2d.Parallel
 local sim = {}
 
----Makes many worlds, which are stepped in several threads without Lua.
+---Makes many worlds. Several threads step them without Lua.
 ---@param builder sim2d.World|fun(i: integer, random: sim2d.Random): sim2d.World a function that makes world i, or a world to clone
 ---@param n integer number of worlds
 ---@param options? sim2d.BatchOptions
 ---@return sim2d.Batch
 function sim.batch(builder, n, options) end
 
----Computes the cost of each of many sequences of controls, from the present state of the world.
+---Computes the costs of many sequences of controls. Each sequence starts from the present state of the world.
 ---@param world sim2d.World the call does not change it
 ---@param controls sim2d.Array|sim2d.Array[] sequences x (knots * actuators), or a list of knots x actuators
 ---@param options? sim2d.RolloutOptions
 ---@return sim2d.Array costs
----@return sim2d.Array? states sequences x (knots * numbers of a state), after each knot
+---@return sim2d.Array? states sequences x (knots * numbers of a state), the states after each knot
 ---@return integer failed number of sequences that failed
 function sim.rollout(world, controls, options) end
 
@@ -79,13 +80,13 @@ function sim.world(def) end
 ---@return { name: string, summary: string }[]
 function sim.solvers() end
 
----Returns the open worlds, oldest first, also those in local variables of the script.
+---Returns the open worlds, oldest first. It includes worlds in local variables of the script.
 ---@return sim2d.World[]
 function sim.worlds() end
 
----Registers a solver that you define. Worlds use it if their `solver` is this name.
+---Registers a solver that you define. A world uses it if its `solver` is this name.
 ---@param name string
----@param fn fun(problem: sim2d.SolverProblem): (number[]?, integer?) returns the impulses, one for each row, or nil; and the number of iterations
+---@param fn fun(problem: sim2d.SolverProblem): (number[]?, integer?) returns the impulses (one for each row) or nil, and the number of iterations
 function sim.solver(name, fn) end
 
 ---Tests whether the calling file is the running script, and not a module that another file required.
@@ -96,13 +97,13 @@ function sim.is_main() end
 ---@return number time s
 function sim.clock() end
 
----Waits for simulated time, inside a coroutine that `world:start` started.
+---Waits for a simulated time. You can call it only in a coroutine that `world:start` started.
 ---@param seconds number s
 function sim.wait(seconds) end
 
 ---Declares options and reads them from the command line: `sim.options{ mu = {0.5, "friction"} }` reads `--mu 0.3` or
----`--mu=0.3` after the script. Each value has the type of its default. Words that were read are removed from the global
----`arg`. `--help` prints the options and exits.
+---`--mu=0.3` after the script. Each value has the type of its default. The call removes the words that it reads from
+---the global `arg`. `--help` prints the options and exits.
 ---@param declared table<string, number|boolean|string|{ [1]: number|boolean|string, [2]: string? }>
 ---@return table<string, any> values
 function sim.options(declared) end
@@ -115,7 +116,7 @@ function sim.table(def) end
 ---@class sim2d.Table
 local Table = {}
 
----Writes the columns with all digits (.csv, .npz, .h5).
+---Writes the columns with all digits to a file (.csv, .npz or .h5).
 ---@param path string
 ---@return true? success
 ---@return string? message
@@ -132,7 +133,7 @@ function sim.experiment(title, options) end
 ---@field options table<string, any>
 local Experiment = {}
 
----Expects equal texts or booleans, or numbers that differ by at most a tolerance.
+---Expects two texts or booleans to be equal, or two numbers to differ by at most a tolerance.
 ---@param what string name of the row
 ---@param expected number|string|boolean
 ---@param obtained number|string|boolean
@@ -154,11 +155,11 @@ function Experiment:below(what, bound, obtained) end
 ---@return boolean ok
 function Experiment:above(what, bound, obtained) end
 
----Draws the plot, writes it to the file of `--out` and shows it in a player.
+---Draws the plot, writes it to the file given by `--out` and shows it in a player.
 ---@param plot sim2d.Plot
 function Experiment:figure(plot) end
 
----Prints the table, and raises an error if a value is not as expected.
+---Prints the table, and raises an error if a value differs from the expected value.
 function Experiment:finish() end
 
 ---@class sim2d.PlotAxis
@@ -170,27 +171,27 @@ function Experiment:finish() end
 ---@alias sim2d.PlotNumbers number[]|sim2d.Array
 ---@alias sim2d.PlotFunction fun(x: number): number
 
----Data; or a line across the plot, {x = 3, label =} or {y = 3, label =}; or a note, {x =, y =, text =}.
+---A series of data, a line across the plot ({x = 3, label =} or {y = 3, label =}), or a note ({x =, y =, text =}).
 ---@class sim2d.PlotSeries
----@field [1]? sim2d.PlotNumbers|sim2d.PlotFunction|fun(x: number, y: number): number, number numbers on the x axis (on the y axis if there is no second list), samples, or a function
----@field [2]? sim2d.PlotNumbers|number numbers on the y axis, or the start of a function's range
----@field [3]? number the end of a function's range
+---@field [1]? sim2d.PlotNumbers|sim2d.PlotFunction|fun(x: number, y: number): number, number x values, samples, or a function; y values if there is no second list
+---@field [2]? sim2d.PlotNumbers|number y values, or the start of a function's range
+---@field [3]? number end of a function's range
 ---@field label? string
 ---@field kind? "line"|"scatter"|"steps"|"band"|"stack"|"histogram"|"phase"|"field"|"heat"|"contour"
----@field range? number[] of a heat map or contours: { lo, hi } of the values
----@field levels? integer|number[] of contours: their approximate number, or a list of values
+---@field range? number[] for heat maps and contours: range { lo, hi } of the values
+---@field levels? integer|number[] for contours: their approximate number, or a list of their values
 ---@field color? string
 ---@field dash? boolean
 ---@field marker? "circle"|"square"|"triangle"|"diamond"|"wedge"|"cross"
----@field error? number|sim2d.PlotNumbers|sim2d.PlotNumbers[] bars up and down: half their length, or {below, above}
+---@field error? number|sim2d.PlotNumbers|sim2d.PlotNumbers[] error bars: half of their length, or {below, above}
 ---@field error_x? number|sim2d.PlotNumbers|sim2d.PlotNumbers[]
----@field low? sim2d.PlotNumbers of a band
+---@field low? sim2d.PlotNumbers lower edge of a band
 ---@field high? sim2d.PlotNumbers
----@field bins? integer|sim2d.PlotNumbers of a histogram: number of bins, or a list of their edges
----@field density? boolean scales the bars to a total area of 1, in place of counts
----@field from? number of a function
+---@field bins? integer|sim2d.PlotNumbers for histograms: number of bins, or a list of their edges
+---@field density? boolean true: scales the bars to a total area of 1 instead of counts
+---@field from? number start of a function's range
 ---@field to? number
----@field points? integer number of places at which a function is computed; default 400, for heat maps and contours 60 along each axis
+---@field points? integer number of points at which a function is evaluated; default 400, or 60 along each axis for heat maps and contours
 ---@field x? number
 ---@field y? number
 ---@field text? string
@@ -202,7 +203,7 @@ function Experiment:finish() end
 ---@field width? number px
 ---@field height? number px
 ---@field dark? boolean
----@field equal? boolean a unit has the same length on both axes
+---@field equal? boolean true: a unit has the same length on both axes
 ---@field legend? false|"direct"|"inside"|"above"|"below"|"right"
 ---@field [integer] sim2d.PlotSeries
 
@@ -219,13 +220,13 @@ function Experiment:finish() end
 ---@class sim2d.Plot
 local Plot = {}
 
----Returns the picture as text.
+---Returns the plot as SVG text.
 ---@return string
 function Plot:svg() end
 
 ---Writes the plot to a file that ends with .svg or .png.
 ---@param path string
----@param options? { scale: number? } pixels of a .png for each px, default 2
+---@param options? { scale: number? } number of pixels of a .png per px of the plot; default 2
 ---@return true? success
 ---@return string? message
 function Plot:save(path, options) end
@@ -244,7 +245,7 @@ function Plot:text(options) end
 ---@param options? { width: integer?, height: integer? }
 function Plot:print(options) end
 
----Pictures of curves: `sim.plot{ title =, x =, y =, series... }`
+---Plots of curves: `sim.plot{ title =, x =, y =, series... }`
 ---@class sim2d.PlotLibrary
 ---@overload fun(def: sim2d.PlotDef): sim2d.Plot
 local PlotLibrary = {}
@@ -254,7 +255,7 @@ local PlotLibrary = {}
 ---@return sim2d.Plot
 function PlotLibrary.grid(def) end
 
----Counts from 1 to n in `for i in sim.progress(n) do ... end`, and shows a bar on a terminal.
+---Counts from 1 to n in `for i in sim.progress(n) do ... end`, and shows a progress bar on a terminal.
 ---@param n integer
 ---@return sim2d.Progress
 function sim.progress(n) end
@@ -263,11 +264,11 @@ function sim.progress(n) end
 ---@overload fun(): integer?
 local Progress = {}
 
----Sets the progress.
----@param done number completed rounds, of n
+---Sets the number of completed rounds.
+---@param done number number of completed rounds
 function Progress:update(done) end
 
----Removes the bar.
+---Removes the progress bar.
 function Progress:done() end
 
 ---@class sim2d.SliderControl
@@ -277,7 +278,7 @@ function Progress:done() end
 ---@field unit string
 ---@field value number settable, from min to max
 
----Adds a slider to the live viewer. If there is no viewer, it keeps its default.
+---Adds a slider to the live viewer. If there is no viewer, the slider keeps its default.
 ---@param def { name: string, min?: number, max?: number, value?: number, unit?: string, on_change?: fun(value: number) }
 ---@return sim2d.SliderControl
 function sim.slider(def) end
@@ -287,23 +288,24 @@ function sim.slider(def) end
 ---@field values string[]
 ---@field value string settable, to one of the values
 
----Adds a choice of texts to the live viewer. `key` selects the next text. If there is no viewer, it keeps its default.
+---Adds a choice of texts to the live viewer. `key` selects the next text. If there is no viewer, the choice keeps its
+---default.
 ---@param def { name: string, values: string[], value?: string, key?: string, on_change?: fun(value: string) }
 ---@return sim2d.ChoiceControl
 function sim.choice(def) end
 
----Adds a button to the live viewer. `key` presses it, too.
+---Adds a button to the live viewer. The key `key` also presses it.
 ---@param def { name: string, key?: string, on_press: fun() }
 function sim.button(def) end
 
----Returns the position of an axis of a gamepad in the live viewer: -1 to 1, right and up positive; triggers 0 to 1. If
----there is no gamepad, it is 0.
+---Returns the position of an axis of a gamepad in the live viewer. It is from -1 to 1, and positive to the right and
+---up. A trigger is from 0 to 1. Without a gamepad, the result is 0.
 ---@param name "left_x"|"left_y"|"right_x"|"right_y"|"lt"|"rt"
 ---@return number
 function sim.axis(name) end
 
----Tests whether a key is held down in the live viewer, or was pressed since the last call. Names are "a", "left",
----"space" ...; for gamepads "pad_a", "pad_left" ...
+---Tests whether a key is held down in the live viewer, or was pressed since the last call. Names of keys are "a",
+---"left", "space" and so on. Names of gamepad buttons are "pad_a", "pad_left" and so on.
 ---@param name string
 ---@return boolean
 function sim.key(name) end
@@ -314,7 +316,7 @@ function sim.key(name) end
 ---@param unit? string
 function sim.watch(name, f, unit) end
 
----Opens a .s2d file, also one that was cut short or is still being written.
+---Opens a .s2d file. The file may be truncated or still being written.
 ---@param path string
 ---@return sim2d.ReadRecording? recording
 ---@return string? message
@@ -325,20 +327,20 @@ function sim.read_recording(path) end
 ---@class sim2d.Random
 local Random = {}
 
----Returns a number with uniform distribution in [lo, hi).
----@param lo? number default 0
----@param hi? number default 1
+---Returns a uniformly distributed number in [lo, hi).
+---@param lo? number lower end; default 0
+---@param hi? number upper end; default 1
 ---@return number
 function Random:uniform(lo, hi) end
 
----Returns a number with normal distribution.
+---Returns a normally distributed number.
 ---@param mean? number default 0
 ---@param deviation? number default 1
 ---@return number
 function Random:normal(mean, deviation) end
 
----Returns an integer from lo to hi, both included.
----@param lo integer the lower end; if it is the only argument, it is the upper end and the lower end is 1
+---Returns an integer from lo to hi, both inclusive.
+---@param lo integer lower end; if there is only one argument, it is the upper end, and the lower end is 1
 ---@param hi? integer
 ---@return integer
 function Random:integer(lo, hi) end

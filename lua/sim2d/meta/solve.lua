@@ -1,6 +1,6 @@
 ---@meta _
--- `sim.lcp`, `sim.mlcp`, `sim.contact`, `sim.kkt`, `sim.qp`, `sim.lp` and `sim.ncp`: separate
--- problems, outside worlds. In gradient calls their data may be tracked; then their results are tracked, too.
+-- `sim.lcp`, `sim.mlcp`, `sim.contact`, `sim.kkt`, `sim.qp`, `sim.lp` and `sim.ncp`solve separate problems outside
+-- worlds. In gradient calls their data may be tracked. Their results are then tracked as well.
 
 ---Linear complementarity problems: z >= 0, w = M z + q >= 0, z'w = 0.
 ---@class sim2d.Lcp
@@ -10,20 +10,20 @@ local Lcp = {}
 
 ---@class sim2d.LcpOptions
 ---@field solver? sim2d.LcpSolver
----@field tolerance? number bound of max |min(z, w)| / max(1, max |q|); default 1e-9
----@field max_iterations? integer of each method that is tried
----@field omega? number over-relaxation of "pgs", below 2; default 1
----@field history? boolean fills info.history
----@field kappa? number above 0: find the point with z_i w_i = kappa, which is smooth in M and q ("auto", "pdipm")
+---@field tolerance? number upper bound of max |min(z, w)| / max(1, max |q|); default 1e-9
+---@field max_iterations? integer largest number of iterations of each method that is tried
+---@field omega? number relaxation factor of "pgs", below 2; default 1
+---@field history? boolean true: fills `info.history`
+---@field kappa? number above 0: finds the point with z_i w_i = kappa, which is a smooth function of M and q ("auto" and "pdipm" only)
 
 ---@class sim2d.LcpInfo
 ---@field status "solved"|"ray"|"infeasible"|"max_iterations"|"singular"|"unsupported"
----@field solver sim2d.LcpSolver the solver that found the answer
+---@field solver sim2d.LcpSolver solver that found the solution
 ---@field iterations integer
----@field residual number max |min(z, w)|; with kappa, max |z w - kappa|
+---@field residual number max |min(z, w)|, or max |z w - kappa| with kappa
 ---@field time number s
----@field kappa? number kappa of the call
----@field ray? number[] ray on which Lemke's method went to infinity
+---@field kappa? number kappa given in the call
+---@field ray? number[] ray along which Lemke's method went to infinity
 ---@field history? { residual: number, step: number, mu: number }[]
 
 ---Returns z, w and info. If the problem is not solved, it returns nil, a status and info.
@@ -38,10 +38,10 @@ function Lcp.solve(M, q, options) end
 ---@class sim2d.LcpGradient
 ---@field M number[][]
 ---@field q number[]
----@field regular boolean false: there is no derivative, and the numbers are the least-norm answer
+---@field regular boolean false: there is no derivative, and the numbers are the least-norm solution
 
----Returns the derivatives of a loss with respect to M and q, from its derivative with respect to z at a solution. Give
----the kappa of the solve.
+---Returns the derivatives of a loss with respect to M and q, given its derivative with respect to z at a solution. Pass
+---the kappa that you used in the solve.
 ---@param M number[][]
 ---@param q number[]
 ---@param z number[]
@@ -54,13 +54,13 @@ function Lcp.vjp(M, q, z, dl_dz, options) end
 ---@return { name: sim2d.LcpSolver, summary: string }[]
 function Lcp.solvers() end
 
----Reads a .lcp file. It returns M and q, or nil and a message.
+---Reads a .lcp file. Returns M and q, or nil and a message.
 ---@param path string
 ---@return number[][]? M
 ---@return number[]|string q
 function Lcp.read(path) end
 
----Writes a .lcp file. It returns true, or nil and a message.
+---Writes a .lcp file. Returns true, or nil and a message.
 ---@param path string
 ---@param M number[][]
 ---@param q number[]
@@ -72,7 +72,7 @@ function Lcp.write(path, M, q) end
 ---@class sim2d.Mlcp
 local Mlcp = {}
 
----Absent blocks have no rows or columns.
+---A block that you omit has no rows or no columns.
 ---@class sim2d.MlcpDef
 ---@field A? number[][]
 ---@field B? number[][]
@@ -80,23 +80,23 @@ local Mlcp = {}
 ---@field D? number[][]
 ---@field a? number[]
 ---@field b? number[]
----@field lo? number[] lower bounds of v, where w >= 0; -math.huge: no bound. Default: 0
----@field hi? number[] upper bounds of v, where w <= 0; math.huge: no bound. Default: no bound
----@field tolerance? number bound of the residual / max(1, max |a|, max |b|); default 1e-9
----@field max_iterations? integer of the interior-point method; default 100
----@field history? boolean fills info.history
----@field kappa? number above 0: find the point of the central path v_i w_i = kappa, which is smooth in all data
+---@field lo? number[] lower bounds of v, at which w >= 0. -math.huge means no bound. Default: 0
+---@field hi? number[] upper bounds of v, at which w <= 0. math.huge means no bound. Default: no bound
+---@field tolerance? number upper bound of the residual / max(1, max |a|, max |b|); default 1e-9
+---@field max_iterations? integer largest number of iterations of the interior-point method; default 100
+---@field history? boolean true: fills `info.history`
+---@field kappa? number above 0: finds the point of the central path with v_i w_i = kappa, which is a smooth function of all data
 
 ---@class sim2d.MlcpInfo
 ---@field status "solved"|"ray"|"infeasible"|"max_iterations"|"singular"|"unsupported"
 ---@field iterations integer
----@field residual number max |A u + C v + a| and |min(v, w)|, or |v - clip(v - w, lo, hi)|
+---@field residual number maximum of |A u + C v + a| and |v - clip(v - w, lo, hi)|, which is |min(v, w)| for the default bounds
 ---@field r_vio number max |A u + C v + a|
----@field b_vio number max |v w|; with kappa, max |v w - kappa|
+---@field b_vio number max |v w|, or max |v w - kappa| with kappa
 ---@field time number s
----@field kappa? number kappa of the call
----@field w? number[] if solved
----@field certificate? { a: number[], b: number[] } if infeasible
+---@field kappa? number kappa given in the call
+---@field w? number[] w at the solution, if solved
+---@field certificate? { a: number[], b: number[] } proof, if the problem is infeasible
 ---@field history? { residual: number, step: number, mu: number }[]
 
 ---Returns u, v and info. If the problem is not solved, it returns nil, a status and info.
@@ -106,7 +106,7 @@ local Mlcp = {}
 ---@return sim2d.MlcpInfo info
 function Mlcp.solve(def) end
 
----Derivatives with respect to the blocks that the problem has.
+---Derivatives with respect to the blocks of the problem.
 ---@class sim2d.MlcpGradient
 ---@field A? number[][]
 ---@field B? number[][]
@@ -116,10 +116,10 @@ function Mlcp.solve(def) end
 ---@field b? number[]
 ---@field lo? number[]
 ---@field hi? number[]
----@field regular boolean false: there is no derivative, and the numbers are the least-norm answer
+---@field regular boolean false: there is no derivative, and the numbers are the least-norm solution
 
----Returns the derivatives of a loss with respect to the data, from its derivatives with respect to u and v. u, v and
----info are results of the solve.
+---Returns the derivatives of a loss with respect to the data, given its derivatives with respect to u and v. The
+---arguments u, v and info are the results of the solve.
 ---@param def sim2d.MlcpDef
 ---@param u number[]
 ---@param v number[]
@@ -128,19 +128,19 @@ function Mlcp.solve(def) end
 ---@return sim2d.MlcpGradient
 function Mlcp.vjp(def, u, v, info, dl) end
 
----Step problems that `--dump-problems` has written.
+---Step problems written by `--dump-problems`.
 ---@class sim2d.ProblemLibrary
 local ProblemLibrary = {}
 
 ---@class sim2d.ProblemOptions
 ---@field solver? sim2d.Solver default "auto"
----@field tolerance? number bound of the scaled residual; default 1e-9
----@field max_iterations? integer limit of the interior-point method, default 100; the limits of other methods are proportional to it
----@field omega? number over-relaxation of "pgs" and "si", below 2; default 1
----@field history? boolean fills info.history
+---@field tolerance? number upper bound of the scaled residual; default 1e-9
+---@field max_iterations? integer iteration limit of the interior-point method, default 100. The limits of other methods are proportional to it
+---@field omega? number relaxation factor of "pgs" and "si", below 2; default 1
+---@field history? boolean true: fills `info.history`
 
----Returns impulses, velocities and info. If the problem is not solved, it returns nil, a status and info; if the file
----cannot be read, nil and a message.
+---Returns impulses, velocities and info. If the problem is not solved, it returns nil, a status and info. If the file
+---cannot be read, it returns nil and a message.
 ---@param path string
 ---@param options? sim2d.ProblemOptions
 ---@return number[]? lambda
@@ -148,40 +148,40 @@ local ProblemLibrary = {}
 ---@return table? info
 function ProblemLibrary.solve(path, options) end
 
----Frictional contact given as matrices: u = W r + q, or M v = H r + q and u = H'v + bias.
+---Frictional contact problems given as matrices: u = W r + q, or M v = H r + q and u = H'v + bias.
 ---@class sim2d.ContactLibrary
 local ContactLibrary = {}
 
 ---@alias sim2d.SparseMatrix { rows: integer, columns: integer, i: integer[], j: integer[], v: number[] }
 ---@alias sim2d.Matrix number[][]|number[]|sim2d.SparseMatrix rows, the diagonal, or v[k] at (i[k], j[k])
 
----A problem has either W, q, mu or M, H, q, bias, mu.
+---A problem has either W, q and mu, or M, H, q, bias and mu.
 ---@class sim2d.ContactProblem
 ---@field W? sim2d.Matrix Delassus matrix
 ---@field M? sim2d.Matrix
 ---@field H? sim2d.Matrix
----@field q number[] velocities without impulses; with M: momentum
+---@field q number[] velocities without impulses, or the momentum if M is given
 ---@field bias? number[] velocities, only with M
 ---@field mu number[]|number friction coefficients
----@field solver? string a solver of worlds; default "auto"
----@field tolerance? number bound of the scaled residual; default 1e-9
----@field max_iterations? integer limit of the interior-point method, default 50; the limits of other methods are proportional to it
+---@field solver? string name of a solver for worlds; default "auto"
+---@field tolerance? number upper bound of the scaled residual; default 1e-9
+---@field max_iterations? integer iteration limit of the interior-point method, default 50. The limits of other methods are proportional to it
 ---@field r0? number[] initial impulses
----@field omega? number over-relaxation of "pgs" and "si", below 2; default 1
----@field history? boolean fills info.history
----@field kappa? number m^2/s^2, above 0: find a point of the central path, which is smooth in all data ("auto", "pdipm")
+---@field omega? number relaxation factor of "pgs" and "si", below 2; default 1
+---@field history? boolean true: fills `info.history`
+---@field kappa? number m^2/s^2, above 0: finds a point of the central path, which is a smooth function of all data ("auto" and "pdipm" only)
 
 ---@class sim2d.ContactInfo
 ---@field status "solved"|"ray"|"infeasible"|"max_iterations"|"singular"|"unsupported"
----@field solver string the solver that found the answer
+---@field solver string solver that found the solution
 ---@field iterations integer
 ---@field residual number scaled residual
 ---@field complementarity number max |min(r_n, u_n)|
----@field cone number largest distance of tangential impulses from Coulomb's law
+---@field cone number largest deviation of the tangential impulses from Coulomb's law
 ---@field time number s
----@field v? number[] with M, if solved
----@field kappa? number kappa of the call
----@field z? number[] with kappa, if solved: the complementary pairs, four numbers for each contact
+---@field v? number[] velocities, if M is given and the problem is solved
+---@field kappa? number kappa given in the call
+---@field z? number[] complementary pairs, four numbers for each contact, if kappa is given and the problem is solved
 ---@field history? { residual: number, step: number, mu: number }[]
 
 ---Returns impulses, velocities and info. If the problem is not solved, it returns nil, a status and info.
@@ -191,19 +191,19 @@ local ContactLibrary = {}
 ---@return sim2d.ContactInfo info
 function ContactLibrary.solve(problem) end
 
----Derivatives with respect to the data that the problem has, in their shapes.
+---Derivatives with respect to the data of the problem, in the same shapes.
 ---@class sim2d.ContactGradient
 ---@field W? sim2d.Matrix
----@field M? sim2d.Matrix the part below the diagonal counts for both halves; the part above is 0
+---@field M? sim2d.Matrix lower triangle of a symmetric matrix; each number counts for both halves, and the upper part is 0
 ---@field H? sim2d.Matrix
 ---@field q number[]
 ---@field bias? number[]
 ---@field mu number[]|number
 ---@field regular boolean false: there is no derivative
----@field why? string the reason, if regular is false
+---@field why? string the reason, if `regular` is false
 
----Returns the derivatives of a loss with respect to the data, from its derivatives with respect to r, u and v. r, u and
----info are results of the solve.
+---Returns the derivatives of a loss with respect to the data, given its derivatives with respect to r, u and v. The
+---arguments r, u and info are results of the solve.
 ---@param problem sim2d.ContactProblem
 ---@param r number[]
 ---@param u number[]
@@ -212,13 +212,13 @@ function ContactLibrary.solve(problem) end
 ---@return sim2d.ContactGradient
 function ContactLibrary.vjp(problem, r, u, info, dl) end
 
----Reads a file of a contact problem. It returns the problem, or nil and a message.
+---Reads a contact problem from a file. Returns the problem, or nil and a message.
 ---@param path string
 ---@return sim2d.ContactProblem?
 ---@return string? message
 function ContactLibrary.read(path) end
 
----Writes a problem to a file. It returns true, or nil and a message.
+---Writes a problem to a file. Returns true, or nil and a message.
 ---@param path string
 ---@param problem sim2d.ContactProblem
 ---@return true?
@@ -238,17 +238,17 @@ local Kkt = {}
 ---@field c number[]
 ---@field b? number[]
 ---@field solver? sim2d.KktSolver default "ldl"
----@field tolerance? number bound of the residual; default 1e-9
----@field max_iterations? integer passes of refinement, or steps of "cg" and "minres"
----@field history? boolean fills info.history
+---@field tolerance? number upper bound of the residual; default 1e-9
+---@field max_iterations? integer largest number of refinement passes, or of steps of "cg" and "minres"
+---@field history? boolean true: fills `info.history`
 
 ---@class sim2d.KktInfo
 ---@field status "solved"|"infeasible"|"max_iterations"|"singular"|"unsupported"
 ---@field solver sim2d.KktSolver
 ---@field iterations integer
----@field residual number relative to the largest |c_i / W_ii| and |b_k|
+---@field residual number residual relative to the largest |c_i / W_ii| and |b_k|
 ---@field time number s
----@field certificate? number[] if infeasible: y with J'y = 0, C y = 0, b'y > 0
+---@field certificate? number[] proof, if the system is infeasible: y with J'y = 0, C y = 0 and b'y > 0
 ---@field history? { residual: number, step: number, mu: number }[]
 
 ---Returns v, lambda and info. If the system is not solved, it returns nil, a status and info.
@@ -267,33 +267,33 @@ function Kkt.solvers() end
 local Qp = {}
 
 ---@class sim2d.QpDef
----@field P? number[][] positive semidefinite; default: none, a linear program
+---@field P? number[][] positive semidefinite matrix; without it the problem is a linear program
 ---@field q number[]
 ---@field A? number[][]
 ---@field b? number[]
 ---@field G? number[][]
----@field h? number[] math.huge: no condition
----@field tolerance? number bound of the residual; default 1e-9
+---@field h? number[] upper bounds; math.huge means no bound
+---@field tolerance? number upper bound of the residual; default 1e-9
 ---@field max_iterations? integer default 100
----@field history? boolean fills info.history
----@field kappa? number above 0: find the point of the central path z_i (h - G x)_i = kappa
+---@field history? boolean true: fills `info.history`
+---@field kappa? number above 0: finds the point of the central path with z_i (h - G x)_i = kappa
 
 ---@class sim2d.QpInfo
 ---@field status "solved"|"infeasible"|"max_iterations"|"singular"|"unsupported"
 ---@field iterations integer
----@field residual number the largest of primal, dual and complementarity
----@field primal number violation of a constraint, relative to max(1, its right side)
----@field dual number violation of P x + q + A'y + G'z = 0, relative to max(1, max |q|)
----@field complementarity number |min(z, h - G x)| of a row, relative to max(1, |h|); with kappa, |z (h - G x) - kappa|
----@field r_vio number the larger of primal and dual
+---@field residual number largest of `primal`, `dual` and `complementarity`
+---@field primal number largest violation of a constraint, relative to max(1, |right side|)
+---@field dual number largest violation of P x + q + A'y + G'z = 0, relative to max(1, max |q|)
+---@field complementarity number largest |min(z, h - G x)| of a row, relative to max(1, |h|), or largest |z (h - G x) - kappa| with kappa
+---@field r_vio number larger of `primal` and `dual`
 ---@field b_vio number complementarity
 ---@field time number s
----@field kappa? number kappa of the call
----@field objective? number if solved
+---@field kappa? number kappa given in the call
+---@field objective? number value of the objective, if solved
 ---@field y? number[] multipliers of A x = b, if solved
 ---@field z? number[] multipliers of G x <= h, if solved
----@field unbounded? boolean if infeasible: the objective decreases without bound
----@field direction? number[] direction in which it decreases
+---@field unbounded? boolean true if the status is "infeasible" because the objective decreases without bound
+---@field direction? number[] direction in which the objective decreases without bound
 ---@field certificate? { y: number[], z: number[] } proof, if infeasible and not unbounded
 ---@field history? { residual: number, step: number, mu: number }[]
 
@@ -304,18 +304,18 @@ local Qp = {}
 ---@return sim2d.QpInfo? info
 function Qp.solve(def) end
 
----Derivatives with respect to the data that the program has.
+---Derivatives with respect to the data of the program.
 ---@class sim2d.QpGradient
----@field P? number[][] symmetric, because only P + P' matters
+---@field P? number[][] derivative as a symmetric matrix, because only P + P' matters
 ---@field q number[]
 ---@field A? number[][]
 ---@field b? number[]
 ---@field G? number[][]
 ---@field h? number[]
----@field regular boolean false: there is no derivative, and the numbers are the least-norm answer
+---@field regular boolean false: there is no derivative, and the numbers are the least-norm solution
 
----Returns the derivatives of a loss with respect to the data, from its derivatives with respect to x and the
----multipliers. x and info are results of the solve.
+---Returns the derivatives of a loss with respect to the data, given its derivatives with respect to x and the
+---multipliers. The arguments x and info are results of the solve.
 ---@param def sim2d.QpDef
 ---@param x number[]
 ---@param info sim2d.QpInfo
@@ -333,11 +333,11 @@ local Lp = {}
 ---@field b_ub? number[]
 ---@field A_eq? number[][]
 ---@field b_eq? number[]
----@field bounds? number[][] {lo, hi} for each x; infinite or nil: no bound. Default: all x >= 0
----@field tolerance? number bound of the residual; default 1e-9
+---@field bounds? number[][] {lo, hi} for each x. An infinite number or nil means no bound. Default: all x >= 0
+---@field tolerance? number upper bound of the residual; default 1e-9
 ---@field max_iterations? integer default 100
----@field history? boolean fills info.history
----@field kappa? number above 0: find the point of the central path, multipliers times slacks = kappa
+---@field history? boolean true: fills `info.history`
+---@field kappa? number above 0: finds the point of the central path, where each multiplier times its slack equals kappa
 
 ---@class sim2d.LpInfo: sim2d.QpInfo
 ---@field lower? number[] multipliers of the lower bounds, if solved
@@ -350,7 +350,7 @@ local Lp = {}
 ---@return sim2d.LpInfo? info
 function Lp.solve(def) end
 
----Derivatives with respect to the data that the program has.
+---Derivatives with respect to the data of the program.
 ---@class sim2d.LpGradient
 ---@field c number[]
 ---@field A_ub? number[][]
@@ -358,10 +358,10 @@ function Lp.solve(def) end
 ---@field A_eq? number[][]
 ---@field b_eq? number[]
 ---@field bounds? number[][] dl/dlo and dl/dhi of each x
----@field regular boolean false: there is no derivative, and the numbers are the least-norm answer
+---@field regular boolean false: there is no derivative, and the numbers are the least-norm solution
 
----Returns the derivatives of a loss with respect to the data, from its derivatives with respect to x and the
----multipliers. x and info are results of the solve.
+---Returns the derivatives of a loss with respect to the data, given its derivatives with respect to x and the
+---multipliers. The arguments x and info are results of the solve.
 ---@param def sim2d.LpDef
 ---@param x number[]
 ---@param info sim2d.LpInfo
@@ -370,44 +370,44 @@ function Lp.solve(def) end
 function Lp.vjp(def, x, info, dl) end
 
 ---Nonlinear complementarity problems over cones: c(x, y, z; theta) = 0, y o z = kappa e, where y and z consist of
----nonnegative numbers and vectors in second-order cones.
+---nonnegative numbers and of vectors in second-order cones.
 ---@class sim2d.Ncp
 local Ncp = {}
 
 ---@alias sim2d.NcpFunction fun(x: number[], y: number[], z: number[], theta: number[]): table
 
 ---@class sim2d.NcpOptions
----@field r_tol? number bound of r_vio; default 1e-8
----@field b_tol? number bound of b_vio; default 1e-8
----@field kappa? number the final kappa; default 0. Above 0, solutions vary smoothly with theta
+---@field r_tol? number upper bound of `r_vio`; default 1e-8
+---@field b_tol? number upper bound of `b_vio`; default 1e-8
+---@field kappa? number final kappa; default 0. If it is above 0, solutions vary smoothly with theta
 ---@field max_iter? integer default 50
----@field ls_scale? number factor by which a refused step is shortened; default 0.5
+---@field ls_scale? number factor by which a rejected step is shortened; default 0.5
 ---@field max_ls? integer number of steps that the line search tries; default 25
----@field undercut? number with kappa = 0, the target for kappa stays at or above b_tol / undercut; default 5; math.huge: no such floor
----@field no_progress_max? integer undercut grows when steps without progress outnumber the others by this; default 3
----@field no_progress_undercut? number factor of this growth; default 10
----@field reg? number added to y and z if the matrix yields no direction; default 1e-10
+---@field undercut? number with kappa = 0, the target for kappa stays at or above b_tol / undercut; default 5. math.huge removes this lower bound
+---@field no_progress_max? integer `undercut` is increased when the steps without progress outnumber the other steps by this number; default 3
+---@field no_progress_undercut? number factor by which `undercut` is increased; default 10
+---@field reg? number value added to y and z if the matrix yields no direction; default 1e-10
 ---@field corrector? boolean corrects the direction for terms that the affine direction neglects; default true
----@field centering? number share of the mean product that the step aims at, 0 to 1; default: from the affine direction
+---@field centering? number fraction of the mean product that the step aims at, 0 to 1; default: computed from the affine direction
 
 ---@class sim2d.NcpDef
----@field residual sim2d.NcpFunction returns c, a list with one number for each dimension of x and one for each entry of y
----@field jacobian? sim2d.NcpFunction returns dc/d(x, y, z), rows of numbers; default: differences
----@field theta_jacobian? sim2d.NcpFunction returns dc/dtheta; default: differences
----@field cones? { orthant?: integer, soc?: integer[] } of y and z: number of nonnegative numbers, then sizes of the cones
----@field rotations? integer[] places in x where a planar rotation (cos, sin) begins
----@field quaternions? integer[] places in x where a unit quaternion (w, x, y, z) begins
----@field x0? number[] initial x, which also gives its length
+---@field residual sim2d.NcpFunction returns c, a list with a number for each dimension of x and for each entry of y
+---@field jacobian? sim2d.NcpFunction returns dc/d(x, y, z) as rows of numbers; default: finite differences
+---@field theta_jacobian? sim2d.NcpFunction returns dc/dtheta; default: finite differences
+---@field cones? { orthant?: integer, soc?: integer[] } structure of y and z: the number of nonnegative numbers, then the sizes of the second-order cones
+---@field rotations? integer[] indices in x at which a planar rotation (cos, sin) begins
+---@field quaternions? integer[] indices in x at which a unit quaternion (w, x, y, z) begins
+---@field x0? number[] initial x, which also determines the length of x
 ---@field theta? number[]
 ---@field options? sim2d.NcpOptions
----@field history? boolean fills info.history
----@field dw_dtheta? boolean fills info.dw_dtheta
----@field dl_dw? { x?: number[], y?: number[], z?: number[] } fills info.dl_dtheta
+---@field history? boolean true: fills `info.history`
+---@field dw_dtheta? boolean true: fills `info.dw_dtheta`
+---@field dl_dw? { x?: number[], y?: number[], z?: number[] } derivatives of a loss; fills `info.dl_dtheta`
 
 ---@class sim2d.NcpInfo
 ---@field status "solved"|"max_iterations"|"singular"
 ---@field iterations integer
----@field residual number the larger of r_vio and b_vio
+---@field residual number larger of `r_vio` and `b_vio`
 ---@field r_vio number max |c|
 ---@field b_vio number max |y o z - kappa e|
 ---@field time number s
@@ -415,8 +415,8 @@ local Ncp = {}
 ---@field dw_dtheta? number[][] rows for x, y, z; nil if there is no derivative
 ---@field dl_dtheta? number[] dl_dw times dw_dtheta; nil if there is no derivative
 ---@field x? number[] last point of a problem that was not solved
----@field y? number[] last y
----@field z? number[] last z
+---@field y? number[] y at the last point
+---@field z? number[] z at the last point
 
 ---Returns x, y, z and info. If the problem is not solved, it returns nil, a status and info.
 ---@param def sim2d.NcpDef

@@ -1,10 +1,10 @@
--- sim.optimize.minimize: options, the function of a list of numbers, and the record of a run. The methods are in
--- optimize_*.lua.
+-- sim.optimize.minimizereads options, evaluates the function of a list of numbers, and records the run. The methods are
+-- in optimize_*.lua.
 
 local MAX_ITERATIONS = 1000
-local TOLERANCE = 1e-8 -- about the square root of the rounding unit
+local TOLERANCE = 1e-8 -- about the square root of the unit roundoff
 
--- name -> { expected, test, default } of options; tables of parameters are checked when they are read
+-- options by name: { expected, test, default }; tables of parameters are checked when they are read
 local function positive(v) return type(v) == "number" and v > 0 and v < math.huge end
 local function fraction(v) return type(v) == "number" and v >= 0 and v < 1 end
 local function whole(v) return type(v) == "number" and math.tointeger(v) ~= nil end
@@ -37,7 +37,7 @@ local FIRST_ORDER = {
 local DEPENDS = { "positive integer", count } -- the method chooses the default
 local MOMENTUM = { "number from 0 to 1", fraction, 0.0 }
 local EPSILON = { "positive number", positive, 1e-8 }
-local OWN = { -- groups of options of each method
+local OWN = { -- the groups of options of each method
   lbfgs = { GRADIENT, { memory = { "positive integer", count, 30 } } },
   sgd = { FIRST_ORDER, { momentum = MOMENTUM, nesterov = { "true or false", flag, false } } },
   adam = { FIRST_ORDER, { beta1 = { "number from 0 to 1", fraction, 0.9 },
@@ -136,7 +136,7 @@ return function(sim, host)
 
   -- ---- Parameters -------------------------------------------------------------------------------
 
-  -- Lists of the bounds (nil if there are none); moves x between the bounds.
+  -- Returns the bounds as lists, or nil if there are none. Moves x between the bounds.
   local function read_bounds(what, layout, options, x)
     if options.lower == nil and options.upper == nil then return nil, nil end
     local lower = layout:read(options.lower, what .. ": lower", -math.huge)
@@ -155,7 +155,7 @@ return function(sim, host)
     return lower, upper
   end
 
-  -- The data of a run for the methods: the parameters as a list of numbers x0, bounds, options, and the functions
+  -- Makes the data of a run for the methods: the parameters as a list x0, the bounds, the options, and the functions
   -- below.
   local function new_run(what, f, p0, options, method)
     host.check_function(what, 1, f)
@@ -194,7 +194,7 @@ return function(sim, host)
     return value
   end
 
-  -- ---- Journal: methods depend only on the results given to them, so it stores those --------------
+  -- ---- Journal: methods depend only on the results given to them, so it stores the results --------
 
   local HEAD, EVALUATION = 0, 1 -- kinds of records
 
@@ -215,8 +215,8 @@ return function(sim, host)
     return journal
   end
 
-  -- The result of `compute` at x, which must be packable. As long as the journal has results, the result comes from
-  -- there.
+  -- Returns the result of `compute` at x, which must be packable. The result comes from the journal as long as the
+  -- journal contains more results.
   local function remember(run, x, compute)
     run.evaluations = run.evaluations + 1
     if not run.options.journal then return compute() end
@@ -225,7 +225,7 @@ return function(sim, host)
       run.journal = open_journal(run)
       run.recalls = true
     end
-    -- results of an earlier run, which must be at the same parameters
+    -- results of an earlier run must belong to the same parameters
     if run.recalls then
       local _, bytes = run.journal:next()
       if bytes and type(bytes) == "string" then
@@ -246,14 +246,14 @@ return function(sim, host)
     return answer
   end
 
-  -- The value at x; math.huge if it is not finite.
+  -- The value at x, or math.huge if the value is not finite.
   local function value_at(run, x)
     if not all_finite(x) then return math.huge end
     local value = remember(run, x, function() return check_value(run, (run.f(run.layout:build(x)))) end)
     return host.finite(value) and value or math.huge
   end
 
-  -- The value and its derivatives (a list); math.huge and a message if a number is not finite.
+  -- The value and its derivatives (a list), or math.huge and a message if a number is not finite.
   local function gradient_at(run, x)
     if not all_finite(x) then return math.huge, "a parameter overflowed" end
     local answer = remember(run, x, function()
@@ -283,7 +283,7 @@ return function(sim, host)
 
   local Run = {}
   Run.__index = Run
-  -- Closes the journal however a run ends, so that the next run can use it.
+  -- Closes the journal however the run ends, so that the next run can use it.
   function Run:__close()
     if self.journal then self.journal:close() end
   end
@@ -302,13 +302,14 @@ return function(sim, host)
       and (g[i] > 0 and x[i] <= self.lower[i] or g[i] < 0 and x[i] >= self.upper[i])
   end
 
-  -- The scale of changes of the value: the value itself, or, when it goes to 0, the value at the start, limited to 1.
+  -- The scale of changes of the value. It is the value itself or, when the value goes to 0, the value at the start,
+  -- limited to 1.
   function Run:scale(value)
     return math.max(math.abs(value), math.min(1, math.abs(self.first)))
   end
 
-  -- The largest derivative with respect to a free parameter, and the largest scaled one: change of the value in its
-  -- scale per relative change of the parameter (whose size counts as at least 1).
+  -- Returns the largest derivative with respect to a free parameter, and the largest scaled derivative. The latter is
+  -- the scaled change of the value per relative change of the parameter, whose size counts as at least 1.
   function Run:slope(x, value, g)
     local most, relative = 0.0, 0.0
     for i = 1, self.n do
@@ -320,7 +321,7 @@ return function(sim, host)
     return most, relative == 0 and 0.0 or relative / self:scale(value)
   end
 
-  -- Value and gradient at the start; raises if they are not finite.
+  -- Value and gradient at the start; raises an error if they are not finite.
   function Run:start()
     local value, g = self:gradient_at(self.x0)
     if type(g) == "string" then
@@ -340,7 +341,7 @@ return function(sim, host)
     return self.options.callback(self.layout:build(x), value, entry) == true
   end
 
-  -- Explains why a point with derivatives within the tolerance may not be a minimum.
+  -- Explains why a point may not be a minimum although its derivatives are within the tolerance.
   function Run:flat_message(norm)
     if norm > 0 then return "the derivatives are within tolerance" end
     return self.iterations == 0 and "all derivatives are 0 at the start"

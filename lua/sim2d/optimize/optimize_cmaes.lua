@@ -1,11 +1,11 @@
--- sim.optimize.minimize{method = "cmaes"}: covariance matrix adaptation with active (negative) weights, after Hansen,
--- "The CMA evolution strategy: a tutorial" (2016), figure 6 and table 1; with restarts of doubled
--- populations (Auger and Hansen 2005).
+-- sim.optimize.minimize{method = "cmaes"}: covariance matrix adaptation with active (negative) weights. It follows
+-- Hansen, "The CMA evolution strategy: a tutorial" (2016), figure 6 and table 1. Each restart doubles the population
+-- (Auger and Hansen 2005).
 
 local SIGMA = 0.3            -- default initial deviation of a parameter
-local MOST_GENERATIONS = 1000 -- times the square root of the number of parameters
+local MOST_GENERATIONS = 1000 -- limit, times the square root of the number of parameters
 local CONDITION = 1e14       -- condition number of the covariance at which a run ends
-local FLAT = 10              -- a run ends after this many generations (and 30 n / lambda) with nearly equal best values
+local FLAT = 10              -- nearly equal best values in this many generations (plus 30 n / lambda) end a run
 
 return function(sim, host)
   local function list(n, value)
@@ -38,7 +38,7 @@ return function(sim, host)
     c.cmu = math.min(1 - c.c1, 2 * (mu_eff - 2 + 1 / mu_eff) / ((n + 2) ^ 2 + mu_eff))
     c.damping = 1 + 2 * math.max(0, math.sqrt((mu_eff - 1) / (n + 1)) - 1) + c.cs
     c.length = math.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n * n)) -- expected length of a normal vector
-    -- positive weights add up to 1, negative ones to the amount that keeps C positive definite
+    -- positive weights add up to 1, and negative weights to the largest amount that keeps C positive definite
     local least = math.min(1 + c.c1 / c.cmu, 1 + 2 * (below_square > 0 and below ^ 2 / below_square or 0) / (mu_eff + 2),
       (1 - c.c1 - c.cmu) / (n * c.cmu))
     for i = 1, mu do w[i] = w[i] / sum end
@@ -46,7 +46,7 @@ return function(sim, host)
     return c
   end
 
-  -- C = B D^2 B', computed rarely enough to cost no more than the rest.
+  -- Computes C = B D^2 B', rarely enough to cost no more than the other operations.
   local function decompose(state)
     local n = state.n
     for i = 1, n do
@@ -69,7 +69,7 @@ return function(sim, host)
     return state
   end
 
-  -- z, y = B D z and x = mean + sigma scales y of one candidate.
+  -- Draws one candidate: z, y = B D z and x = mean + sigma scales y.
   local function draw(state, random)
     local n, z, y, x = state.n, {}, {}, {}
     for i = 1, n do z[i] = random:normal() * state.D[i] end
@@ -104,7 +104,8 @@ return function(sim, host)
     return sum
   end
 
-  -- Updates mean, paths, covariance and step size after a generation, best first.
+  -- Updates the mean, the paths, the covariance and the step size after a generation, whose candidates are sorted, best
+  -- first.
   local function adapt(state, c, candidates)
     local n, step = state.n, {}
     for i = 1, n do
@@ -112,7 +113,7 @@ return function(sim, host)
       for k = 1, c.mu do step[i] = step[i] + c.w[k] * candidates[k].y[i] end
       state.mean[i] = state.mean[i] + state.sigma * state.scales[i] * step[i]
     end
-    -- the path of the steps, which is long if they point in the same direction
+    -- the path of the steps is long if they point in the same direction
     local white, keep = whiten(state, step), math.sqrt(c.cs * (2 - c.cs) * c.mu_eff)
     for i = 1, n do state.ps[i] = (1 - c.cs) * state.ps[i] + keep * white[i] end
     local length = math.sqrt(square(state.ps))
@@ -120,7 +121,7 @@ return function(sim, host)
     local slow = length / math.sqrt(1 - (1 - c.cs) ^ (2 * state.generation)) < (1.4 + 2 / (n + 1)) * c.length
     local part = slow and math.sqrt(c.cc * (2 - c.cc) * c.mu_eff) or 0
     for i = 1, n do state.pc[i] = (1 - c.cc) * state.pc[i] + part * step[i] end
-    -- covariance: the path, and each candidate with its weight
+    -- covariance: add the path, and each candidate with its weight
     local weights, total = {}, 0.0
     for k = 1, c.lambda do
       local w = c.w[k]
@@ -162,8 +163,8 @@ return function(sim, host)
   end
 
   -- Runs generations of candidates (f maps a list of x to a list of values) until `going` or a tolerance ends them.
-  -- Returns the best candidate, its value, the number of generations, status and message. `bound` (or nil) repairs a
-  -- candidate and returns how far out it was.
+  -- Returns the best candidate, its value, the number of generations, the status and a message. `bound` (or nil)
+  -- repairs a candidate and returns how far outside it was.
   local function evolve(f, x0, options)
     local n, random = #x0, options.random
     local best, best_value, generations = x0, math.huge, 0
@@ -189,7 +190,7 @@ return function(sim, host)
           end
           if candidate.value < math.huge then lo, hi = math.min(lo, candidate.value), math.max(hi, candidate.value) end
         end
-        -- candidates beyond bounds get a penalty on the value of the repaired point
+        -- candidates outside the bounds get the value of the repaired point plus a penalty
         for _, candidate in ipairs(candidates) do
           candidate.judged = candidate.value + (hi > lo and hi - lo or 0) * candidate.out
         end

@@ -1,9 +1,9 @@
--- sim.optimize.minimize with the methods "sgd" (with momentum), "rmsprop" and "adam": steps of a given size along
--- averaged gradients, for functions that are noisy or not smooth.
+-- sim.optimize.minimize with the methods "sgd" (with momentum), "rmsprop" and "adam". They take steps of a given size
+-- along averaged gradients and suit functions that are noisy or not smooth.
 
-local MOST_HALVINGS = 40 -- of a step to a point at which the function is not finite
+local MOST_HALVINGS = 40 -- limit of halvings of a step to a point at which the function is not finite
 
--- Each returns a function with memory that maps a gradient to a step.
+-- Each rule returns a function with memory that maps a gradient to a step.
 local rules = {}
 
 function rules.sgd(n, options)
@@ -73,7 +73,7 @@ return function(_, host)
     return short
   end
 
-  -- The point after the step, which is halved as long as the function is not finite there.
+  -- Returns the point after the step. The step is halved as long as the function is not finite there.
   local function take(run, here, step)
     local part = 1
     for _ = 1, MOST_HALVINGS do

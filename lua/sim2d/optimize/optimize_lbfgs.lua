@@ -1,18 +1,18 @@
 -- sim.optimize.minimize{method = "lbfgs"}: limited-memory BFGS (Nocedal and Wright, Numerical Optimization, 2006,
 -- algorithms 7.4, 3.5 and 3.6). Steps satisfy the strong Wolfe conditions or, if values differ only by rounding, the
--- approximate ones of Hager and Zhang (2005). With bounds, the same matrix is used for the free parameters, and steps
--- are shortened along their projection.
+-- approximate conditions of Hager and Zhang (2005). With bounds, the same matrix is used for the free parameters, and
+-- steps are shortened along their projection.
 
-local DECREASE = 1e-4  -- least decrease of a step, relative to that predicted by the slope
-local CURVATURE = 0.9  -- largest remaining slope after a step, relative
-local ROUNDING = 1e-13 -- relative, for values computed by some thousands of operations
-local MOST_TRIALS = 40 -- of a line search
+local DECREASE = 1e-4  -- least decrease of a step, relative to the decrease predicted by the slope
+local CURVATURE = 0.9  -- largest slope after a step, relative to the slope before it
+local ROUNDING = 1e-13 -- relative rounding error of values that take some thousands of operations
+local MOST_TRIALS = 40 -- largest number of trials of a line search
 local LONGER = 4       -- factor between trials while the function decreases
-local FLAT = 1e-15     -- relative decrease of the value; this many such steps in a row end the search:
+local FLAT = 1e-15     -- a smaller relative decrease counts as flat; this many flat steps end the search:
 local MOST_FLAT = 10
 
--- The minimum of the cubic through values and slopes at a and b, kept off the ends. The middle if there is none; near a
--- if the value at b is not finite.
+-- Returns the minimum of the cubic through values and slopes at a and b, kept away from both ends. If there is none,
+-- returns the middle; if the value at b is not finite, returns a point near a.
 local function between(a, b)
   local width = b.at - a.at
   if b.value == math.huge then return a.at + 0.1 * width end
@@ -34,7 +34,7 @@ local function sufficient(point, origin)
       and point.slope <= (2 * DECREASE - 1) * origin.slope
 end
 
--- lo satisfies `sufficient` (or is the origin), and a better point is between it and hi.
+-- `lo` satisfies `sufficient` (or is the origin). A better point is between `lo` and `hi`.
 local function zoom(try, origin, lo, hi)
   for _ = 1, MOST_TRIALS do
     local at = between(lo, hi)
@@ -53,7 +53,7 @@ local function zoom(try, origin, lo, hi)
   return lo.value < origin.value and lo or nil -- at a kink there may be no point with a small slope
 end
 
--- A point on the line that satisfies the conditions, or nil. try(at) evaluates: {at, value, slope}.
+-- Returns a point on the line that satisfies the conditions, or nil. try(at) returns {at, value, slope}.
 local function line_search(try, origin, first)
   local last, at = origin, first
   for trial = 1, MOST_TRIALS do
@@ -78,7 +78,7 @@ return function(_, host)
     return y
   end
 
-  -- Minus the inverse Hessian times the gradient, over the free parameters.
+  -- Returns the negative inverse Hessian times the gradient, restricted to the free parameters.
   local function direction(memory, g, free)
     local d, shares = {}, {}
     for i = 1, #g do d[i] = free[i] and -g[i] or 0.0 end
@@ -89,7 +89,7 @@ return function(_, host)
       end
       return sum
     end
-    -- newest first: subtract the share of each past gradient change (first loop of Nocedal 1980)
+    -- from new to old, subtract the share of each past gradient change (first loop of Nocedal 1980)
     local scale
     for k = #memory, 1, -1 do
       local s, y = memory[k].s, memory[k].y
@@ -103,9 +103,9 @@ return function(_, host)
         scale = scale or sy / product(y, y)
       end
     end
-    -- the initial inverse Hessian: s y / y y of the newest pair
+    -- the initial inverse Hessian is s y / y y of the newest pair
     for i = 1, #g do d[i] = d[i] * (scale or 1) end
-    -- oldest first: add back along the past steps (second loop)
+    -- from old to new, add the past steps back (second loop)
     for k = 1, #memory do
       local kept = shares[k]
       if kept then
@@ -127,14 +127,14 @@ return function(_, host)
     end, { at = 0, value = here.value, slope = dot(here.g, d) }, first)
   end
 
-  -- The end of a step within the bounds, and the decrease predicted by the slope.
+  -- Returns the end of a step within the bounds, and the decrease predicted by the slope.
   local function projected(run, here, d, at)
     local x, promise = run:clip(along(here.x, at, d)), 0.0
     for i = 1, run.n do promise = promise + here.g[i] * (x[i] - here.x[i]) end
     return x, promise
   end
 
-  -- `blind`: the length of the direction is unknown, so longer steps are tried, too.
+  -- `blind`: the length of the direction is unknown, so longer steps are also tried.
   local function search_projected(run, here, d, first, blind)
     local at, best = first, nil
     for _ = 1, MOST_TRIALS do
@@ -155,7 +155,8 @@ return function(_, host)
     return best
   end
 
-  -- The next point: along the quasi-Newton direction or, if that fails, down the gradient.
+  -- Returns the next point. The step goes along the quasi-Newton direction or, if that fails, along the negative
+  -- gradient.
   local function advance(run, memory, here)
     local search = run.lower and search_projected or search_wolfe
     local free = {}
@@ -206,7 +207,7 @@ return function(_, host)
       elseif flat == MOST_FLAT then
         return finish("stalled", "the value no longer decreases")
       end
-      -- a line search along the quasi-Newton direction, or down the gradient
+      -- a line search along the quasi-Newton direction or the negative gradient
       local next = advance(run, memory, here)
       if not next then
         return finish("stalled", "no smaller value was found down the gradient, because of rounding, noise, "

@@ -1,15 +1,17 @@
--- sim.optimize.least_squares: Levenberg-Marquardt. Parameters are scaled by the largest norm that their column of the
--- Jacobian has had (More 1978). The damping depends on the ratio of actual and predicted decrease (Nielsen 1999).
+-- sim.optimize.least_squares: the Levenberg-Marquardt method. Each parameter is scaled by the largest norm so far of
+-- its column of the Jacobian (More 1978). The damping depends on the ratio of actual and predicted decrease (Nielsen
+-- 1999).
 
 local MOST_ITERATIONS = 200
-local FIRST_DAMPING = 1e-3 -- relative to squared columns of norm 1
-local MOST_DAMPING = 1e32  -- with this damping, steps are 1e-16 of a Gauss-Newton step
-local GAIN = 1e-4          -- least accepted decrease, relative to the predicted one
-local RANK = 1e-12         -- singular values below this part of the largest count as 0
-local NOTHING = 1e-14      -- relative change of the residuals (or other changes) that is only rounding
-local ROUNDING = 1e-15     -- smallest visible relative change of a sum of squares
+local FIRST_DAMPING = 1e-3 -- relative to the squared columns, which are scaled to norm 1
+local MOST_DAMPING = 1e32  -- at this damping, a step is 1e-16 of a Gauss-Newton step
+local GAIN = 1e-4          -- least accepted decrease, relative to the predicted decrease
+local RANK = 1e-12         -- singular values below this fraction of the largest one count as 0
+local NOTHING = 1e-14      -- relative change of the residuals that is only rounding
+local ROUNDING = 1e-15     -- smallest relative change of a sum of squares that counts
 
--- Losses of a residual r with scale c, as functions of z = (r/c)^2, divided by c^2, and their slopes, as in SciPy.
+-- Losses of a residual r with scale c, divided by c^2, and their slopes. They are functions of z = (r/c)^2, as in
+-- SciPy.
 local LOSSES = {
   huber = function(z)
     if z <= 1 then return z, 1 end
@@ -24,7 +26,7 @@ local LOSSES = {
 }
 
 return function(sim, host)
-  -- The sum of losses of residuals; second result: a list of the square roots of their slopes, nil if all are 1.
+  -- Returns the sum of the losses of residuals, and a list of the square roots of their slopes.
   local function sum_of_losses(r, loss, scale)
     local sum, roots = 0.0, {}
     for i = 1, #r do
@@ -41,7 +43,7 @@ return function(sim, host)
     return sum
   end
 
-  -- The residuals at x as a list and the sum of their squares; nil and the reason if that is not finite.
+  -- Returns the residuals at x as a list and the sum of their squares, or nil and the reason if the sum is not finite.
   local function residuals_at(run, x)
     for i = 1, run.n do
       if not host.finite(x[i]) then return nil, "a parameter overflowed" end
@@ -60,7 +62,7 @@ return function(sim, host)
       host.fail("least_squares: the function returned %d residuals, %d before", #r, run.count)
     end
     run.count = #r
-    -- a residual that is not finite is not an error: the search avoids the point
+    -- a residual that is not finite is not an error: the search avoids this point
     for i = 1, #r do
       if type(r[i]) ~= "number" then
         host.fail("least_squares: residual %d has to be a number, got %s", i, host.describe(r[i]))
@@ -81,12 +83,12 @@ return function(sim, host)
     return sim.array(J)
   end
 
-  -- Linearises at a point: gradient of half the sum of squares, scale of each parameter (0 if a bound holds it), scaled
-  -- Jacobian, and the largest cosine between the residuals and a column.
+  -- Linearises at a point. Computes the gradient of half the sum of squares, the scale of each parameter (0 if a bound
+  -- holds it), the scaled Jacobian, and the largest cosine between the residuals and a column.
   local function linearise(run, here)
     local J = jacobian_at(run, here.x)
     here.weighted, here.base = here.r, here.value
-    -- Near a point a loss is a square with weight equal to its slope (Holland and Welsch 1977).
+    -- Near a point, a loss acts like a square whose weight is the slope of the loss (Holland and Welsch 1977).
     if run.options.loss ~= "l2" then
       local _, roots = sum_of_losses(here.r, run.options.loss, run.options.scale)
       local weights = sim.array(roots)
@@ -136,8 +138,8 @@ return function(sim, host)
     return x, sum_of_squares(promised), math.sqrt(length), math.sqrt(size)
   end
 
-  -- Covariance of the estimate for independent errors of equal size: variance (J'J)^-1, for the free parameters; nil if
-  -- it does not exist.
+  -- Covariance of the estimate for independent errors of equal size. For the free parameters it is variance (J'J)^-1;
+  -- nil if that does not exist.
   local function covariance(run, here)
     local free, m = 0, run.count
     for i = 1, run.n do free = free + (run:held(here.x, here.g, i) and 0 or 1) end
@@ -173,7 +175,7 @@ return function(sim, host)
     return p, value, info
   end
 
-  -- The reason why the run ends after a step, or nil.
+  -- Returns the reason why the run ends after a step, or nil.
   local function converged(tolerance, here, value, promised, length, size)
     local least = math.max(ROUNDING, tolerance * tolerance) * here.value
     if math.abs(here.value - value) <= least and here.base - promised <= least then
@@ -183,8 +185,8 @@ return function(sim, host)
     end
   end
 
-  -- Tries steps until one is accepted. Returns it (nil if there is none) and the reason why it is the last one, if the
-  -- tolerance ends the run.
+  -- Tries steps until one is accepted. Returns the step, or nil if there is none. If the tolerance ends the run, also
+  -- returns the reason.
   local function advance(run, here)
     local tolerance, first = run.options.tolerance, true
     while run.damping < MOST_DAMPING do
@@ -221,7 +223,7 @@ return function(sim, host)
     end
     run.scale, run.largest, run.damping, run.growth = {}, 0.0, FIRST_DAMPING, 2
     while true do
-      -- done if the residuals are orthogonal to all columns of the Jacobian: J^T r = 0, by angles
+      -- done if the residuals are orthogonal to all columns of the Jacobian (J^T r = 0), measured by angles
       linearise(run, here)
       if here.value == 0 or here.cosine <= run.options.tolerance then
         return finish(run, here, "converged", run:flat_message(here.value > 0 and here.norm or 1))

@@ -1,7 +1,7 @@
--- sim.optimize.minimize{method = "nlopt"}: the methods of NLopt (Johnson), if the library is present.
+-- sim.optimize.minimize{method = "nlopt"}: the methods of the library NLopt (Johnson), if it is installed.
 
 local EVALUATIONS = 1000 -- most per parameter
-local STATUS = { -- status of NLopt -> ours
+local STATUS = { -- maps a status of NLopt to a status of sim2d
   SUCCESS = "converged", STOPVAL_REACHED = "converged", FTOL_REACHED = "converged", XTOL_REACHED = "converged",
   MAXEVAL_REACHED = "max_iterations", FORCED_STOP = "stopped", ROUNDOFF_LIMITED = "stalled",
 }

@@ -1,11 +1,11 @@
--- sim.optimize.minimize{method = "nelder-mead"}: the simplex method, which does not need a gradient, with the
--- coefficients of Gao and Han (2012), which depend on the number of parameters. After each end it restarts with a new
--- simplex, because it may stop at a point that is not a minimum.
+-- sim.optimize.minimize{method = "nelder-mead"}. The simplex method needs no gradient. Its coefficients depend on the
+-- number of parameters (Gao and Han 2012). When it ends, it restarts with a new simplex, because it may have stopped at
+-- a point that is not a minimum.
 
-local RELATIVE_STEP = 0.05 -- of a parameter: edge of the first simplex
+local RELATIVE_STEP = 0.05 -- edge of the first simplex, relative to the parameter
 local ZERO_STEP = 0.05     -- edge for a parameter that is 0
 local MOST_ITERATIONS = 400 -- per parameter
-local BETTER = 1e-3        -- of the tolerance: a new simplex that improves less is the last one
+local BETTER = 1e-3        -- times the tolerance: the search ends with a new simplex that improves less
 
 return function(_, host)
   local function point(run, x)
@@ -19,7 +19,7 @@ return function(_, host)
     return point(run, x)
   end
 
-  -- Inserts by value; equal values stay in order of age.
+  -- Inserts a point, sorted by value. Points with equal values are sorted by age.
   local function insert(simplex, new)
     local at = #simplex + 1
     while at > 1 and simplex[at - 1].value > new.value do at = at - 1 end
@@ -44,7 +44,7 @@ return function(_, host)
       or (x[i] ~= 0 and RELATIVE_STEP * math.abs(x[i]) or ZERO_STEP)
   end
 
-  -- The initial steps; method "nlopt" uses them too.
+  -- Returns the initial steps. The method "nlopt" also uses them.
   function host.first_steps(run)
     local given, steps = edges(run), {}
     for i = 1, run.n do steps[i] = edge(given, run.x0, i) end
@@ -63,8 +63,8 @@ return function(_, host)
     return simplex
   end
 
-  -- The largest distance from the best vertex along a parameter, relative to the parameter (at least `least`), and the
-  -- largest difference of values.
+  -- Returns the largest distance from the best vertex along a parameter, relative to the parameter (at least `least`),
+  -- and the largest difference of values.
   local function size(run, simplex, least)
     local best, extent = simplex[1], 0.0
     for k = 2, #simplex do
@@ -87,7 +87,7 @@ return function(_, host)
   end
 
   local function iterate(run, simplex)
-    local n = math.max(2, run.n) -- with the coefficients for one parameter the simplex would collapse
+    local n = math.max(2, run.n) -- the coefficients for one parameter would make the simplex collapse
     local worst, centre = table.remove(simplex), {}
     for i = 1, run.n do
       centre[i] = 0.0
@@ -127,7 +127,7 @@ return function(_, host)
         return run:finish(status, message, best.x, best.value)
       end
       if extent <= options.tolerance and spread <= options.tolerance then
-        -- a small simplex may have collapsed: restart around the best point while that improves it
+        -- a small simplex may have collapsed: restart around the best point as long as that improves it
         local gain = (before - best.value) / run:scale(best.value)
         if restarts == options.restarts or gain <= BETTER * options.tolerance then
           return finish("converged", "the simplex is within tolerance")

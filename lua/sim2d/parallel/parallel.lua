@@ -1,10 +1,10 @@
--- sim.parallel: a function of each item of a list, computed on all cores (with mpirun on all machines). Threads,
--- packing and the journal's file are in C (lua/parallel); this file distributes the jobs.
+-- sim.parallelcomputes a function of each item of a list on all cores, or with mpirun on all machines. Threads, packing
+-- and the file of the journal are in C (lua/parallel). This file distributes the jobs.
 
 local AHEAD = 4 -- queued jobs per thread, enough for jobs that take a millisecond
-local WAIT = 0.2 -- s between two checks while no job finishes
+local WAIT = 0.2 -- time between two checks while no job finishes, s
 
--- Records of a journal without a packed result: the job was handed out, or it failed.
+-- Records of a journal that contain no result: the job was handed out, or it failed.
 local BEGUN, FAILED = "", "!"
 
 local OPTIONS = { "threads", "seed", "common", "time_limit", "journal", "failures", "each", "progress",
@@ -12,11 +12,11 @@ local OPTIONS = { "threads", "seed", "common", "time_limit", "journal", "failure
 
 return function(sim, host)
   local C = host.parallel
-  local inside = false -- true in the state of a job
+  local inside = false -- true in the Lua state of a job
 
   -- ---- The function of the jobs -----------------------------------------------------------------
 
-  -- Reads the upvalues that have to be sent with a function; the library and globals exist in the other state.
+  -- Reads the upvalues that have to be sent with a function. The library and the globals exist in the other state.
   local function read_upvalues(f, what)
     local upvalues = {}
     for i = 1, math.huge do
@@ -47,7 +47,7 @@ return function(sim, host)
     return { upvalues = read_upvalues(f, what), code = string.dump(f) }
   end
 
-  -- In the state of a thread: makes the function of a program and sets its globals.
+  -- Runs in the state of a thread: makes the function of a program and sets its globals.
   local function load_function(program)
     if program.module then
       local module = require(program.module)
@@ -69,7 +69,7 @@ return function(sim, host)
     return f, globals
   end
 
-  -- Makes time limits apply to coroutines of coroutine.wrap, too, as to those of coroutine.resume (job_state.c).
+  -- Applies time limits to coroutines of coroutine.wrap, as job_state.c does to coroutines of coroutine.resume.
   local function watch_wrap()
     local create, resume = coroutine.create, coroutine.resume
     local function check(ok, ...)
@@ -91,7 +91,7 @@ return function(sim, host)
     local seed, common, folder = program.seed, program.common, program.record
     local outside = { __index = _G }
     return function(job, item)
-      -- globals set by a job are local to it: the next job in this thread does not see them
+      -- globals that a job sets are local to the job: the next job in this thread does not see them
       if globals then debug.setupvalue(f, globals, setmetatable({}, outside)) end
       C.job_begin(seed, job, folder and ("%s/%06d.s2d"):format(folder, job) or nil)
       return (f(item, job, common))
@@ -110,7 +110,7 @@ return function(sim, host)
     if type(options or {}) ~= "table" then
       host.fail("bad argument #3 to '%s' (a table of options expected, got %s)", what, host.describe(options))
     end
-    -- misspelt names first, then values
+    -- check for misspelt names before checking values
     local o = {}
     for _, name in ipairs(host.sorted_keys(options or {})) do
       local nearest = type(name) == "string" and host.nearest(name, OPTIONS) or nil
@@ -136,7 +136,7 @@ return function(sim, host)
     return o
   end
 
-  -- An array as a list: of its numbers, or of its rows as arrays.
+  -- Converts an array to a list of its numbers, or of its rows as arrays.
   function host.array_items(array)
     if not array.shape[2] then return array:table() end
     local rows = {}
@@ -144,7 +144,7 @@ return function(sim, host)
     return rows
   end
 
-  -- `items` is a list, an array, or the number of jobs. Returns their number and a function that packs one.
+  -- `items` is a list, an array, or the number of jobs. Returns the number of items and a function that packs an item.
   local function read_items(items, what)
     if host.whole(items) and items >= 0 then
       return math.tointeger(items), function(i) return C.pack(i, "item") end
@@ -195,7 +195,7 @@ return function(sim, host)
       journal:add(0, C.pack(jobs, "head"))
       return journal, {}
     end
-    -- the header must belong to these jobs
+    -- the header must belong to the present jobs
     local before = job == 0 and C.unpack(bytes) or {}
     for _, part in ipairs(PARTS) do
       if before[part] ~= jobs[part] then
@@ -213,7 +213,8 @@ return function(sim, host)
     return journal, begun
   end
 
-  -- Warns about jobs that were running when the previous run ended: one of them may have ended the whole process.
+  -- Warns about jobs that were running when the previous run ended, because one of them may have ended the whole
+  -- process.
   local function say_begun(path, begun, done, n)
     local jobs = host.sorted_keys(begun)
     if #jobs == 0 then return end
@@ -228,7 +229,7 @@ return function(sim, host)
   local Work = {}
   Work.__index = Work
 
-  -- Passes results on in the order of the items, whatever order they arrive in.
+  -- Passes results on in the order of the items, regardless of the order in which they arrive.
   function Work:take(job, packed)
     self.done = self.done + 1
     self.state[job] = "done"
@@ -256,8 +257,8 @@ return function(sim, host)
     if self.each then self:pass_on() end
   end
 
-  -- The next unfinished job, or nil. After a failure that will be raised it returns nil. Since jobs are handed out in
-  -- order, the failure with the lowest number is known by then, and it is the same in every run.
+  -- Returns the next unfinished job, or nil. It also returns nil after a failure that will be raised. Jobs are handed
+  -- out in order, so the failure with the lowest number is known by then. This failure is the same in every run.
   function Work:next()
     if #self.failures > 0 and not self.keep then return nil end
     repeat
@@ -269,7 +270,7 @@ return function(sim, host)
   local function run_jobs(work, pool, most, journal, pack, bar)
     local out, before = 0, work.done
     while true do
-      -- hand out enough jobs that no thread has to wait
+      -- hand out enough jobs to keep all threads busy
       while out < most do
         local job = work:next()
         if job == nil then break end
@@ -357,15 +358,15 @@ return function(sim, host)
     end,
   })
 
-  -- sim.parallel.map(f, items [, options]): {f(items[1], 1, common), f(items[2], 2, common), ...}, and a list of the
-  -- jobs that failed. See docs/parallel.md.
+  -- sim.parallel.map(f, items [, options])returns {f(items[1], 1, common), f(items[2], 2, common), ...} and a list of
+  -- the jobs that failed. See docs/parallel.md.
   function names.map(f, items, options)
     return host.run_parallel(f, items, options, "sim.parallel.map")
   end
 
-  -- The number of processes that mpirun or srun started together; 1 otherwise.
+  -- The number of processes that mpirun or srun started together, or 1 without them.
   function names.machines() return C.machines() end
 
-  -- The default number of threads of a call.
+  -- The default number of threads for a call.
   function names.threads() return C.threads() end
 end

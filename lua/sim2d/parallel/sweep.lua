@@ -1,4 +1,4 @@
--- sim.sweep: a function evaluated over many values of its parameters with sim.parallel; the results are rows and
+-- sim.sweep: evaluates a function for many values of its parameters with sim.parallel. The results are rows and
 -- columns.
 
 local KEYS = { "run", "grid", "list", "random", "count", "order", "repeats", "threads", "seed", "common",
@@ -23,7 +23,7 @@ return function(sim, host)
 
   -- ---- Points -----------------------------------------------------------------------------------
 
-  -- The names of parameters in order: `order`, or alphabetical.
+  -- The names of parameters in order, which is `order` or alphabetical.
   local function read_names(def, values)
     local names = {}
     for name in pairs(values) do
@@ -45,7 +45,7 @@ return function(sim, host)
     return names
   end
 
-  -- All combinations; the last parameter changes fastest.
+  -- Returns all combinations; the last parameter changes fastest.
   local function grid_points(def)
     local names = read_names(def, def.grid)
     local points = { {} }
@@ -74,7 +74,7 @@ return function(sim, host)
     return def.list, read_names(def, all)
   end
 
-  -- {lo, hi} uniform, {normal = {mean, deviation}}, {log = {lo, hi}}, {choice = list}
+  -- Draws a value: {lo, hi} uniform, {normal = {mean, deviation}}, {log = {lo, hi}} or {choice = list}.
   local function draw(random, spec, name)
     local kind, of = next(spec)
     local function pair(list)
@@ -105,7 +105,7 @@ return function(sim, host)
     if not host.whole(def.count) or def.count < 1 then
       fail("count: the number of samples expected with `random`, got %s", host.describe(def.count))
     end
-    -- point by point, in the order of the names, so that every run draws the same
+    -- drawn point by point, in the order of the names, so that every run draws the same values
     local names = read_names(def, def.random)
     local random = host.parallel.generator(seed)
     local points = {}
@@ -151,7 +151,7 @@ return function(sim, host)
 
   -- ---- Rows -------------------------------------------------------------------------------------
 
-  -- The columns of the results; a single number is the column `value`.
+  -- Adds the columns of the results. A single number becomes the column `value`.
   local function add_outputs(row, result, outputs, taken)
     if result ~= nil and type(result) ~= "table" then result = { value = result } end
     for name, value in pairs(result or {}) do
@@ -226,7 +226,7 @@ return function(sim, host)
 
   host.sweep_check = check_column
 
-  -- Checks that a column can be drawn: some run gave a number or boolean.
+  -- Checks that a column can be drawn, which requires that a run returned a number or a boolean.
   local function check_numbers(self, name, what)
     check_column(self, name, what)
     for _, row in ipairs(self.rows) do
@@ -235,11 +235,11 @@ return function(sim, host)
     host.fail("%s: a column of numbers or booleans expected, got '%s'", what, name)
   end
 
-  -- A map over two parameters: sweep_map.lua.
+  -- Makes a map over two parameters (sweep_map.lua).
   function Sweep:map(def) return host.sweep_map(self, def) end
 
-  -- A column as an array: booleans as 0 and 1, nan for failed runs. Columns of texts and arrays are returned as lists
-  -- of texts.
+  -- Returns a column as an array with booleans as 0 and 1, and nan for failed runs. Columns of texts and arrays are
+  -- returned as lists of texts.
   function Sweep:column(name)
     check_column(self, name, "sweep:column")
     local numbers, texts, is_text = {}, {}, false
@@ -251,14 +251,14 @@ return function(sim, host)
     return is_text and texts or host.parallel.array(numbers)
   end
 
-  -- Saves all rows: .csv, .npz, .h5.
+  -- Saves all rows to a file (.csv, .npz or .h5).
   function Sweep:save(path)
     local values = {}
     for _, name in ipairs(self.columns) do values[name] = self:column(name) end
     return sim.data.save(path, values, { columns = self.columns })
   end
 
-  -- count, mean, deviation (of the sample), least, most of a list; nil for an empty one
+  -- Returns count, mean, deviation (of the sample), least and most of a list, or nil for an empty list.
   local function statistics(list)
     local n, low, high = #list, math.huge, -math.huge
     for _, x in ipairs(list) do low, high = math.min(low, x), math.max(high, x) end
@@ -266,7 +266,7 @@ return function(sim, host)
     if low == -math.huge or high == math.huge then -- infinite values have no mean; return the limits
       return n, low + high, low == high and 0.0 or math.huge, low, high
     end
-    -- Scale the numbers, because squares of very large and very small ones overflow.
+    -- Scale the numbers, because squares of very large or very small numbers leave the range of doubles.
     local size = math.max(-low, high)
     local unit = (size > 1e140 or size < 1e-140) and size > 0 and size or 1
     local mean, squares = 0, 0
@@ -310,7 +310,7 @@ return function(sim, host)
     return count
   end
 
-  -- Prints how many nan results the means leave out.
+  -- Prints the number of nan results that the means omit.
   local function print_nan(self)
     for _, name in ipairs(self.outputs) do
       local count, first = 0, nil
@@ -323,8 +323,8 @@ return function(sim, host)
     end
   end
 
-  -- sweep:summary(): one line per output, over all runs. sweep:summary("mu", "e"): one line per pair of values, with
-  -- the means of outputs. Prints it, and returns the Table.
+  -- sweep:summary()prints one line per output, over all runs. sweep:summary("mu", "e") prints one line per pair of
+  -- values, with the means of the outputs. Both return the Table.
   function Sweep:summary(...)
     local by = { ... }
     for _, name in ipairs(by) do check_column(self, name, "sweep:summary") end
@@ -361,14 +361,14 @@ return function(sim, host)
     return result
   end
 
-  -- sweep:plot{ x = "mu", y = "range" [, by = "e"] [, title =, ...] }: means, with the deviation of repeats as bars
-  -- (for booleans the deviation of the mean); one curve per value of `by`.
+  -- sweep:plot{ x = "mu", y = "range" [, by = "e"] [, title =, ...] }plots means, with one curve per value of `by`.
+  -- Bars show the deviation of the repeats, or for booleans the deviation of the mean.
   function Sweep:plot(def)
     if type(def) ~= "table" then host.fail("sweep:plot: a table with x and y expected") end
     check_numbers(self, def.x, "sweep:plot: x")
     check_numbers(self, def.y, "sweep:plot: y")
     if def.by then check_column(self, def.by, "sweep:plot: by") end
-    -- other keys are passed to the plot: title, legend ...
+    -- other keys, such as title and legend, are passed to the plot
     local plot = { x = def.x, y = def.y }
     for key, value in pairs(def) do
       if key ~= "x" and key ~= "y" and key ~= "by" then plot[key] = value end
@@ -380,7 +380,7 @@ return function(sim, host)
       for _, class in ipairs(host.sweep_classes({ rows = curve.rows }, { def.x })) do
         local n, mean, deviation = host.sweep_statistics(class.rows, def.y)
         local x = number(class.values[def.x])
-        -- the mean of booleans is a probability: show the deviation of its estimate
+        -- the mean of booleans is a probability, so show the deviation of its estimate
         if n > 1 and is_boolean then deviation = deviation / math.sqrt(n) end
         if n > 0 and x then points[#points + 1] = { x, mean, n > 1 and deviation or 0 } end
       end

@@ -1,16 +1,17 @@
--- sweep:map: an output over two parameters as a picture. In a page, the pixels open their runs in the player; the page
--- contains the recordings of the runs.
+-- sweep:map: an output over two parameters as a picture. In an HTML page, each pixel opens its run in the player. The
+-- page contains the recordings of the runs.
 
--- From dark to light, suitable for colour-blind readers: five points of a scale from blue over green to yellow.
+-- Colours from dark to light, suitable for colour-blind readers: five points of a scale from blue through green to
+-- yellow.
 local SCALE = { { 68, 1, 84 }, { 59, 82, 139 }, { 33, 145, 140 }, { 94, 201, 98 }, { 253, 231, 37 } }
 local FAILED_COLOR = "#999999"
-local LEFT, TOP, RIGHT, BOTTOM = 70, 40, 90, 50 -- px around the pixels
-local SIDE = 420 -- px of the longer side of the pixel grid
-local TICKS = 10 -- most numbers at an axis
-local LINE = 60000 -- bytes of a recording per line of base64; a multiple of 3
+local LEFT, TOP, RIGHT, BOTTOM = 70, 40, 90, 50 -- margins around the pixels, px
+local SIDE = 420 -- longer side of the pixel grid, px
+local TICKS = 10 -- largest number of tick labels on an axis
+local LINE = 60000 -- bytes of a recording in a line of base64; a multiple of 3
 
--- The page: a picture, the data of the selected pixel, and the player in a frame. Texts of the sweep are inserted as
--- text, never as HTML.
+-- The page contains the picture, the data of the selected pixel, and the player in a frame. Texts of the sweep are
+-- inserted as text, never as HTML.
 local STYLE = [[
 body { font: 14px system-ui, sans-serif; margin: 0; display: flex; flex-wrap: wrap; height: 100vh;
   background: Canvas; color: CanvasText; color-scheme: light dark }
@@ -129,7 +130,8 @@ return function(sim, host)
     return values, places
   end
 
-  -- One cell per pair of values with runs: its position, its mean (nil: all failed), its runs.
+  -- Returns a cell for each pair of values that has runs: its position, its mean (nil if all runs failed), and its
+  -- runs.
   local function read_cells(self, def)
     -- columns and rows of the picture
     local xs, x_place = axis(self, def.x)
@@ -141,7 +143,7 @@ return function(sim, host)
         rows = class.rows }
       if n > 0 then low, high = math.min(low, mean), math.max(high, mean) end
     end
-    -- booleans: the mean is a frequency, so the scale is 0 to 1
+    -- the mean of booleans is a frequency, so the scale is 0 to 1
     if type(self.rows[cells[1].rows[1].job][def.value]) == "boolean" or low > high then low, high = 0, 1 end
     return { cells = cells, xs = xs, ys = ys, low = low, high = high }
   end
@@ -153,7 +155,7 @@ return function(sim, host)
   end
 
   local function draw_axes(add, grid, def, size, width, height)
-    -- numbers at some of the columns and rows, then the names
+    -- draw numbers at some of the columns and rows, then the names of the axes
     local every = math.ceil(#grid.xs / TICKS)
     for i = 1, #grid.xs, every do add(text(LEFT + (i - 0.5) * size, TOP + height + 18, show(grid.xs[i]), "middle")) end
     every = math.ceil(#grid.ys / TICKS)
@@ -198,7 +200,7 @@ return function(sim, host)
 
   -- ---- The page ---------------------------------------------------------------------------------
 
-  -- The recording of a run in lines of base64; nil if there is none.
+  -- Returns the recording of a run in lines of base64, or nil if there is none.
   local function recording(self, job)
     local file <close> = self.record and io.open(("%s/%06d.s2d"):format(self.record, job), "rb") or nil
     if not file then return nil end
@@ -212,10 +214,10 @@ return function(sim, host)
   end
 
   local function page(self, grid, def, svg)
-    -- the player, once for all runs
+    -- the player is stored once for all runs
     local player, why = C.page()
     if not player then host.fail("sweep:map: %s", why) end
-    -- messages and parameters of the runs, as texts if they are not numbers
+    -- messages and parameters of the runs; values that are not numbers become texts
     local messages, cells = {}, {}
     for _, failure in ipairs(self.failures) do messages[failure.job] = failure.message end
     for i, cell in ipairs(grid.cells) do
@@ -247,7 +249,7 @@ return function(sim, host)
     return table.concat(parts)
   end
 
-  -- sweep:map{ x = "mu", y = "e", value = "fell", path = "map.html" [, title =] }: .html or .svg
+  -- sweep:map{ x = "mu", y = "e", value = "fell", path = "map.html" [, title =] }writes an .html or .svg file.
   function host.sweep_map(self, def)
     if type(def) ~= "table" then
       host.fail("bad argument #1 to 'map' (a table with x, y, value and path expected, got %s)", host.describe(def))

@@ -1,12 +1,12 @@
--- sim.plot: readable curves without tuning, as SVG, PNG and text. The files plot_*.lua contain its parts, which are
+-- sim.plot: readable plots without tuning, as SVG, PNG and text. The files plot_*.lua contain its parts, which are
 -- registered in host.plot_parts.
 
-local COLUMNS = 2 -- default columns of a grid
-local ROW, SHARED = 230, 42 -- px of a grid: height of a row; space for labels below the last one
+local COLUMNS = 2 -- default number of columns of a grid
+local ROW, SHARED = 230, 42 -- px: height of a row of a grid; space for labels below the last row
 local GRID_WIDTH = 640 -- px
 local GRID_TITLE, EDGE = 18, 12 -- px
 local GRID_KEYS = { "title", "columns", "share_x", "share_y", "width", "height", "dark" }
-local SCALE = 2 -- pixels of a .png per px
+local SCALE = 2 -- number of pixels of a .png per px of the plot
 local PRINT_WIDTH, PRINT_HEIGHT = 80, 20 -- letters
 
 local methods = {}
@@ -61,14 +61,14 @@ return function(sim, host)
     local frames = {}
     for i = 1, #grid.panels do
       local column, row = (i - 1) % columns, (i - 1) // columns
-      local last = i + columns > #grid.panels -- no panel is below it
+      local last = i + columns > #grid.panels -- true if no panel is below this one
       frames[i] = { column = column, row = row, x = column * width + (column > 0 and beside or 0),
         y = top + row * height, width = width + (column == 0 and beside or 0), height = height + (last and below or 0) }
     end
     return frames
   end
 
-  -- Aligns the left sides of boxes in a column; those with a shared axis also end together.
+  -- Aligns the left sides of boxes in a column. Boxes with a shared axis also end at the same position.
   local function align(grid, panels, frames)
     for i, panel in ipairs(panels) do
       panel.outside_least, panel.right_least, panel.top_least = 0, panel.extra.right or 0, panel.extra.top or 0
@@ -89,7 +89,7 @@ return function(sim, host)
       parts.measure(panel, frames[i])
       moved = parts.rearrange(panel) or moved
     end
-    if moved then align(grid, panels, frames) end -- at most once more per panel
+    if moved then align(grid, panels, frames) end -- recurses at most once per panel
   end
 
   local function draw_grid(grid)
@@ -123,7 +123,7 @@ return function(sim, host)
     local items = {}
     for i, item in ipairs(def) do items[i] = item end
     local count = #items
-    if #def ~= count then -- a hole, or a custom __len
+    if #def ~= count then -- the list has a hole, or a custom __len
       parts.fail("plot %d: a plot expected, got nil", count + 1)
     elseif count == 0 then
       parts.fail("nothing to show: give one plot or more")
@@ -173,7 +173,7 @@ return function(sim, host)
     return plot.sheet
   end
 
-  -- Calls fn(...) and raises its errors at the line of the script that called `what`.
+  -- Calls fn(...) and reports its errors at the line of the script that called `what`.
   local function checked(what, fn, ...)
     local success, result = pcall(fn, ...)
     if success then return result end
@@ -217,7 +217,7 @@ return function(sim, host)
     return self.text_of_svg
   end
 
-  local nameless = 0 -- number of unnamed plots shown
+  local nameless = 0 -- number of plots shown without a name
 
   -- The name under which a plot is shown.
   local function name_of(plot, otherwise)
@@ -251,7 +251,7 @@ return function(sim, host)
         host.fail("bad argument #2 to 'save' (unknown key '%s'; known: scale)", tostring(key))
       end
     end
-    -- pixels per px of a picture; a drawing has none
+    -- pixels per px of a picture; vector drawings have no scale
     local scale = options and options.scale
     if scale ~= nil and suffix == "svg" then
       host.fail("bad argument #2 to 'save' (scale: only a .png has one; an .svg fits any size)")
@@ -265,8 +265,8 @@ return function(sim, host)
     return sheet_of(self):save_png(path, scale or SCALE)
   end
 
-  -- plot:show([name]): adds it to the page of --record and to the live viewer, in place of an earlier plot with this
-  -- name.
+  -- plot:show([name])adds the plot to the page of --record and to the live viewer. It replaces an earlier plot with
+  -- this name.
   function methods:show(name)
     check_self(self, "show")
     name = check_name(self, name, "show", 1)

@@ -1,12 +1,12 @@
 -- Axes of plots: ranges, round ticks, and their labels.
 
-local ROUNDING = 8 * 2.0 ^ -52 -- relative: values that differ by less count as equal
-local ROOM = 0.04 -- of the range, space beyond the data
+local ROUNDING = 8 * 2.0 ^ -52 -- relative difference below which values count as equal
+local ROOM = 0.04 -- space beyond the data, as a fraction of the range
 local LEAST_UNIT, MOST_UNIT = 1e-300, 1e300
-local PLAIN_FROM, PLAIN_TO = -3, 4 -- powers of ten that are written out
+local PLAIN_FROM, PLAIN_TO = -3, 4 -- powers of ten between which numbers are written in full
 local MOST_MINOR = 30 -- lines between ticks
-local FAR_POWER = 250 -- power of ten beyond which inverses or differences over- or underflow
-local OFFSET = 1e4 -- steps: further from zero, labels are relative to the first tick
+local FAR_POWER = 250 -- power of ten beyond which inverses or differences overflow or underflow
+local OFFSET = 1e4 -- distance from zero, in steps, beyond which labels are relative to the first tick
 
 return function(_, host)
   local parts = host.plot_parts
@@ -16,8 +16,8 @@ return function(_, host)
     return value == value and value > -math.huge and value < math.huge and not (axis.log and value <= 0)
   end
 
-  -- The position on the axis: a logarithm, or the value divided by a unit. The unit differs from 1 only if squares and
-  -- differences would overflow.
+  -- Returns the position on the axis: the logarithm of the value, or the value divided by a unit. The unit differs from
+  -- 1 only if squares and differences would overflow.
   function parts.place(axis, value)
     return axis.log and math.log(value, 10) or value / axis.unit
   end
@@ -34,7 +34,7 @@ return function(_, host)
     axis.least, axis.most = lo, hi
   end
 
-  -- Sets the range of axes that share it, from the values of all their lists.
+  -- Sets the range of axes that share it from the values in all their lists.
   function parts.set_range(axes, lists, from_zero)
     local all = { least = math.huge, most = -math.huge, log = axes[1].log, range = nil }
     for _, axis in ipairs(axes) do all.range = all.range or axis.range end
@@ -64,7 +64,7 @@ return function(_, host)
 
   -- ---- Ticks ------------------------------------------------------------------------------------
 
-  -- 1, 2 or 5 times a power of ten, as {factor, exponent}, such that `span` has at most `count` steps.
+  -- Returns 1, 2 or 5 times a power of ten, as {factor, exponent}, such that `span` contains at most `count` steps.
   local function round_step(span, count)
     local exponent = math.floor(math.log(span / count, 10))
     for _, factor in ipairs { 1, 2, 5 } do
@@ -73,8 +73,8 @@ return function(_, host)
     return 1, exponent + 1
   end
 
-  -- Multiples of factor * 10^exponent between lo and hi. For negative exponents the code divides, because only whole
-  -- powers are exact: 3 * 0.1 is not 0.3.
+  -- Multiples of factor * 10^exponent between lo and hi. For negative exponents the code divides, because only
+  -- nonnegative powers of ten are exact: 3 * 0.1 is not 0.3.
   local function multiples(factor, exponent, lo, hi)
     local power = 10.0 ^ math.abs(exponent)
     local step = exponent < 0 and factor / power or factor * power
@@ -85,7 +85,7 @@ return function(_, host)
     return list, step
   end
 
-  -- A power of a thousand to write once, at the end of the axis.
+  -- Returns a power of a thousand that is written once, at the end of the axis.
   local function common_power(size)
     if size == 0 or size < 1e5 and size >= 1e-3 then return 0 end
     return 3 * math.floor(math.log(size, 10) / 3 + 1e-9)
@@ -117,8 +117,8 @@ return function(_, host)
     return factor == 1 and parts.power(k) or factor .. "·" .. parts.power(k)
   end
 
-  -- A logarithmic range of less than a power of ten: round numbers at their logarithms. Near the limits of floating
-  -- point they are multiples of a power.
+  -- Ticks of a logarithmic range of less than a power of ten: round numbers at their logarithms. Near the limits of
+  -- floating point the ticks are multiples of a power.
   local function narrow_log_ticks(axis, count)
     local shift = math.abs(axis.lo) > FAR_POWER and math.floor(axis.lo) or 0
     local lo, hi = 10 ^ (axis.lo - shift), 10 ^ (axis.hi - shift)
@@ -143,14 +143,14 @@ return function(_, host)
         break
       end
     end
-    -- with enough space, 2 and 5 have labels, too
+    -- if there is enough space, 2 and 5 also have labels
     local labelled = { true }
     if decades * 3 <= count then labelled = { true, true, [5] = true } end
     local first, last = math.floor(lo), math.ceil(hi)
     local plain = lo >= PLAIN_FROM - 0.01 and hi <= PLAIN_TO + 0.5
     axis.ticks, axis.minor = {}, {}
     local between = stride == 1 or decades <= MOST_MINOR
-    -- multiples of each power, with a label or as a minor tick
+    -- multiples of each power, either with a label or as a minor tick
     for k = first, last do
       for factor = 1, stride == 1 and 9 or 1 do
         local at = k + math.log(factor, 10)
@@ -165,7 +165,8 @@ return function(_, host)
     end
   end
 
-  -- About `count` ticks: axis.ticks of {at, label}, axis.minor of positions, axis.note for the end of the axis.
+  -- Computes about `count` ticks. axis.ticks is a list of {at, label}, axis.minor a list of positions, and axis.note
+  -- the text at the end of the axis.
   function parts.set_ticks(axis, count)
     axis.note = nil
     if not axis.log then

@@ -1,17 +1,17 @@
 -- Curves, points, bands, bars and arrows of a plot, in pixels.
 
-local BEYOND = 60 -- px outside of the box at which lines are cut
-local FAR = 1e9 -- px: further away, directions are not accurate
-local UNSEEN = 0.05 -- px: an invisible distance from a curve
+local BEYOND = 60 -- distance outside the box at which lines are cut, px
+local FAR = 1e9 -- px; directions are inaccurate beyond this distance
+local UNSEEN = 0.05 -- invisible distance from a curve, px
 local FEW = 200 -- a curve with fewer numbers is not simplified
 local MARKER_EVERY = 70 -- px between markers of a curve with many points
-local MARKED = 40 -- a curve with fewer points has a marker at each
-local ARROW_EVERY = 120 -- px along a trajectory
-local HEAD = 10 -- px, of an arrow
-local FIELD_CELL, FIELD_LEAST = 34, 20 -- px between the arrows of a field
-local CAP = 3 -- px, half the width of an error bar's cap
+local MARKED = 40 -- a curve with fewer points has a marker at each point
+local ARROW_EVERY = 120 -- distance between arrows along a trajectory, px
+local HEAD = 10 -- length of an arrowhead, px
+local FIELD_CELL, FIELD_LEAST = 34, 20 -- px: largest and smallest distance between the arrows of a field
+local CAP = 3 -- half the width of an error bar's cap, px
 local STACKED = 0.55 -- opacity of stacked areas
-local CAPS = 100 -- with more error bars, caps are omitted
+local CAPS = 100 -- if there are more error bars, caps are omitted
 
 return function(_, host)
   local parts = host.plot_parts
@@ -38,7 +38,7 @@ return function(_, host)
     return box.left - BEYOND, box.top - BEYOND, box.right + BEYOND, box.bottom + BEYOND
   end
 
-  -- The part of a segment within the limits (Liang-Barsky), or nil.
+  -- Returns the part of a segment within the limits (Liang-Barsky), or nil.
   local function cut(x1, y1, x2, y2, left, top, right, bottom)
     local from, to = 0, 1
     local dx, dy = x2 - x1, y2 - y1
@@ -87,7 +87,7 @@ return function(_, host)
 
   -- ---- Markers ----------------------------------------------------------------------------------
 
-  -- Corners around 0, of size 1; a cross consists of two lines.
+  -- Corners of markers around 0, of size 1. A cross consists of two lines.
   local SHAPES = {
     square = { { -0.85, -0.85, 0.85, -0.85, 0.85, 0.85, -0.85, 0.85 } },
     triangle = { { 0, -1.15, 1.05, 0.75, -1.05, 0.75 } },
@@ -118,7 +118,7 @@ return function(_, host)
     sheet:path(runs, paint, not open)
   end
 
-  -- Calls each(x, y, dx, dy) at positions about `distance` apart along runs, the first after `start`.
+  -- Calls each(x, y, dx, dy) at positions along runs that are about `distance` apart. The first is after `start`.
   local function along(runs, start, distance, each)
     local left = start
     for _, run in ipairs(runs) do
@@ -163,7 +163,7 @@ return function(_, host)
     for _, run in ipairs(series.runs) do
       local pixels = to_pixels(plot, run)
       if series.kind == "steps" then pixels = stepped(pixels) end
-      if #pixels == 2 and inside(plot, pixels[1], pixels[2], 8) then -- a point between two gaps gives no line
+      if #pixels == 2 and inside(plot, pixels[1], pixels[2], 8) then -- a single point between two gaps gives no line
         table.move(pixels, 1, 2, #single + 1, single)
         ink:mark(pixels[1], pixels[2])
       end
@@ -205,7 +205,7 @@ return function(_, host)
     return { x + dx * size * 0.4, y + dy * size * 0.4, bx - dy * w, by + dx * w, bx + dy * w, by - dx * w }
   end
 
-  -- A trajectory, with its start and its direction.
+  -- Draws a trajectory with its start and its direction.
   function draw.phase(plot, series, sheet, ink)
     local runs = curve(plot, series, sheet, ink)
     local heads, length = {}, length_of(runs)
@@ -241,7 +241,7 @@ return function(_, host)
     return run
   end
 
-  -- Calls each(x, top, bottom) every `step` px across a band.
+  -- Calls each(x, top, bottom) every `step` px along a band.
   function parts.across_band(low, high, step, each)
     for i = 1, #low - 3, 2 do
       local x1, wide = low[i], low[i + 2] - low[i]
@@ -288,14 +288,14 @@ return function(_, host)
     sheet:path({ outline }, { stroke = series.color, width = 1.6, dash = series.dash })
   end
 
-  -- A grid of arrows, longer where the field is stronger.
+  -- Draws a grid of arrows, which are longer where the field is stronger.
   function draw.field(plot, series, sheet, ink)
     local box, ax, ay = plot.box, plot.x, plot.y
     local across, down = box.right - box.left, box.bottom - box.top
     local cell = math.max(FIELD_LEAST, math.min(FIELD_CELL, math.min(across, down) / 7))
     local columns, rows = math.max(2, across // cell), math.max(2, down // cell)
     local sx, sy, most, arrows = across / (ax.hi - ax.lo), down / (ay.hi - ay.lo), 0, {}
-    -- from positions on the axes to values, and the inverse for rates: d log10(x) = dx / (x ln 10)
+    -- converts positions on the axes to values; the inverse for rates is d log10(x) = dx / (x ln 10)
     local function value(axis, at) return axis.log and 10 ^ at or at * axis.unit end
     local function rate(axis, change, of)
       return axis.log and change / (of * math.log(10)) or change / axis.unit
@@ -315,7 +315,7 @@ return function(_, host)
         end
       end
     end
-    -- lengths are proportional to the square root, so that weak arrows are visible
+    -- lengths are proportional to the square root of the field, so that weak arrows are visible
     local shafts, heads, reach = {}, {}, math.min(across / columns, down / rows) * 0.8
     for _, arrow in ipairs(arrows) do
       local x, y, dx, dy, size = table.unpack(arrow)
@@ -354,7 +354,7 @@ return function(_, host)
     draw[series.kind](plot, series, sheet, ink)
   end
 
-  -- The last point of a curve, or nil.
+  -- Returns the last point of a curve, or nil.
   function parts.end_of(plot, series)
     local run = series.runs and series.runs[#series.runs]
     if run then

@@ -1,4 +1,4 @@
--- The area of a plot that is drawn on, in small cells, so that legends and labels can use free areas.
+-- Records in small cells which area of a plot is drawn on, so that legends and labels can use free areas.
 
 local CELL = 4 -- px
 
@@ -32,7 +32,7 @@ function Ink:rect(left, top, right, bottom)
   self:mark(right, bottom)
 end
 
--- The number of cells drawn on in a rectangle; cells outside of the box count as well.
+-- Returns the number of cells in a rectangle that are drawn on. Cells outside the box count as drawn on.
 function Ink:covered(left, top, right, bottom)
   local count = 0
   for row = (top - self.top) // CELL, (bottom - self.top) // CELL do

@@ -1,11 +1,11 @@
--- Positions of the parts of a plot, and the plot as a sheet.
+-- Computes the positions of the parts of a plot, and draws the plot on a sheet.
 
-local TICK, LABEL, TITLE, PANEL_TITLE = 13, 14, 16, 14 -- px, sizes of letters; legible if 640 px are shown as 400
+local TICK, LABEL, TITLE, PANEL_TITLE = 13, 14, 16, 14 -- px, font sizes; legible if 640 px are shown as 400
 local EDGE = 12 -- px of margin
-local ACROSS, UP = 62, 38 -- px between ticks, approximately
-local LEAST, STAMP = 40, 120 -- px: smallest box; a narrower picture has no text at its side
-local MOST_GROWN = 1e9 -- largest growth of a range for an equal aspect
-local SMALL = 0.25 -- of the height: space for a title
+local ACROSS, UP = 62, 38 -- approximate distance between ticks, px
+local LEAST, STAMP = 40, 120 -- px: smallest box; width below which a picture has no text at its side
+local MOST_GROWN = 1e9 -- largest factor by which a range grows for an equal aspect
+local SMALL = 0.25 -- space for a title, as a fraction of the height
 
 -- areas are drawn below curves
 local LAYERS = { band = 1, histogram = 1, contour = 1, line = 2, steps = 2, phase = 2, scatter = 3 }
@@ -21,7 +21,7 @@ return function(_, host)
   local parts = host.plot_parts
   parts.themes = THEMES
 
-  -- A curve's colour, made dark (or light) enough for letters.
+  -- Returns a curve's colour, made dark (or light) enough for text.
   function parts.readable(plot, color)
     local ink, part = plot.theme.ink, 0.35
     local mixed = 0xff
@@ -47,7 +47,7 @@ return function(_, host)
     return from_zero
   end
 
-  -- Sets the ranges of the axis `name` of plots that share it.
+  -- Sets the range of the axis `name` in plots that share it.
   function parts.set_ranges(name, plots)
     local axes, lists, from_zero = {}, {}, false
     for i, plot in ipairs(plots) do
@@ -64,7 +64,7 @@ return function(_, host)
         local x1, y1 = error.across and error.low[i] or series.xs[i], error.across and series.ys[i] or error.low[i]
         local x2, y2 = error.across and error.high[i] or series.xs[i], error.across and series.ys[i] or error.high[i]
         if parts.shows(plot.x, x2) and parts.shows(plot.y, y2) then
-          -- On a logarithmic axis a bar that begins at zero starts at the edge.
+          -- On a logarithmic axis, a bar that begins at zero starts at the edge of the box.
           if plot.x.log and x1 <= 0 then x1 = 10 ^ plot.x.lo end
           if plot.y.log and y1 <= 0 then y1 = 10 ^ plot.y.lo end
           if parts.shows(plot.x, x1) and parts.shows(plot.y, y1) then
@@ -90,7 +90,7 @@ return function(_, host)
     end
   end
 
-  -- ---- Measures ---------------------------------------------------------------------------------
+  -- ---- Measuring --------------------------------------------------------------------------------
 
   local function widest_tick(axis)
     local width = 0
@@ -98,7 +98,7 @@ return function(_, host)
     return width
   end
 
-  -- True if labels along x overlap.
+  -- Returns true if labels along x overlap.
   local function collide(plot)
     local wide, last = plot.box.right - plot.box.left, -math.huge
     for _, tick in ipairs(plot.x.ticks) do
@@ -116,7 +116,7 @@ return function(_, host)
       parts.set_ticks(plot.x, count)
       count = count - 1
     until count < 1 or not collide(plot)
-    for more = count + 2, count + 6 do -- a single tick gives no scale
+    for more = count + 2, count + 6 do -- a single tick does not show the scale
       if #plot.x.ticks > 1 then break end
       parts.set_ticks(plot.x, more)
     end
@@ -154,7 +154,8 @@ return function(_, host)
     return parts.width(last.label, TICK) / 2 - at
   end
 
-  -- Grows a range so that units are equally long on both axes. A range set by the user is kept: then the box shrinks.
+  -- Grows a range so that a unit has the same length on both axes. If the user has set a range, it is kept and the box
+  -- shrinks.
   local function equalise(plot)
     local box, x, y = plot.box, plot.x, plot.y
     local wide, high = box.right - box.left, box.bottom - box.top
@@ -174,7 +175,7 @@ return function(_, host)
     end
   end
 
-  -- The box between the axes, for the choices so far. `frame` is {x, y, width, height}.
+  -- Computes the box between the axes for the present choices. `frame` is {x, y, width, height}.
   local function measure(plot, frame)
     local extra = plot.extra or {}
     local right = frame.x + frame.width - EDGE - (extra.right or 0)
@@ -187,9 +188,9 @@ return function(_, host)
       + (extra.top or 0)
     local below = math.max(#plot.x_words, plot.noted_x and 1 or 0) * (LABEL + 4) + (plot.bare_x and 0 or TICK + 8)
     local bottom = frame.y + frame.height - EDGE - below - (extra.bottom or 0)
-    -- The note of an axis needs a line of its own, unless a legend or title provides one.
+    -- The note of an axis needs a separate line, unless a legend or title provides one.
     local noted = plot.noted_y and (extra.top or 0) == 0 and 18 or 0
-    -- Very small pictures drop their texts, the title last.
+    -- Very small pictures omit their texts, the title last.
     local function is_low() return bottom - top - noted < LEAST end
     if is_low() and #plot.x_words > 0 then bottom, plot.x_words = bottom + #plot.x_words * (LABEL + 4), {} end
     if is_low() and noted > 0 then noted = 0 end
@@ -198,7 +199,7 @@ return function(_, host)
     plot.box = { left = frame.x, right = right, top = top + noted, bottom = bottom }
     plot.y_words = plot.bare_y and {} or parts.wrap(plot.y.label, LABEL, false, bottom - top + 30, 2)
     if plot.box.right - frame.x < STAMP then plot.y_words = {} end
-    for _ = 1, 2 do -- the size of the box depends on the ticks, and these on the box
+    for _ = 1, 2 do -- the size of the box depends on the ticks, and the ticks depend on the box
       set_y_ticks(plot)
       local ticks = plot.bare_y and 0 or widest_tick(plot.y) + 8
       plot.outside = ticks + #plot.y_words * (LABEL + 4) + (#plot.y_words > 0 and 4 or 0)
@@ -256,7 +257,7 @@ return function(_, host)
     sheet:path({ { box.left, box.top, box.left, box.bottom, box.right, box.bottom } },
       { stroke = theme.soft, width = 1.2 })
     local middle, bottom = (box.left + box.right) / 2, box.bottom + TICK + 6
-    -- below: numbers, then the label, which stays within the frame, and the power of ten
+    -- below the box: numbers, then the label, which stays within the frame, and the power of ten
     if not plot.bare_x then
       for _, tick in ipairs(plot.x.ticks) do
         sheet:text(parts.pixel(plot, tick.at, 0), bottom, tick.label,
@@ -272,7 +273,7 @@ return function(_, host)
         sheet:text(box.right, bottom + LABEL + 4, plot.x.note, { size = TICK, align = "right", fill = theme.soft })
       end
     end
-    -- on the left: the same, rotated
+    -- on the left: the same texts, rotated
     if not plot.bare_y then
       for _, tick in ipairs(plot.y.ticks) do
         local _, y = parts.pixel(plot, 0, tick.at)
@@ -292,14 +293,14 @@ return function(_, host)
           { size = TICK, align = fits and "right" or "left", fill = theme.soft })
       end
     end
-    -- on top: the title
+    -- at the top: the title
     for i, words in ipairs(plot.titles) do
       sheet:text(frame.x + EDGE, frame.y + EDGE + i * (plot.title_size + 5) - 7, words,
         { size = plot.title_size, bold = true, fill = theme.ink })
     end
   end
 
-  -- Draws the area between the axes; returns the cells that were drawn on.
+  -- Draws the area between the axes. Returns the cells that were drawn on.
   local function draw_inside(plot, sheet)
     local ink = parts.ink(plot.box)
     sheet:clip(plot.box)
@@ -320,7 +321,7 @@ return function(_, host)
     return ink
   end
 
-  -- Sets ranges and makes everything that does not depend on the position.
+  -- Sets the ranges, and computes everything that does not depend on the position.
   function parts.begin(plot)
     plot.theme = plot.dark and THEMES.dark or THEMES.light
     plot.limits = { plot.x.lo, plot.x.hi, plot.y.lo, plot.y.hi }
@@ -329,7 +330,7 @@ return function(_, host)
     parts.thin(plot)
   end
 
-  -- Chooses the positions of names.
+  -- Chooses the positions of the names of curves.
   function parts.arrange(plot, frame)
     measure(plot, frame)
     parts.choose_legend(plot, draw_inside(plot, parts.sheet(1, 1, 0)))
@@ -338,7 +339,7 @@ return function(_, host)
 
   parts.measure = measure
 
-  -- Call this after the box has changed; returns true if names have to move.
+  -- Call this after the box has changed. Returns true if names have to move.
   function parts.rearrange(plot)
     return plot.names == "inside" and parts.recheck_legend(plot, draw_inside(plot, parts.sheet(1, 1, 0)))
   end

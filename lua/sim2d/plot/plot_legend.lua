@@ -1,14 +1,14 @@
 -- Texts of a plot: names of curves, and notes at points and lines.
 
-local SIZE, LINE = 13, 18 -- px: size of letters, height of a line
-local SWATCH, STROKE, BETWEEN = 36, 28, 16 -- px: space before a name, length of the line in it, space after the name
-local PAD = 8 -- px between a legend inside and the axes
-local GAP = 16 -- px between names at the ends of curves
-local MOVED = 20 -- px: largest distance of a name from the end of its curve
+local SIZE, LINE = 13, 18 -- font size and line height, px
+local SWATCH, STROKE, BETWEEN = 36, 28, 16 -- px: space before a name, length of its line, space after the name
+local PAD = 8 -- distance between the axes and a legend inside them, px
+local GAP = 16 -- distance between names at the ends of curves, px
+local MOVED = 20 -- largest distance of a name from the end of its curve, px
 local MOST_DIRECT, MOST_INSIDE = 5, 7 -- most curves
-local WIDEST = 0.3 -- of the box: space for names beside it
-local NEAR = 8 -- px from a point to its note
-local NOTE_ROOM = 170 -- px: width of a note's line
+local WIDEST = 0.3 -- largest space for names beside the box, as a fraction of the box
+local NEAR = 8 -- distance of a note from its point, px
+local NOTE_ROOM = 170 -- width of a note's line, px
 
 return function(_, host)
   local parts = host.plot_parts
@@ -16,7 +16,7 @@ return function(_, host)
   local function entries_of(plot)
     local list = {}
     for _, series in ipairs(plot.series) do
-      if series.label and series.kind ~= "heat" then -- its name is at its scale
+      if series.label and series.kind ~= "heat" then -- the name of a heat map is at its scale
         list[#list + 1] = { series = series, label = series.label, width = SWATCH + parts.width(series.label, SIZE) }
       end
     end
@@ -37,7 +37,7 @@ return function(_, host)
 
   -- ---- Names at the ends of curves --------------------------------------------------------------
 
-  -- Moves names apart vertically; returns the largest displacement.
+  -- Moves names apart vertically. Returns the largest displacement.
   local function spread(names, top, bottom)
     table.sort(names, function(a, b) return a.wanted < b.wanted or a.wanted == b.wanted and a.index < b.index end)
     local y = top - GAP
@@ -69,7 +69,7 @@ return function(_, host)
     return farthest
   end
 
-  -- The names with their positions; nil if they would not be at their curves.
+  -- Returns the names with their positions, or nil if they would not be next to their curves.
   local function direct(plot, entries, forced)
     local names, box = {}, plot.box
     if #entries > MOST_DIRECT and not forced then return nil end
@@ -119,9 +119,9 @@ return function(_, host)
     end
   end
 
-  -- Lines of entries that fit between left and right; if there are too many, long names are shortened.
+  -- Returns lines of entries that fit into the width. If there are too many lines, long names are shortened.
   local function wrap(entries, room, most)
-    -- too many lines: use as many columns of equal width as needed
+    -- if there are too many lines, use as many columns of equal width as needed
     if most then
       local lines, columns = wrap(entries, room), 1
       while #lines > most and columns < #entries do
@@ -136,7 +136,7 @@ return function(_, host)
       end
       return lines
     end
-    -- one after the other, like words of a text
+    -- place the entries one after the other, like the words of a text
     local lines, line, x = {}, nil, 0
     for _, entry in ipairs(entries) do
       local width = math.min(entry.width, room)
@@ -167,7 +167,7 @@ return function(_, host)
     return lines
   end
 
-  -- The emptiest corner of the box: left, top, and the number of cells drawn on.
+  -- Returns the emptiest corner of the box: left, top, and the number of cells that are drawn on.
   local function corner(plot, ink, width, height)
     local box, best = plot.box, nil
     for _, at in ipairs { { 1, 0 }, { 0, 0 }, { 1, 1 }, { 0, 1 } } do
@@ -180,17 +180,18 @@ return function(_, host)
     return best
   end
 
-  -- Lines of a legend above or below: at most a third of the picture.
+  -- The number of lines of a legend above or below the box, at most a third of the picture.
   local function most_lines(plot) return math.max(2, plot.frame.height // (3 * LINE)) end
 
   local choose
 
-  -- Chooses the place of names (plot.names) and their space (plot.extra), after the curves were drawn without names.
+  -- Chooses the position of names (plot.names) and the space for them (plot.extra). Call this after the curves were
+  -- drawn without names.
   function parts.choose_legend(plot, ink)
     local bar = parts.bar_room(plot)
     choose(plot, ink)
     if not bar then return end
-    -- the scale of a heat map is in the place of the names
+    -- the scale of a heat map takes the place of the names
     if plot.names == "direct" or plot.names == "right" then
       local lines = #wrap(plot.entries, plot.box.right - plot.box.left, most_lines(plot))
       plot.names, plot.extra.top = "above", lines * LINE + 4
@@ -224,7 +225,8 @@ return function(_, host)
     end
   end
 
-  -- Checks that a place inside is still free after the box has changed. If not, names go above.
+  -- Checks that a position inside the box is still free after the box has changed. If it is not, the names move above
+  -- the box.
   function parts.recheck_legend(plot, ink)
     local width, height = widest(plot.entries), #plot.entries * LINE
     if plot.names ~= "inside" or plot.legend == "inside" or corner(plot, ink, width, height).covered == 0 then
@@ -258,7 +260,7 @@ return function(_, host)
 
   -- ---- Notes ------------------------------------------------------------------------------------
 
-  -- The first of the places {left, top, cost =} with the least drawing under a text of that size.
+  -- Returns the first of the places {left, top, cost =} at which a text of this size covers the least drawing.
   local function best_place(ink, places, width, height)
     local best
     for i, place in ipairs(places) do
@@ -280,7 +282,7 @@ return function(_, host)
       and top >= box.top + room and top + height <= box.bottom - room
   end
 
-  -- Names of lines at x = or y =.
+  -- Draws the names of the lines at x = or y =.
   function parts.draw_references(plot, sheet, ink)
     local box, lines = plot.box, {}
     for _, line in ipairs(plot.references) do
@@ -323,7 +325,7 @@ return function(_, host)
 
   local WAYS = { { 1, -1 }, { -1, -1 }, { 1, 1 }, { -1, 1 }, { 0, -1 }, { 0, 1 }, { 1, 0 }, { -1, 0 } }
 
-  -- Possible places for a text around a point, the nearest first.
+  -- Returns possible places for a text around a point, nearest first.
   local function places_around(box, x, y, width, height)
     local places = {}
     for _, far in ipairs { NEAR, 22, 40, 64, 90 } do

@@ -1,4 +1,4 @@
--- A plot as text for terminals: each letter has two by four Braille dots.
+-- A plot as text for terminals. Each character has two by four Braille dots.
 
 local DOTS = { { 0x01, 0x02, 0x04, 0x40 }, { 0x08, 0x10, 0x20, 0x80 } } -- by column, row
 local BLANK = 0x2800
@@ -25,7 +25,7 @@ function Screen:line(run, every)
   if #run == 2 then self:dot(run[1], run[2]) end
 end
 
--- A letter in place of a cell's dots; `over`: also if it has dots.
+-- Puts a letter in place of a cell's dots. If `over` is true, it also replaces existing dots.
 function Screen:put(column, row, letter, over)
   local cell = row * self.columns + column
   if column >= 0 and column < self.columns and row >= 0 and row < self.rows and (over or not self[cell])
@@ -187,7 +187,7 @@ return function(_, host)
     return lines
   end
 
-  -- Labels along x at their positions, without those that would touch the previous one.
+  -- Writes the labels along x at their positions. Labels that would touch the previous label are omitted.
   local function write_x_ticks(plot, left, width)
     local line, last = {}, -1
     for _, tick in ipairs(plot.x.ticks) do
@@ -201,7 +201,7 @@ return function(_, host)
     return table.concat(line)
   end
 
-  -- The whole plot with `height` lines; parts are dropped if the curves need the space.
+  -- Returns the whole plot in `height` lines. Parts are omitted if the curves need the space.
   function parts.letters(plot, width, height)
     local names = {}
     for _, series in ipairs(plot.series) do
@@ -216,7 +216,7 @@ return function(_, host)
     parts.set_ticks(plot.x, math.max(2, columns // 12))
     local screen = setmetatable({ columns = columns, rows = rows, letters = {} }, Screen)
     plot.box = { left = 0, top = 0, right = 2 * columns - 1, bottom = 4 * rows - 1 }
-    for pass = 1, 2 do -- arrows of a field only in empty cells
+    for pass = 1, 2 do -- draw the arrows of a field only in empty cells
       for _, series in ipairs(plot.series) do
         if (series.kind == "field") == (pass == 2) then draw[series.kind](plot, series, screen) end
       end

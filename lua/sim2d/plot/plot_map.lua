@@ -1,13 +1,13 @@
 -- Numbers over the plane: heat maps with their scale, and contours.
 
-local POINTS, MOST_POINTS = 60, 1000 -- samples of a function per axis
-local SHADES = 40 -- colours of a heat map
-local LEVELS, MOST_LEVELS = 8, 100 -- contours: approximate default, maximum
-local BAR, BESIDE, TICK = 14, 12, 12 -- px: width of the scale, space before it, size of its letters
-local LETTERS = 12 -- px, of the values at contours
-local SEAM = 0.6 -- px of overlap, so that no gaps show between cells
+local POINTS, MOST_POINTS = 60, 1000 -- default and maximum number of samples of a function per axis
+local SHADES = 40 -- number of colours of a heat map
+local LEVELS, MOST_LEVELS = 8, 100 -- number of contours: approximate default, and maximum
+local BAR, BESIDE, TICK = 14, 12, 12 -- px: width of the scale, space before it, its font size
+local LETTERS = 12 -- font size of the values at contours, px
+local SEAM = 0.6 -- overlap of cells that hides gaps between them, px
 local BLOCKS = { " ", "░", "▒", "▓", "█" } -- for terminals
--- From low to high with uniform lightness; reversed on dark paper.
+-- Colours from low to high with uniform steps of lightness. They are reversed on dark paper.
 local RAMP = { 0xf6f0cf, 0xa9d3ac, 0x55a2b3, 0x38659f, 0x35245f }
 
 return function(_, host)
@@ -53,7 +53,7 @@ return function(_, host)
     end
   end
 
-  -- Rows of values, one per y: of a function, or as given.
+  -- Reads rows of values, one per y. They are computed by a function, or given as numbers.
   local function read_rows(plot, series, read, what)
     if series[2] == nil and series[1] ~= nil then
       local points = counts(series, what)
@@ -99,7 +99,7 @@ return function(_, host)
     read.lo, read.hi = lo, hi
   end
 
-  -- Edges of cells: halfway between neighbours.
+  -- Returns the edges of cells, which are halfway between neighbours.
   local function edges_of(list)
     local edges = { list[1] - (list[2] - list[1]) / 2 }
     for i = 2, #list do edges[i] = (list[i - 1] + list[i]) / 2 end
@@ -142,7 +142,7 @@ return function(_, host)
     return out
   end
 
-  -- Adjacent cells of one shade form a rectangle; the rectangles of one shade form a path.
+  -- Adjacent cells of the same shade form a rectangle. All rectangles of a shade form one path.
   function parts.draw_heat(plot, series, sheet, ink)
     local us, vs = edges_of(placed(plot.x, series.across)), edges_of(placed(plot.y, series.up))
     local runs = {}
@@ -170,7 +170,7 @@ return function(_, host)
     end
   end
 
-  -- Crossings of a level with the sides of each cell (marching squares); at a saddle the mean decides.
+  -- Finds the crossings of a level with the sides of each cell (marching squares). At a saddle, the mean decides.
   local function segments(series, us, vs, level)
     local list = {}
     for j = 1, #vs - 1 do
@@ -178,7 +178,7 @@ return function(_, host)
         local a, b = series.rows[j][i] - level, series.rows[j][i + 1] - level
         local d, c = series.rows[j + 1][i] - level, series.rows[j + 1][i + 1] - level
         if host.finite(a) and host.finite(b) and host.finite(c) and host.finite(d) then
-          local at = {} -- crossings of the sides, in order around the cell
+          local at = {} -- crossings with the sides, in order around the cell
           local function side(p, q, u1, v1, u2, v2)
             if (p > 0) ~= (q > 0) then
               local part = p / (p - q)
@@ -198,7 +198,7 @@ return function(_, host)
     return list
   end
 
-  -- Calls each(level, runs in pixels).
+  -- Calls each(level, runs), with runs in pixels.
   function parts.each_contour(plot, series, each)
     local us, vs = placed(plot.x, series.across), placed(plot.y, series.up)
     for _, level in ipairs(series.levels) do
@@ -208,7 +208,7 @@ return function(_, host)
     end
   end
 
-  -- Writes the value on its line at the emptiest place, away from the edges.
+  -- Writes the value of a contour on its line, at the emptiest place away from the edges.
   local function write_level(plot, sheet, ink, level, runs)
     local words = ("%.4g"):format(level)
     local half, box, best = parts.width(words, LETTERS) / 2 + 2, plot.box, nil
@@ -226,7 +226,7 @@ return function(_, host)
   end
 
   function parts.draw_contour(plot, series, sheet, ink)
-    local drawn = parts.ink(plot.box) -- a heat map below does not count
+    local drawn = parts.ink(plot.box) -- a heat map below the contours does not count as drawing
     local all = {}
     parts.each_contour(plot, series, function(level, runs)
       sheet:path(runs, { stroke = series.color, width = 1.4 })
@@ -251,7 +251,7 @@ return function(_, host)
     end
   end
 
-  -- The width that the scale takes at the right of the box, or nil.
+  -- Returns the width that the scale needs to the right of the box, or nil.
   function parts.bar_room(plot)
     local series, axis = bar_of(plot)
     if not series then return nil end
@@ -284,7 +284,7 @@ return function(_, host)
     end
   end
 
-  -- ---- In letters -------------------------------------------------------------------------------
+  -- ---- Heat maps as text ------------------------------------------------------------------------
 
   function parts.heat_letters(plot, series, screen)
     local us, vs = edges_of(placed(plot.x, series.across)), edges_of(placed(plot.y, series.up))

@@ -1,12 +1,12 @@
 -- Checks the arguments of sim.plot and converts them to one form.
 
-local WIDTH, HEIGHT = 640, 400 -- px; letters are legible at a width of 400 px
+local WIDTH, HEIGHT = 640, 400 -- px; text is legible at a width of 400 px
 local LEAST_SIDE, MOST_SIDE = 100, 10000 -- px
-local SAMPLES = 400 -- points at which a function is sampled
+local SAMPLES = 400 -- number of points at which a function is sampled
 local MOST_SAMPLES = 1e6
 local MOST_BINS = 100
-local FEW_WHOLE = 30 -- up to this many integers each have their own bin
-local QUARTILES_OF = 20000 -- samples: of longer lists a part is used to choose bins
+local FEW_WHOLE = 30 -- if there are at most this many integers, each has its own bin
+local QUARTILES_OF = 20000 -- number of samples used to choose bins; longer lists are thinned
 
 local KINDS = { "line", "scatter", "steps", "band", "stack", "histogram", "phase", "field", "heat", "contour" }
 local LEGENDS = { "direct", "inside", "above", "below", "right" }
@@ -78,7 +78,7 @@ return function(_, host)
     return value + 0.0
   end
 
-  -- A list or array of numbers; tracked ones become plain.
+  -- Reads a list or array of numbers. Tracked numbers become plain.
   local function read_numbers(list, what)
     local kind = getmetatable(list)
     if kind == "Array" then
@@ -183,7 +183,7 @@ return function(_, host)
     return xs, ys
   end
 
-  -- Both lists; a single list has x = 1, 2, 3 ...
+  -- Returns both lists. A single list gets x = 1, 2, 3 and so on.
   local function read_curve(plot, series, what)
     if is_function(series[1]) then return sample(plot, series, what) end
     for _, key in ipairs { "from", "to", "points" } do
@@ -267,7 +267,7 @@ return function(_, host)
     read.x_values, read.y_values = { read.xs }, { read.low, read.high }
   end
 
-  -- Stacked series: each is a band from the sum of the previous ones.
+  -- Stacked series: each is a band on top of the sum of the previous series.
   function readers.stack(plot, series, read, what)
     if plot.y.log then fail("%s: stacking requires a linear axis", what) end
     local xs, ys = read_curve(plot, series, what)
@@ -301,7 +301,7 @@ return function(_, host)
 
   -- ---- Histograms -------------------------------------------------------------------------------
 
-  -- The number of bins by Freedman and Diaconis; by Sturges if half of the samples are equal.
+  -- The number of bins by the rule of Freedman and Diaconis, or by Sturges' rule if half of the samples are equal.
   local function bin_count(sorted, lo, hi, count)
     local spread = sorted[math.ceil(#sorted * 3 / 4)] - sorted[math.max(1, #sorted // 4)]
     local bins = (hi - lo) / (2 * spread * count ^ (-1 / 3))
@@ -309,7 +309,7 @@ return function(_, host)
     return math.max(1, math.min(MOST_BINS, math.ceil(bins)))
   end
 
-  -- Edges in axis positions.
+  -- Returns the edges of bins as positions on the axis.
   local function automatic_edges(samples, count, bins)
     local lo, hi, whole = math.huge, -math.huge, true
     for _, value in ipairs(samples) do
@@ -327,7 +327,7 @@ return function(_, host)
       for i = 1, count, step do some[#some + 1] = samples[i] end
       table.sort(some)
       local advised = bins or bin_count(some, lo, hi, count)
-      if not bins and whole and hi - lo < 2 ^ 50 then -- integers are at the middle of their bins
+      if not bins and whole and hi - lo < 2 ^ 50 then -- integers are in the middle of their bins
         local width = hi - lo <= FEW_WHOLE and 1 or math.max(1, math.floor((hi - lo) / advised + 0.5))
         advised = (hi - lo) // width + 1
         lo, hi = lo - 0.5, lo - 0.5 + advised * width
@@ -356,7 +356,7 @@ return function(_, host)
     for _, value in ipairs(read_numbers(series[1], what)) do
       if host.finite(value) and not (plot.x.log and value <= 0) then samples[#samples + 1] = value end
     end
-    -- edges: found from the samples (their logarithms on such an axis), or given
+    -- edges are given, or computed from the samples (from their logarithms on a logarithmic axis)
     local bins = series.bins
     if host.whole(bins) or bins == nil then
       if bins and (bins < 1 or bins > 10000) then fail("%s.bins: 1 to 10000 expected, got %d", what, bins) end
@@ -384,7 +384,7 @@ return function(_, host)
       local automatic = series.bins == nil or host.whole(series.bins)
       if automatic or value >= edges[1] and value <= edges[last + 1] then heights[low] = heights[low] + 1 end
     end
-    -- as a density the area is 1
+    -- a density has a total area of 1
     if read_flag(series.density, what .. ".density") and #samples > 0 then
       for i = 1, last do heights[i] = heights[i] / #samples / (edges[i + 1] - edges[i]) end
     end
@@ -392,7 +392,7 @@ return function(_, host)
     read.x_values, read.y_values = { edges }, { heights, not plot.y.log and { 0 } or nil }
   end
 
-  -- ---- All of it --------------------------------------------------------------------------------
+  -- ---- Entry point ------------------------------------------------------------------------------
 
   local function known_keys(kind)
     local list = table.move(COMMON, 1, #COMMON, 1, {})
@@ -400,7 +400,7 @@ return function(_, host)
     return table.move(SERIES_KEYS[kind], 1, #SERIES_KEYS[kind], #list + 1, list)
   end
 
-  -- {x =, label =} or {y =, label =}: a line across; {x =, y =, text =}: a text at a point.
+  -- Reads a mark. {x =, label =} or {y =, label =} is a line across the plot; {x =, y =, text =} is a text at a point.
   local function read_mark(plot, series, what)
     local note = series.text ~= nil or series.x ~= nil and series.y ~= nil
     parts.check_keys(series, known_keys(note and "note" or "reference"), what)
@@ -465,11 +465,11 @@ return function(_, host)
     return plot
   end
 
-  -- Colours, dashes and markers. Up to three lines differ in lightness. With more lines each has its own dashes, and
-  -- from the fifth on also markers, so that they can be distinguished in grey.
+  -- Sets colours, dashes and markers. Up to three lines differ in lightness. If there are more lines, each has its own
+  -- dashes. From the fifth line on, they also have markers, so that they can be distinguished in grey.
   function parts.set_styles(plot)
     local lines, dashed, index, line, cloud = 0, false, 0, 0, 0
-    -- more than three lines get dashes, unless the script sets some
+    -- more than three lines get dashes, unless the script has set dashes
     for _, series in ipairs(plot.series) do
       if series.runs or series.xs and series.kind ~= "scatter" and series.kind ~= "band" then lines = lines + 1 end
       dashed = dashed or series.given_dash ~= nil
@@ -492,7 +492,7 @@ return function(_, host)
       elseif series.xs and series.kind ~= "band" then
         line = line + 1
         if lines > 3 and not dashed then series.dash = DASHES[(line - 1) % (#DASHES + 1)] end
-        -- all dashes are used: add markers
+        -- all dash patterns are in use, so add markers
         local round = (line - 1) // (#DASHES + 1)
         if round > 0 and not series.marker then series.marker = parts.markers[(round - 1) % #parts.markers + 1] end
       end

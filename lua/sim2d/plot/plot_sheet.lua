@@ -1,4 +1,4 @@
--- A plot as a list of drawing commands, and two outputs: SVG, and a canvas of pixels.
+-- A plot as a list of drawing commands, with two outputs: SVG, and a canvas of pixels.
 
 local FAMILY = "Helvetica, Arial, sans-serif"
 local ALIGN = { left = 0, center = 1, right = 2 }
@@ -9,7 +9,7 @@ local ANCHOR = { center = ' text-anchor="middle"', right = ' text-anchor="end"' 
 local Sheet = {}
 Sheet.__index = Sheet
 
--- paint: fill, stroke (0xRRGGBBAA), width, dash (a list)
+-- `paint` has fill, stroke (0xRRGGBBAA), width and dash (a list)
 function Sheet:path(runs, paint, closed)
   self[#self + 1] = { kind = "path", runs = runs, paint = paint, closed = closed }
 end
@@ -22,12 +22,12 @@ function Sheet:rect(left, top, right, bottom, paint)
   self:path({ { left, top, right, top, right, bottom, left, bottom } }, paint, true)
 end
 
--- Discs around each of {x, y, x, y, ...}
+-- Draws a disc around each point of {x, y, x, y, ...}.
 function Sheet:discs(at, radius, paint)
   self[#self + 1] = { kind = "discs", at = at, radius = radius, paint = paint }
 end
 
--- how: size, bold, align, turn (degrees), fill, halo
+-- `how` has size, bold, align, turn (degrees), fill and halo
 function Sheet:text(x, y, words, how)
   if words ~= "" then
     self[#self + 1] = { kind = "text", x = x, y = y, words = words, how = how }
@@ -45,7 +45,7 @@ local function escaped(text)
 end
 
 local function number(value)
-  -- a decimal point in any locale
+  -- use a decimal point in any locale
   local text = ("%.2f"):format(value):gsub(",", "."):gsub("0+$", ""):gsub("%.$", "")
   return text == "-0" and "0" or text
 end
@@ -162,7 +162,7 @@ return function(_, host)
     return sheet
   end
 
-  -- true, or nil and a message
+  -- Returns true, or nil and a message.
   function Sheet:save_png(path, scale)
     local canvas, message = host.canvas(self.width, self.height, scale)
     if not canvas then return nil, message end

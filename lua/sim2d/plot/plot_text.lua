@@ -1,12 +1,13 @@
 -- Texts and numbers of plots: widths, line breaks, number formats.
 
--- Widths of the letters from ' ' to '~' in hundredths of the size, plain and bold: those of DejaVu Sans, one of the
--- widest fonts, so that no text is cut with another font. They are constants, so the layout is equal on every machine.
+-- Widths of the letters from ' ' to '~' in hundredths of the font size, plain and bold. They are the widths of DejaVu
+-- Sans, one of the widest fonts, so that no text is cut off with another font. They are constants, so the layout is the
+-- same on every machine.
 local PLAIN = "3240468464957827393950843236323464646464646464646464343484848453996869707763587775303066568675"
   .. "796079696361736899696169393439845050616355636235636328285828976361636341523963598259595264346484"
 local BOLD = "3546528470998731464652843842383770707070707070707070404084848458997776738368688284373777649984"
   .. "857385777268817799777273463746845050677259726844727134346734997169727249604871659265655871377184"
-local NARROW, USUAL, WIDE = 0.45, 0.7, 1 -- of other letters: superscripts, Greek, Chinese
+local NARROW, USUAL, WIDE = 0.45, 0.7, 1 -- widths of other characters: superscripts, Greek, Chinese
 local STRETCH = 2 ^ 53 -- integers up to this are exact
 
 local SUPERSCRIPTS = { ["-"] = "⁻", ["0"] = "⁰", ["1"] = "¹", ["2"] = "²", ["3"] = "³", ["4"] = "⁴",
@@ -17,7 +18,7 @@ local function letter_width(code, widths)
   if code >= 32 and code < 127 then
     return tonumber(widths:sub(2 * code - 63, 2 * code - 62)) / 100
   elseif code >= 0x300 and code < 0x370 then
-    return 0 -- accents are drawn on the letter before
+    return 0 -- accents are drawn on the previous letter
   elseif code == 0xb2 or code == 0xb3 or code == 0xb9 or code >= 0x2070 and code < 0x20a0 then
     return NARROW
   elseif code >= 0x1100 then
@@ -29,7 +30,7 @@ end
 return function(_, host)
   local parts = host.plot_parts
 
-  -- Valid UTF-8 letters only; anything else becomes a replacement sign.
+  -- Keeps only valid UTF-8. Anything else becomes a replacement character.
   function parts.clean(text)
     text = tostring(text):gsub("[%z\1-\8\11-\31\127]", "\u{fffd}"):gsub("[\t\n]", " ")
     local clean, at = {}, 1
@@ -51,9 +52,9 @@ return function(_, host)
     return width * size
   end
 
-  -- As many letters as fit, with an ellipsis if some are missing.
+  -- Returns as many letters as fit, with an ellipsis if some are omitted.
   function parts.fit(words, size, bold, room)
-    room = room + 0.1 -- px: sums of widths have rounding errors
+    room = room + 0.1 -- px, because sums of widths have rounding errors
     if parts.width(words, size, bold) <= room then return words end
     local best = "…"
     for at in utf8.codes(words) do
@@ -79,7 +80,7 @@ return function(_, host)
     return best
   end
 
-  -- Lines not wider than `room`, at most `most` of them.
+  -- Returns lines that are not wider than `room`, and at most `most` lines.
   function parts.wrap(words, size, bold, room, most)
     local lines, line = {}, nil
     for word in words:gmatch "%S+" do
@@ -100,14 +101,14 @@ return function(_, host)
     return "10" .. ("%d"):format(exponent):gsub(".", SUPERSCRIPTS)
   end
 
-  -- A number with `decimals` decimals and a proper minus sign.
+  -- Formats a number with `decimals` decimals and a proper minus sign.
   function parts.fixed(value, decimals)
     local text = ("%." .. math.max(0, math.min(decimals, 20)) .. "f"):format(value)
     if not text:find "[1-9]" then text = text:gsub("^%-", "") end
     return (text:gsub("^%-", MINUS))
   end
 
-  -- A single number with at most `digits` digits.
+  -- Formats a single number with at most `digits` digits.
   function parts.plain(value, digits)
     if value == math.floor(value) and math.abs(value) < STRETCH and math.abs(value) < 10 ^ digits then
       return (("%.0f"):format(value):gsub("^%-", MINUS))

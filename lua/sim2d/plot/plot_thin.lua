@@ -1,13 +1,13 @@
 -- Reduces long lists of points to shorter ones that look the same.
 
-local COLUMNS = 1200 -- across the range; no plot shows more
-local MOST = 20000 -- points of a cloud or of a curve that moves back and forth
-local FEW = 2000 -- fewer points are all drawn
+local COLUMNS = 1200 -- columns across the range; no plot shows more
+local MOST = 20000 -- largest number of points of a cloud, or of a curve that moves back and forth
+local FEW = 2000 -- if there are fewer points, all are drawn
 
 return function(_, host)
   local parts = host.plot_parts
 
-  -- Positions of the visible points as lists {x, y, x, y, ...}; a gap begins a new list.
+  -- Positions of the visible points as lists {x, y, x, y, ...}. A new list begins after each gap.
   local function placed(plot, xs, ys)
     local runs, run, n = {}, nil, 0
     local ax, ay = plot.x, plot.y
@@ -28,7 +28,7 @@ return function(_, host)
     return runs
   end
 
-  -- Keeps the first, lowest, highest and last of consecutive points in one column, so that no peak is lost.
+  -- Keeps the first, lowest, highest and last of the consecutive points in a column, so that no peak is lost.
   local function thin_run(run, lo, width)
     local thin, n, i, count = {}, 0, 1, #run
     while i < count do
@@ -66,7 +66,7 @@ return function(_, host)
       local far, farthest = tolerance, nil
       for i = from + 2, to - 2, 2 do
         local u, v = run[i] - x, run[i + 1] - y
-        -- Beyond an end of the line the distance to that end counts.
+        -- Beyond an end of the line, the distance to that end counts.
         local part = length > 0 and math.max(0, math.min(1, (u * dx + v * dy) / (length * length))) or 0
         u, v = u - part * dx, v - part * dy
         local distance = math.sqrt(u * u + v * v)
@@ -107,7 +107,7 @@ return function(_, host)
     return runs
   end
 
-  -- Keeps one point per cell, with cells as large as needed.
+  -- Keeps one point per cell; the cells are as large as needed.
   function parts.thin_cloud(plot, xs, ys)
     local cloud = {}
     for _, run in ipairs(placed(plot, xs, ys)) do table.move(run, 1, #run, #cloud + 1, cloud) end
@@ -130,7 +130,7 @@ return function(_, host)
     return cloud
   end
 
-  -- {x, low, x, low, ...} and likewise for high, where both are visible.
+  -- Returns {x, low, x, low, ...} and {x, high, x, high, ...} where both are visible.
   function parts.thin_band(plot, xs, lows, highs)
     local runs, run, column = {}, nil, nil
     local width = #xs > FEW and (plot.x.hi - plot.x.lo) / COLUMNS or 0

@@ -1,8 +1,8 @@
-// world:set_coordinates{...}, joint.angle = and joint.translation =: moving bodies so that joints
-// have given coordinates.
+// world:set_coordinates{...} and assignments to joint.angle and joint.translation. They move bodies
+// so that joints have the given coordinates.
 #include "lua/diff/on_tape.h"
 
-// Refuses a tracked number and a world on a tape, whose derivative would be lost.
+// Rejects a tracked number and a world on a tape, because the derivative would be lost.
 static void coordinates_refuse(lua_State *L, int index, const S2LuaWorld *lw) {
   if (s2_lua_is_tracked(L, index) && s2_lua_recording(lw)) {
     s2_lua_fail(L, "setting a joint's coordinate to a tracked number has no derivative yet: set "
@@ -20,7 +20,7 @@ static void coordinates_set(lua_State *L, S2LuaWorld *lw, const S2JointCoordinat
 
 int s2_lua_set_coordinate(lua_State *L, const S2LuaJoint *joint, S2JointType type,
                           S2JointField field) {
-  // A hinge has the coordinate `angle`, a slider `translation`.
+  // A hinge has the coordinate `angle`, and a slider has `translation`.
   bool has = (type == S2_HINGE && field == S2_JOINT_ANGLE) ||
              (type == S2_SLIDER && field == S2_JOINT_TRANSLATION);
   if (!has) {
@@ -38,7 +38,7 @@ int s2_lua_set_coordinate(lua_State *L, const S2LuaJoint *joint, S2JointType typ
   return 0;
 }
 
-static const char BY_HAND[] = "sim2d.speed_by_hand"; // in the registry
+static const char BY_HAND[] = "sim2d.speed_by_hand"; // registry key
 
 int s2_lua_speed_by_hand(lua_State *L) {
   lua_settop(L, 1);
@@ -46,7 +46,7 @@ int s2_lua_speed_by_hand(lua_State *L) {
   return 0;
 }
 
-// On a tape the speed is set through fields of bodies. Stack: joint, name, value.
+// On a tape, sets the speed through fields of bodies. Stack: joint, name, value.
 static void speed_by_hand(lua_State *L, const S2LuaJoint *joint) {
   S2LuaWorld *lw = joint->lw;
   int count = s2_world_bodies(lw->world, NULL, 0);
@@ -86,7 +86,7 @@ int s2_lua_set_speed(lua_State *L, const S2LuaJoint *joint) {
   return 0;
 }
 
-// The joint of the key at -2: the key itself, or the joint with that name.
+// Returns the joint for the key at index -2. The key is the joint itself or its name.
 static const S2LuaJoint *coordinates_joint(lua_State *L, S2LuaWorld *lw) {
   char text[S2_LUA_TEXT];
   if (lua_type(L, -2) == LUA_TSTRING) {
@@ -114,7 +114,7 @@ static int world_set_coordinates(lua_State *L) {
                                s2_lua_describe(L, 2, text));
   }
   lua_settop(L, 2);
-  // One coordinate per key of the table, in memory owned by Lua.
+  // Read one coordinate per key of the table, into memory that Lua owns.
   int count = 0;
   for (lua_pushnil(L); lua_next(L, 2) != 0; lua_pop(L, 1)) {
     count += 1;
@@ -123,7 +123,7 @@ static int world_set_coordinates(lua_State *L) {
   int at = 0;
   for (lua_pushnil(L); lua_next(L, 2) != 0; lua_pop(L, 1)) {
     S2Complaint complaint;
-    lua_pushvalue(L, -2); // names are replaced in a copy, because lua_next needs the key
+    lua_pushvalue(L, -2); // replace names in a copy, because lua_next needs the key
     lua_pushvalue(L, -2);
     const S2LuaJoint *joint = coordinates_joint(L, lw);
     set[at].joint = joint->id;

@@ -1,11 +1,11 @@
-// Joints: objects and fields (joint_create.c makes them).
+// Joints: objects and fields (joint_create.c creates joints).
 #include "lua/diff/on_tape.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-// Numbers of the engine keep their field numbers; the other fields follow.
+// Numbers of the engine keep their field numbers. The other fields follow.
 enum {
   FIELD_IMPULSE = S2_JOINT_FIELD_COUNT,
   FIELD_FORCE,
@@ -65,7 +65,7 @@ S2LuaJoint *s2_lua_new_joint(lua_State *L, int world) {
 
 void s2_lua_bind_joint(lua_State *L, int world, S2LuaJoint *joint, S2JointId id) {
   joint->id = id;
-  // The object keeps the name for messages after the joint was destroyed.
+  // The object keeps the name for messages after the joint is destroyed.
   S2JointInfo info;
   if (s2_joint_info(joint->lw->world, id, &info).code == S2_OK) {
     snprintf(joint->name, sizeof joint->name, "%s", info.name);
@@ -78,7 +78,7 @@ void s2_lua_bind_joint(lua_State *L, int world, S2LuaJoint *joint, S2JointId id)
 
 void s2_lua_push_joint(lua_State *L, int world, S2JointId id) {
   world = lua_absindex(L, world);
-  // Push the existing object, or a new one.
+  // Push the existing object, or create a new one.
   lua_getiuservalue(L, world, S2_STORE_JOINTS);
   if (lua_rawgeti(L, -1, id.serial) == LUA_TNIL) {
     lua_pop(L, 1);
@@ -131,7 +131,8 @@ static int joint_tostring(lua_State *L) {
 // ---- Fields -----------------------------------------------------------------------------------
 
 static bool type_has(S2JointType type, int field) {
-  // A type has the fields of the engine's type, and those for which its constructor has a key.
+  // A joint type has the fields of the engine's type, and fields for which its constructor has a
+  // key.
   switch (field) {
   case FIELD_LIMITS:
     return s2_joint_type_has(type, S2_JOINT_LIMIT_LO);
@@ -148,7 +149,7 @@ static bool type_has(S2JointType type, int field) {
   }
 }
 
-// Numbers of the engine that scripts see as a vector or a list.
+// True for numbers of the engine that scripts see as a vector or a list.
 static bool is_hidden(int field) {
   return field == S2_JOINT_FORCE || field == S2_JOINT_LIMIT_LO || field == S2_JOINT_LIMIT_HI;
 }
@@ -167,9 +168,9 @@ static bool all_have(int field) {
   return true;
 }
 
-// Raises if joints of the type do not have the field named in argument 2.
+// Raises an error if joints of this type do not have the field named in argument 2.
 static void check_has(lua_State *L, S2JointType type, int field) {
-  // The message lists the fields of this type that not all types have.
+  // The message lists the fields that this type has but other types lack.
   if (type_has(type, field)) {
     return;
   }
@@ -205,9 +206,10 @@ static S2Place number_of(const S2LuaJoint *joint, int number) {
   return s2_place(S2_PLACE_JOINT, joint_slot(joint), number);
 }
 
-// The tape places of a field that can be set; returns their number, 0 if it has no derivative.
+// Finds the tape places of a field that can be set. Returns their number, or 0 if the field has no
+// derivative.
 static int joint_places(const S2LuaJoint *joint, int field, S2Place places[3]) {
-  // First number and count for the engine's fields, then for the vectors.
+  // Table of the first number and the count, for the engine's fields and then for the vectors.
   static const struct {
     int number, count;
   } known[FIELD_COUNT] = {
@@ -226,14 +228,14 @@ static int joint_places(const S2LuaJoint *joint, int field, S2Place places[3]) {
   return count;
 }
 
-// A measure of the poses and velocities of the bodies.
+// A quantity that depends on the poses and velocities of the bodies.
 typedef struct Measured {
   S2JointId id;
   int field;
 } Measured;
 
 static void joint_measure(const void *user, const S2World *world, double *numbers) {
-  // A number of the engine, or a point of the joint's info.
+  // The quantity is a number of the engine or a point in the joint's info.
   const Measured *measured = user;
   if (measured->field < S2_JOINT_FIELD_COUNT) {
     (void)s2_joint_get(world, measured->id, (S2JointField)measured->field, numbers);
@@ -257,10 +259,10 @@ static void push_measured(lua_State *L, const S2LuaJoint *joint, int field) {
   s2_lua_push_measured(L, joint->lw, numbers, joint_measure, &measured, count, places);
 }
 
-// Pushes a reaction of the last step; false if it has no derivative.
+// Pushes a reaction of the last step. Returns false if it has no derivative.
 static bool push_reaction(lua_State *L, const S2LuaJoint *joint, const S2JointInfo *info,
                           int field) {
-  // Impulses of the last step are variables of that step.
+  // Impulses of the last step are nodes of that step on the tape.
   bool torque = field == S2_JOINT_TORQUE, impulse = field == FIELD_IMPULSE;
   S2Var var = s2_world_tape_reaction(s2_lua_on_tape(joint->lw), joint->lw->world, joint_slot(joint),
                                      torque, impulse);
@@ -277,10 +279,12 @@ static bool push_reaction(lua_State *L, const S2LuaJoint *joint, const S2JointIn
   return true;
 }
 
-// Pushes a field of a joint whose world is on a tape; false if it is plain nevertheless.
+// Pushes a field of a joint whose world is on a tape. Returns false if the field is plain
+// nevertheless.
 static bool push_tracked(lua_State *L, const S2LuaJoint *joint, const S2JointInfo *info,
                          int field) {
-  // A value that is not finite (a matrix instead of a number, no bound) has no derivative.
+  // A value that is not finite has no derivative. Such values mean a matrix instead of a number, or
+  // no bound.
   S2Place places[3];
   double value = NAN;
   if (field < S2_JOINT_FIELD_COUNT) {
@@ -292,8 +296,8 @@ static bool push_tracked(lua_State *L, const S2LuaJoint *joint, const S2JointInf
       return false;
     }
   }
-  // Reactions and the error belong to the step, measures to the poses; other fields are numbers of
-  // the joint.
+  // Reactions and the error depend on the step. Measured fields depend on the poses. Other fields
+  // are numbers of the joint.
   switch (field) {
   case FIELD_IMPULSE:
   case FIELD_FORCE:
@@ -326,26 +330,26 @@ static bool push_tracked(lua_State *L, const S2LuaJoint *joint, const S2JointInf
     }
     break;
   case S2_JOINT_COMPLIANCE:
-  case S2_JOINT_DAMPING: { // linear or angular, whichever was read
+  case S2_JOINT_DAMPING: { // the linear or the angular number
     S2Place linear =
         number_of(joint, field == S2_JOINT_COMPLIANCE ? S2_OF_COMPLIANCE : S2_OF_DAMPING);
-    // The value read is the linear one, or the angular one if it differs from the linear one.
+    // If the value differs from the linear number, it is the angular number.
     if (s2_place_value(joint->lw->world, linear) != value) {
       linear.number++;
     }
     s2_lua_push_place(L, joint->lw, linear);
     return true;
   }
-  case FIELD_LIMITS: // a plain list of numbers, which may be tracked
+  case FIELD_LIMITS: // a plain list whose numbers may be tracked
     return false;
   default:
     break;
   }
-  // Numbers of the joint, if their values are those that were read.
+  // Push numbers of the joint, if the tape place has the value that was read.
   int count = joint_places(joint, field, places);
   if (count == 1 && field < S2_JOINT_FIELD_COUNT &&
       s2_place_value(joint->lw->world, places[0]) != value) {
-    return false; // e.g. the force of an absent motor
+    return false; // for instance the force of an absent motor
   }
   if (count == 1) {
     s2_lua_push_place(L, joint->lw, places[0]);
@@ -355,9 +359,9 @@ static bool push_tracked(lua_State *L, const S2LuaJoint *joint, const S2JointInf
   return count > 0;
 }
 
-// Pushes {lo, hi}; nil if there are no limits.
+// Pushes {lo, hi}, or nil if there are no limits.
 static void push_limits(lua_State *L, const S2LuaJoint *joint) {
-  // Both sides infinite: no limits.
+  // If both sides are infinite, there are no limits.
   double lo = -INFINITY, hi = INFINITY;
   (void)s2_joint_get(joint->lw->world, joint->id, S2_JOINT_LIMIT_LO, &lo);
   (void)s2_joint_get(joint->lw->world, joint->id, S2_JOINT_LIMIT_HI, &hi);
@@ -373,7 +377,7 @@ static void push_limits(lua_State *L, const S2LuaJoint *joint) {
   }
 }
 
-// Pushes a list of all its bodies in order.
+// Pushes a list of all bodies of the joint in order.
 static void push_bodies(lua_State *L, const S2JointInfo *info) {
   const S2BodyId bodies[S2_JOINT_BODIES] = {info->a, info->b, info->more[0], info->more[1]};
   lua_newtable(L);
@@ -432,8 +436,8 @@ static void joint_push_field(lua_State *L, const S2LuaJoint *joint, const S2Join
   case FIELD_AXIS:
     s2_lua_push_vec2(L, info->axis, NULL);
     return;
-  // To set a component of the following vectors, the whole vector must be assigned; the message
-  // says so.
+  // For the vectors below, a script must assign the whole vector to change a component. The message
+  // explains this.
   case FIELD_TARGET:
     s2_lua_push_vec2(L, info->target, "joint.target");
     return;
@@ -452,9 +456,9 @@ static bool is_flag(int field) {
   return field == S2_JOINT_ENABLED || field == S2_JOINT_BROKEN;
 }
 
-// Pushes a number of the engine; nil if a matrix replaces it.
+// Pushes a number of the engine, or nil if a matrix replaces it.
 static void joint_push_number(lua_State *L, const S2LuaJoint *joint, S2JointField field) {
-  // NAN: a matrix replaces the number.
+  // NAN means that a matrix replaces the number.
   double value = NAN;
   s2_lua_try(L, s2_joint_get(joint->lw->world, joint->id, field, &value));
   if (isnan(value)) {
@@ -466,7 +470,7 @@ static void joint_push_number(lua_State *L, const S2LuaJoint *joint, S2JointFiel
   }
 }
 
-// Upvalue 1: name -> number of a field, or method.
+// Upvalue 1 maps names to field numbers and methods.
 static int find_field(lua_State *L) {
   // As for bodies, fields and methods share a table.
   lua_pushvalue(L, 2);
@@ -483,7 +487,7 @@ static int joint_index(lua_State *L) {
   if (field == FIELD_COUNT) {
     return 1; // a method
   }
-  // `alive` can also be read of a destroyed joint.
+  // `alive` can be read even if the joint is destroyed.
   bool alive = joint_is_alive(joint);
   if (field == FIELD_ALIVE) {
     lua_pushboolean(L, alive);
@@ -492,7 +496,7 @@ static int joint_index(lua_State *L) {
   if (!alive) {
     return joint_destroyed(L, joint);
   }
-  // A field that this type does not have raises with a list of its fields.
+  // If this type does not have the field, raise an error that lists the fields of the type.
   check_has(L, s2_joint_type(joint->lw->world, joint->id), field);
   // Numbers of the engine are read without the joint's info.
   bool on_tape = s2_lua_on_tape(joint->lw) != NULL;
@@ -502,7 +506,7 @@ static int joint_index(lua_State *L) {
   }
   S2JointInfo info;
   s2_lua_try(L, s2_joint_info(joint->lw->world, joint->id, &info));
-  // On a tape fields are variables, otherwise plain values.
+  // On a tape, fields are tracked numbers. Otherwise they are plain values.
   if (on_tape && push_tracked(L, joint, &info, field)) {
     return 1;
   }
@@ -514,7 +518,7 @@ static int joint_index(lua_State *L) {
   return 1;
 }
 
-// Errors of the engine get the same form as ours.
+// Give errors from the engine the same form as errors of the binding.
 static void set_or_raise(lua_State *L, S2Status status) {
   if (status.code == S2_INVALID) {
     s2_lua_fail(L, "Joint.%s", status.message);
@@ -522,7 +526,7 @@ static void set_or_raise(lua_State *L, S2Status status) {
   s2_lua_try(L, status);
 }
 
-// The field's name is argument 2.
+// Raises an error unless `good`. The name of the field is argument 2.
 static void check_value(lua_State *L, bool good, const S2Complaint *complaint) {
   if (!good) {
     s2_lua_fail(L, "Joint.%s: %s", lua_tostring(L, 2), complaint->text);
@@ -544,17 +548,17 @@ static void joint_set_number(lua_State *L, const S2LuaJoint *joint, S2JointField
   double value;
   bool flag = false;
   S2Complaint complaint;
-  // If the field has a derivative, the tape notes the numbers read from here on.
+  // If the field has a derivative, the tape records the numbers that are read after this call.
   S2Place places[3];
   static const int from[] = {0, 0};
   int count = joint_places(joint, (int)field, places);
   int begin = count > 0 ? s2_lua_writes(L, joint->lw) : 0;
-  // Flags; plain numbers, which the engine checks; tracked numbers.
+  // Read a flag, a plain number, which the engine checks, or a tracked number.
   if (is_flag((int)field)) {
     check_value(L, s2_value_boolean(L, 3, &flag, &complaint), &complaint);
     value = flag;
   } else if (lua_type(L, 3) == LUA_TNUMBER) {
-    value = lua_tonumber(L, 3); // the engine checks whether it may be infinite
+    value = lua_tonumber(L, 3); // the engine checks whether the number may be infinite
   } else {
     check_value(L, s2_value_number(L, 3, S2_ANY_NUMBER, &value, &complaint), &complaint);
   }
@@ -572,7 +576,7 @@ static void joint_set_number(lua_State *L, const S2LuaJoint *joint, S2JointField
 
 static void joint_set_velocity(lua_State *L, const S2LuaJoint *joint, const S2JointInfo *info,
                                int field) {
-  // The engine sets both at once: the other one keeps its value.
+  // The engine sets both velocities at once, so pass the current value of the other one.
   S2Complaint complaint;
   S2Vec2 linear = {info->velocity[1], info->velocity[2]};
   double turn = info->velocity[0];
@@ -596,12 +600,13 @@ static int joint_newindex(lua_State *L) {
   S2Vec2 target;
   double limits[2];
   S2Place places[3];
-  // The tape notes the numbers read from here on.
+  // The tape records the numbers that are read after this call.
   int begin = 0, count = joint_places(joint, field, places);
   if (field == FIELD_TARGET || field == FIELD_LIMITS) {
     begin = s2_lua_writes(L, joint->lw);
   }
-  // A destroyed joint cannot be written; a living one only in the fields of its type.
+  // A destroyed joint cannot be written. Only the fields of its type can be written in a living
+  // joint.
   if (field != FIELD_COUNT && field != FIELD_ALIVE) {
     if (!joint_is_alive(joint)) {
       return joint_destroyed(L, joint);
@@ -609,7 +614,7 @@ static int joint_newindex(lua_State *L) {
     s2_lua_try(L, s2_joint_info(joint->lw->world, joint->id, &info));
     check_has(L, info.type, field);
   }
-  // Vectors and lists; single numbers follow below.
+  // Set vectors and lists. Single numbers follow below.
   switch (field) {
   case FIELD_TARGET:
     check_value(L, s2_value_vec2(L, 3, &target, &complaint), &complaint);
@@ -630,7 +635,7 @@ static int joint_newindex(lua_State *L) {
   default:
     break;
   }
-  // Setting a coordinate moves bodies.
+  // Setting a coordinate or the speed moves bodies.
   if (field == S2_JOINT_ANGLE || field == S2_JOINT_TRANSLATION) {
     return s2_lua_set_coordinate(L, joint, info.type, (S2JointField)field);
   }
@@ -654,8 +659,8 @@ static int joint_destroy(lua_State *L) {
 
 void s2_lua_open_joint(lua_State *L) {
   static const luaL_Reg methods[] = {{"destroy", joint_destroy}, {NULL, NULL}};
-  // One table of fields and methods for reading and writing; it has the vectors instead of their
-  // numbers.
+  // One table of fields and methods is used for reading and writing. It contains vectors instead of
+  // their separate numbers.
   s2_lua_metatable(L, s2_type_joint);
   lua_newtable(L);
   for (int i = 0; i < FIELD_COUNT; i++) {

@@ -1,21 +1,21 @@
-// Making joints: world:hinge{...} and the other constructors.
+// Creates joints: world:hinge{...} and the other constructors.
 #include "lua/diff/array.h"
 #include "lua/diff/on_tape.h"
 
 #include <math.h>
 #include <string.h>
 
-// True for "world" and false, which stand for the world in place of a body.
+// True for "world" and `false`, which mean the world in place of a body.
 static bool is_world(lua_State *L, int index) {
   return (lua_type(L, index) == LUA_TBOOLEAN && !lua_toboolean(L, index)) ||
          (lua_type(L, index) == LUA_TSTRING && strcmp(lua_tostring(L, index), "world") == 0);
 }
 
-// The body at index `place` of the list or under `key`. nil is the world; for a `pair`, so are
-// "world" and false. *given: the value is not nil.
+// Reads the body at index `place` of the list or under `key`. nil means the world. If `pair`,
+// "world" and `false` also mean the world. *given is set if the value is not nil.
 static S2BodyId read_body(const S2Keys *keys, const S2LuaWorld *lw, int place, const char *key,
                           bool pair, bool *given) {
-  // By index or by key, but not both.
+  // The body is given by index or by key, but not both.
   lua_State *L = keys->L;
   bool by_place = lua_geti(L, keys->table, place) != LUA_TNIL;
   if (s2_keys_push(keys, key) != LUA_TNIL) {
@@ -26,7 +26,7 @@ static S2BodyId read_body(const S2Keys *keys, const S2LuaWorld *lw, int place, c
   } else {
     lua_pop(L, 1);
   }
-  // Wrong type, another world, a destroyed body: each has its own message.
+  // A wrong type, a body of another world and a destroyed body each have their own message.
   S2BodyId id = {0, 0};
   *given = !lua_isnil(L, -1);
   if (*given && !(pair && is_world(L, -1))) {
@@ -47,10 +47,10 @@ static S2BodyId read_body(const S2Keys *keys, const S2LuaWorld *lw, int place, c
   return id;
 }
 
-// The joint at index `place` of the list or under `key`.
+// Reads the joint at index `place` of the list or under `key`.
 static S2JointId read_joint(const S2Keys *keys, const S2LuaWorld *lw, int place, const char *key) {
   lua_State *L = keys->L;
-  // By index, else by the key, which is then required.
+  // The joint is given by index or by key. Without an index, the key is required.
   bool by_place = lua_geti(L, keys->table, place) != LUA_TNIL;
   if (!by_place) {
     lua_pop(L, 1);
@@ -59,7 +59,7 @@ static S2JointId read_joint(const S2Keys *keys, const S2LuaWorld *lw, int place,
   } else if (s2_keys_has(keys, key)) {
     s2_keys_fail(keys, key, "given twice, also as [%d]", place);
   }
-  // A joint is required: nil stands for none.
+  // A joint is required, so nil is an error.
   const S2LuaJoint *joint = s2_lua_test(L, -1, s2_type_joint);
   if (joint == NULL) {
     char text[S2_LUA_TEXT];
@@ -80,7 +80,7 @@ static S2JointId read_joint(const S2Keys *keys, const S2LuaWorld *lw, int place,
 
 static bool read_limit(lua_State *L, int index, double absent, double *value,
                        S2Complaint *complaint) {
-  // nil leaves the side unbounded.
+  // A value of nil leaves the side unbounded.
   if (lua_isnil(L, index)) {
     *value = absent;
     return true;
@@ -88,7 +88,7 @@ static bool read_limit(lua_State *L, int index, double absent, double *value,
   if (s2_lua_is_tracked(L, index)) {
     return s2_value_number(L, index, S2_ANY_NUMBER, value, complaint);
   }
-  // Infinite sides are allowed, NAN is not.
+  // Infinite sides are allowed, but NAN is not.
   if (lua_type(L, index) != LUA_TNUMBER || isnan(lua_tonumber(L, index))) {
     char text[S2_LUA_TEXT];
     return s2_complain(complaint, "{lo, hi} of numbers or nil expected, got %s",
@@ -99,7 +99,7 @@ static bool read_limit(lua_State *L, int index, double absent, double *value,
 }
 
 bool s2_lua_limits(lua_State *L, int index, double limits[2], S2Complaint *complaint) {
-  // nil for the list leaves both sides unbounded.
+  // If the list is nil, both sides are unbounded.
   limits[0] = -INFINITY;
   limits[1] = INFINITY;
   if (lua_isnil(L, index)) {
@@ -123,9 +123,9 @@ bool s2_lua_limits(lua_State *L, int index, double limits[2], S2Complaint *compl
   return good;
 }
 
-// A number that may be infinite; the engine checks the rest.
+// Reads a number that may be infinite. The engine makes all other checks.
 bool s2_lua_read_bound(const S2Keys *keys, const char *key, double *value) {
-  // A plain number may be infinite, unlike those of s2_keys_number.
+  // A plain number may be infinite, whereas s2_keys_number requires a finite number.
   lua_State *L = keys->L;
   if (s2_keys_push(keys, key) != LUA_TNUMBER) {
     lua_pop(L, 1);
@@ -141,7 +141,7 @@ bool s2_lua_read_bound(const S2Keys *keys, const char *key, double *value) {
 
 static void read_matrix(const S2Keys *keys, const char *key, S2JointWeights *weights) {
   lua_State *L = keys->L;
-  // A square matrix with at most three rows.
+  // The value is a square matrix with at most three rows.
   int table = lua_gettop(L), size = (int)lua_rawlen(L, table);
   if (size < 1 || size > 3) {
     s2_keys_fail(keys, key, "a matrix of 1 to 3 rows expected, got %d", size);
@@ -152,7 +152,7 @@ static void read_matrix(const S2Keys *keys, const char *key, S2JointWeights *wei
       s2_keys_fail(keys, key, "a square matrix expected: %d numbers in row %d", size, i + 1);
     }
     for (int j = 0; j < size; j++) {
-      // Entries may be tracked; messages give the index of an entry that is not a number.
+      // Entries may be tracked. If an entry is not a number, the message gives its index.
       double *entry = &weights->matrix[i * size + j];
       S2Complaint complaint;
       if (lua_rawgeti(L, -1, j + 1) == LUA_TNUMBER) {
@@ -166,8 +166,8 @@ static void read_matrix(const S2Keys *keys, const char *key, S2JointWeights *wei
     }
     lua_pop(L, 1);
   }
-  // A finite difference shifts one of two equal entries: change both by half of it, so that the
-  // matrix stays symmetric.
+  // A finite difference shifts one of two equal entries. Change both by half of the shift, so that
+  // the matrix remains symmetric.
   for (int i = 0; i < size && s2_lua_diff(L)->shift_by != 0; i++) {
     for (int j = 0; j < i; j++) {
       double *below = &weights->matrix[i * size + j], *above = &weights->matrix[j * size + i];
@@ -176,11 +176,11 @@ static void read_matrix(const S2Keys *keys, const char *key, S2JointWeights *wei
   }
 }
 
-// A number, {linear =, angular =} or a matrix.
+// Reads a number, {linear =, angular =} or a matrix.
 void s2_lua_read_weights(const S2Keys *keys, const char *key, S2JointWeights *weights) {
   static const char *const names[] = {"linear", "angular", NULL};
   lua_State *L = keys->L;
-  // Arrays of the library count as lists.
+  // sim2d arrays count as lists.
   s2_keys_push(keys, key);
   s2_lua_array_unfold(L, -1);
   int type = lua_type(L, -1);
@@ -201,7 +201,7 @@ static void joint_read_motor(const S2Keys *keys, bool turns, S2JointDef *def) {
   static const char *const pushing[] = {"speed", "max_force", NULL};
   lua_State *L = keys->L;
   int type = s2_keys_push(keys, "motor");
-  // A motor is a table of a speed and a bound (a torque if the joint turns).
+  // A motor is a table with a speed and a bound, which is a torque if the joint turns.
   if (type == LUA_TTABLE) {
     S2Keys inner = s2_keys_inner(keys, "motor.", turns ? turning : pushing, NULL);
     def->has_motor = true;
@@ -233,7 +233,7 @@ static void joint_read_limits(const S2Keys *keys, S2JointDef *def) {
 
 void s2_lua_read_stabilization(const S2Keys *keys, S2JointDef *def) {
   static const char *const choices[] = {"none", "baumgarte", NULL};
-  // The other values of a world correct the positions of whole islands at once.
+  // The other values that a world accepts correct the positions of whole islands at once.
   static const char *const worlds[] = {"projection", "pre", "post", "post_assembly", NULL};
   int type = s2_keys_push(keys, "stabilization"), choice;
   for (int i = 0; type == LUA_TSTRING && worlds[i] != NULL; i++) {
@@ -256,7 +256,7 @@ void s2_lua_read_stabilization(const S2Keys *keys, S2JointDef *def) {
 static const char *const common[] = {"name", "collide", "break_force", NULL};
 
 bool s2_lua_joint_takes(S2JointType type, const char *key) {
-  // The file of the type lists its keys.
+  // The file that implements the joint type lists its keys.
   const char *const *keys = s2_joint_traits(type)->keys;
   while (keys != NULL && *keys != NULL && strcmp(*keys, key) != 0) {
     keys++;
@@ -275,14 +275,14 @@ static void read_vec2(const S2Keys *keys, S2JointType type, const char *key, boo
 }
 
 static void joint_read_bodies(const S2Keys *keys, const S2LuaWorld *lw, S2JointDef *def) {
-  // Gears connect joints; other types one or two bodies.
+  // Gears connect joints. Other types connect one or two bodies.
   if (s2_lua_joint_takes(def->type, "joint_a")) {
     def->joint_a = read_joint(keys, lw, 1, "joint_a");
     def->joint_b = read_joint(keys, lw, 2, "joint_b");
     return;
   }
-  // The second body may be omitted and is then the world. If the second is given, the first may not
-  // be nil, which would most likely be a misspelt variable.
+  // If the second body is omitted, it is the world. If the second body is given, the first must not
+  // be nil, because nil would most likely be a misspelt variable.
   bool one = s2_lua_joint_takes(def->type, "body"), given_a, given_b = false;
   def->a = read_body(keys, lw, 1, one ? "body" : "a", !one, &given_a);
   def->b = one ? def->b : read_body(keys, lw, 2, "b", true, &given_b);
@@ -300,7 +300,7 @@ static void joint_read_bodies(const S2Keys *keys, const S2LuaWorld *lw, S2JointD
 
 static void joint_read_keys(const S2Keys *keys, S2JointDef *def) {
   S2JointType type = def->type;
-  // An anchor is required if no body gives a default.
+  // An anchor is required if no body provides a default.
   read_vec2(keys, type, "anchor", !s2_lua_joint_takes(type, "body"), &def->anchor_a);
   read_vec2(keys, type, "anchor_a", def->a.index == 0, &def->anchor_a);
   read_vec2(keys, type, "anchor_b", def->b.index == 0, &def->anchor_b);
@@ -312,7 +312,8 @@ static void joint_read_keys(const S2Keys *keys, S2JointDef *def) {
       s2_lua_field_key(keys, field, def);
     }
   }
-  // Springs have a stiffness or a law, other types a compliance; hinges and sliders accept either.
+  // Springs have a stiffness or a law, and other types have a compliance. Hinges and sliders accept
+  // either.
   if (s2_lua_joint_takes(type, "compliance")) {
     s2_lua_read_weights(keys, "compliance", &def->compliance);
     s2_lua_read_weights(keys, "damping", &def->damping);
@@ -326,7 +327,7 @@ static void joint_read_keys(const S2Keys *keys, S2JointDef *def) {
     s2_keys_number(keys, "stiffness", S2_NON_NEGATIVE, &def->stiffness);
     s2_keys_number(keys, "damping", S2_NON_NEGATIVE, &def->damping.linear);
   }
-  // Limits and motor.
+  // Read limits and motor.
   if (s2_lua_joint_takes(type, "limits")) {
     joint_read_limits(keys, def);
     joint_read_motor(keys, s2_joint_traits(type)->turns, def);
@@ -334,13 +335,13 @@ static void joint_read_keys(const S2Keys *keys, S2JointDef *def) {
   if (s2_lua_joint_takes(type, "stabilization")) {
     s2_lua_read_stabilization(keys, def);
   }
-  // Keys of all joints.
+  // Read keys that all joints share.
   s2_lua_read_bound(keys, "break_force", &def->break_force);
   s2_keys_name(keys, "name", &def->name);
   s2_keys_boolean(keys, "collide", &def->collide);
 }
 
-// The definition in the arguments of the running function.
+// Describes how to read the definition of a joint from the arguments of the running function.
 typedef struct Recipe {
   const S2Keys *keys;
   const S2LuaWorld *lw;
@@ -348,7 +349,7 @@ typedef struct Recipe {
   int begin; // result of s2_lua_writes
 } Recipe;
 
-// Reads the definition; for a lock it pushes the functions.
+// Reads the definition. For a lock, also pushes the functions.
 static S2JointDef joint_read_recipe(const Recipe *recipe) {
   S2JointDef def = s2_joint_def(recipe->type);
   joint_read_bodies(recipe->keys, recipe->lw, &def);
@@ -359,9 +360,9 @@ static S2JointDef joint_read_recipe(const Recipe *recipe) {
   return def;
 }
 
-// A shifted matrix may have a negative eigenvalue (if an eigenvalue is 0, even for the smallest
-// shift), and then no joint could be made. So the joint is made with the unit matrix and gets the
-// numbers afterwards. A zero matrix is kept, because it makes the joint rigid.
+// A shifted matrix may have a negative eigenvalue, even for the smallest shift if an eigenvalue is
+// 0. The engine would then refuse to create the joint. Therefore the joint is created with the unit
+// matrix and gets its numbers afterwards. A zero matrix is kept, because it makes the joint rigid.
 static void joint_unshift(S2JointWeights *weights) {
   bool zero = true;
   for (int i = 0; i < weights->size * weights->size; i++) {
@@ -379,7 +380,7 @@ static S2Status joint_build_again(void *user, S2World *world, int which, double 
   int top = lua_gettop(L);
   s2_lua_tracked_shift(L, recipe->begin, which, by);
   S2JointDef def = joint_read_recipe(recipe);
-  // Pop what reading has pushed (the functions of a lock).
+  // Pop the functions of a lock, which were pushed while reading.
   lua_settop(L, top);
   S2JointWeights compliance = def.compliance, damping = def.damping;
   joint_unshift(&def.compliance);
@@ -394,20 +395,20 @@ static S2Status joint_build_again(void *user, S2World *world, int which, double 
   return s2_ok();
 }
 
-// Upvalue 1: the type.
+// Upvalue 1 is the joint type.
 static int world_joint(lua_State *L) {
-  // All constructors are this function; the upvalue distinguishes them.
+  // All constructors are this function. The upvalue distinguishes them.
   S2JointType type = (S2JointType)lua_tointeger(L, lua_upvalueindex(1));
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 2);
-  // the first one or two arguments in the list are bodies or joints
+  // The first one or two values in the list are bodies or joints.
   int positional = s2_lua_joint_takes(type, "body") ? 1 : 2;
   S2Keys keys = s2_keys_open(L, 2, false, s2_joint_traits(type)->keys, common, positional);
   Recipe recipe = {.keys = &keys, .lw = lw, .type = type};
   recipe.begin = s2_lua_writes(L, lw);
   S2JointDef def = joint_read_recipe(&recipe);
   int functions = lua_gettop(L);
-  // Make the object first: after the joint exists, no step may fail.
+  // Create the object first, because nothing may fail once the joint exists.
   S2LuaJoint *joint = s2_lua_new_joint(L, 1);
   S2JointId id;
   S2Status status = s2_joint_create(lw->world, &def, &id);
@@ -416,7 +417,7 @@ static int world_joint(lua_State *L) {
   }
   s2_lua_try(L, status);
   s2_lua_world_changed(lw);
-  // The world keeps functions that the engine calls within a step, by the joint's serial.
+  // The world stores functions that the engine calls within a step, under the serial of the joint.
   if (def.driven) {
     lua_pushvalue(L, functions);
     s2_lua_store_functions(L, 1, id.serial);

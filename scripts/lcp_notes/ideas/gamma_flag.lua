@@ -1,18 +1,20 @@
--- Under noise, gamma = 0 detects a block at rest only about every other time, but it hardly ever reports rest for a
+-- Under noise, gamma = 0 detects a block at rest in only about half of the cases, but it hardly ever reports rest for a
 -- sliding block.
 --
--- The note: "Use gamma to determine sticking? Doesn't actually work that well". A block with mu = 2 (m = g = h = 1) and
--- noise N(0, sd) in q, or in M and q. If the block rests under a push u, the friction has an error, and so has v: |v| <
--- 1e-6 never occurs. But by rows 1 and 2, with noise n1 and n2 of q, gamma = max(0, -(n1 + n2) / 2): zero every other
--- time, however small sd is. (With noise in M as well l+ and l- may be large together, which makes it slightly more
--- frequent.) Sliding, gamma = |v| is not 0. A threshold on |v| needs the size of the noise.
+-- The note says: "Use gamma to determine sticking? Doesn't actually work that well". The test is a block with mu = 2
+-- (m = g = h = 1) and noise N(0, sd) in q, or in M and q. If the block rests under a push u, the friction has an error,
+-- and therefore v has an error, so |v| < 1e-6 never occurs. But by rows 1 and 2, with noise n1 and n2 in q, gamma =
+-- max(0, -(n1 + n2) / 2). This is zero in half of the cases for any sd. (If M also has noise, l+ and l- may be large
+-- together, which makes zeros slightly more frequent.) During sliding, gamma = |v| is not 0. A threshold on |v|
+-- requires the size of the noise.
 local sim = require "sim2d"
 local e = sim.experiment("gamma as a flag of sticking", { samples = { 1000, "of each kind" } })
 
 local n, random = e.options.samples, sim.random.split()
 local M0 = sim.array { { 1, -1, 1 }, { -1, 1, 1 }, { -1, -1, 0 } }
 
--- Shares in % of the solvable cases, for blocks pushed by `from` to `to`: gamma = 0, |v| < 1e-6, |v| < 5 sd.
+-- Returns the shares, in % of the solvable cases, of gamma = 0, |v| < 1e-6 and |v| < 5 sd, for blocks pushed by `from`
+-- to `to`.
 local function shares(sd, sd_M, from, to)
   local flag, exact, near, solved = 0, 0, 0, 0
   for _ = 1, n do
@@ -29,7 +31,7 @@ local function shares(sd, sd_M, from, to)
   return 100 * flag / solved, 100 * exact / solved, 100 * near / solved
 end
 
-local spread = 4 * 50 / math.sqrt(n) -- four deviations of a share of one half
+local spread = 4 * 50 / math.sqrt(n) -- four standard deviations of a share of one half
 for _, sd in ipairs { 1e-4, 1e-2, 0.1 } do
   e:equal(("noise %g in q, at rest: gamma = 0, %%"):format(sd), 50, (shares(sd, 0, 0.5, 1.5)), spread)
   local flag, exact, near = shares(sd, sd, 0.5, 1.5)

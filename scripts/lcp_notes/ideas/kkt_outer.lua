@@ -1,11 +1,13 @@
--- The optimality conditions of the inner programme as equations of the outer one: friction is found from any guess.
+-- If the optimality conditions of the inner programme become equations of the outer programme, friction is found from
+-- any guess.
 --
--- The note: "encode inner soft constraints function as KKT equality conditions, then impose these as conditions on the
--- higher level". The inner programme of 15, min 1/2 l'P l + c'l over l >= 0, s = M l + q >= 0, q = (b, -b, mu), has
+-- The note suggests: "encode inner soft constraints function as KKT equality conditions, then impose these as
+-- conditions on the higher level". The inner programme of 15, min 1/2 l'P l + c'l over l >= 0, s = M l + q >= 0, q =
+-- (b, -b, mu), has the optimality conditions
 --   P l + c - M'y - z = 0,    l z = 0,    s y = 0     with l, s, y, z >= 0,     b = v + u,
 -- where the pairs are written as l + z - sqrt(l^2 + z^2 + k^2) = 0 with k = 1e-8 (Fischer-Burmeister). The unknowns are
--- mu, and l, y, z of each step; least squares is applied to these equations, with a weight, and to the errors of v'.
--- The cost of 15 is flat for mu > 7 because l is always optimal for mu; here l may be inconsistent with mu during the
+-- mu, and l, y, z of each step. Least squares is applied to these equations, with a weight, and to the errors of v'.
+-- The cost of 15 is flat for mu > 7 because l is always optimal for mu. Here l may be inconsistent with mu during the
 -- search.
 local sim = require "sim2d"
 local e = sim.experiment "The inner problem's optimality conditions as equations"
@@ -36,7 +38,7 @@ end
 
 local function learn(mu, data, weight)
   local p = { mu = mu, l = {}, y = {}, z = {} }
-  for n in ipairs(data) do p.l[n], p.y[n], p.z[n] = { 0, 3, 0 }, { 1, 1, 1 }, { 1, 1, 1 } end -- l: as if at rest
+  for n in ipairs(data) do p.l[n], p.y[n], p.z[n] = { 0, 3, 0 }, { 1, 1, 1 }, { 1, 1, 1 } end -- initial l: a block at rest
   return sim.optimize.least_squares(function(x) return residuals(x, data, weight) end, p).mu
 end
 
@@ -44,7 +46,7 @@ for _, mu in ipairs { 0.1, 3.2, 7.5, 10.5, 100 } do
   e:equal(("a step of mu = 1, from %g"):format(mu), 1, learn(mu, { { 3, 2 } }, 1), 1e-8)
 end
 
--- Five sliding steps with noise, whose best mu is the mean of their estimates. Without weight the equations are
+-- For five sliding steps with noise, the best mu is the mean of their estimates. Without the weight, the equations are
 -- violated.
 local noisy, mean = {}, 0
 for n = 1, 5 do

@@ -1,11 +1,11 @@
--- Learning the directions of friction, D, in place of the whole matrix keeps rest exact throughout the training.
+-- If only the friction directions D are learned instead of the whole matrix, rest stays exact throughout the training.
 --
--- The note: "Learn D matrix!" With D = (d1, d2) the problem is
+-- The note suggests: "Learn D matrix!" With D = (d1, d2) the problem is
 --   0 <= beta _|_ gamma + D'(b + D beta) >= 0,  0 <= gamma _|_ mu - beta1 - beta2 >= 0,  b = v + u,  v' = b + D beta,
--- solvable for any D and mu >= 0. Where beta > 0 and gamma = 0, d (b + D beta) = 0: v' = 0 to the last digit, whatever
--- d and mu are. v' depends only on mu d1 and mu d2; this floor resists with 1 to the right, mu d2 = -1, and with 0.4 to
--- the left, mu d1. The initial guesses are too small, because with guesses that are too large all blocks rest, and
--- there is no slope, as in 15.
+-- which is solvable for any D and mu >= 0. Where beta > 0 and gamma = 0, d (b + D beta) = 0, so v' = 0 to the last
+-- digit for any d and mu. v' depends only on mu d1 and mu d2. The floor in this script resists with 1 to the right (mu
+-- d2 = -1), and with 0.4 to the left (mu d1). The initial guesses are too small on purpose. With guesses that are too
+-- large, all blocks rest and there is no slope, as in 15.
 local sim = require "sim2d"
 local e = sim.experiment "Learning D"
 
@@ -29,7 +29,7 @@ local function predict(p, b)
 end
 local set, test = data(30), data(300)
 
--- The error over `test`, and the share in % of resting cases that are predicted to rest, to 1e-12.
+-- Returns the error over `test`, and the share (in %) of resting cases that are predicted to rest to within 1e-12.
 local function judge(p)
   local sum, rest, resting = 0, 0, 0
   for _, s in ipairs(test) do

@@ -1,10 +1,12 @@
--- A Markov chain over sticking, slipping and detached learns how often a box does each, but not what it does next.
+-- A Markov chain over sticking, slipping and detachment learns the frequency of each state of a box, but it cannot
+-- predict the next state.
 --
--- The note: "Markov chain for state transitions. Captures multimodality. Could use stick/slip/detach as states." A box
--- (m = g = h = mu = 1) is pushed by u from U(-3, 3) and lifted by w from U(0, 1.25) at each step. From rest it
+-- The note suggests: "Markov chain for state transitions. Captures multimodality. Could use stick/slip/detach as
+-- states." A box (m = g = h = mu = 1) is pushed by u from U(-3, 3) and lifted by w from U(0, 1.25) at each step. From
+-- rest it
 --   detaches where w > 1: 1/5,      sticks where |u| <= 1 - w: 2/15,      slips otherwise: 2/3.
--- That is a row of the chain. The row of slipping does not exist: whether a box stops depends on its speed v, because
--- |v + u| <= 1 - w is required. The complementarity problem includes this.
+-- This is one row of the chain. The row for slipping does not exist, because it depends on the speed v whether a box
+-- stops: |v + u| <= 1 - w is required. The complementarity problem includes this dependence.
 local sim = require "sim2d"
 local e = sim.experiment("A Markov chain over contact modes", { steps = { 8000, "to learn from" } })
 
@@ -22,9 +24,9 @@ for i = 1, e.options.steps do
   local next = box.y > 0.05 + 1e-9 and "detached" or math.abs(box.vx) < 1e-9 and "stick" or "slip"
   counts[mode][next] = (counts[mode][next] or 0) + 1
   seen[i] = { mode, next }
-  if mode ~= "detached" then -- prediction of the problem, from the velocity, u and w
+  if mode ~= "detached" then -- prediction of the complementarity problem from the velocity, u and w
     ground = ground + 1
-    local load = 1 - w - vy -- the load, the landing included
+    local load = 1 - w - vy -- the load, including the landing
     local says = load < 0 and "detached" or math.abs(v + u) <= load and "stick" or "slip"
     if says == next then right = right + 1 end
     if math.abs(v) > 4 then

@@ -1,12 +1,13 @@
--- The direct formulation, in sliding speeds, works for contacts that share a motion if it is not solved for the forces.
+-- The direct formulation in sliding speeds works for contacts that share a motion, if it is not solved for the forces.
 --
--- The note: "generalizing direct formulation to non-full-rank jacobian scenarios". A box on two feet (m = h = 1) has
--- one sliding speed, J = (1, 1)', and two frictions l, bounded by c_i = mu_i n_i. The direct formulation needs
+-- The note suggests "generalizing direct formulation to non-full-rank jacobian scenarios". A box on two feet (m = h
+-- = 1) has one sliding speed, J = (1, 1)', and two friction forces l, bounded by c_i = mu_i n_i. The direct formulation
+-- requires
 --   l = A (v - J b),   A = (J J')^-1,   of  0 <= v+ _|_ c + l >= 0,   0 <= v- _|_ c - l >= 0,     v = v+ - v-,
--- and J J' has no inverse. With the pseudoinverse both feet pull equally, so one may slide while the other rests; J J'
--- + eps I creeps, by up to eps c. But if l remains an unknown of a mixed problem,
+-- and J J' has no inverse. With the pseudoinverse, both feet pull equally, so one foot may slide while the other rests.
+-- With J J' + eps I, the box creeps by up to eps c. But if l remains an unknown of a mixed problem,
 --   -c <= l <= c  _|_  J b + J J' l,
--- no inverse is needed: l is not unique, but the speed is.
+-- no inverse is needed. l is not unique, but the speed is unique.
 local sim = require "sim2d"
 local e = sim.experiment "The direct formulation on two feet"
 
@@ -21,7 +22,7 @@ local function mixed(b, c)
   local _, l, info = assert(sim.mlcp.solve { B = JJ, b = { b, b }, lo = { -c[1], -c[2] }, hi = c })
   return info.w[1], b + l[1] + l[2]
 end
-local function engine(b) -- speed and c, from the loads of its contacts
+local function engine(b) -- returns the speed, and c from the loads of the contacts
   local world = sim.world { stepping = "speculative", dt = 1, gravity = { 0, -1 }, combine_friction = "multiply" }
   world:box { type = "static", position = { 0, -0.5 }, size = { 99, 1 }, friction = 1 }
   local left = { size = { 0.1, 0.1 }, position = { -1, 0 }, friction = 0.2 }

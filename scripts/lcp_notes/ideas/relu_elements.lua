@@ -1,12 +1,12 @@
--- Each number of the friction law is written as relu(p) - relu(n): which numbers become exactly zero is a matter of
--- luck, and a threshold does better.
+-- Each number of the friction law is written as relu(p) - relu(n): chance decides which numbers become exactly zero,
+-- and a threshold gives better results.
 --
--- The note: "Relu into each element of M (one pos, one neg); learn exact zeros in M". Where p and n are negative, x =
--- relu(p) - relu(n) is 0 and has no derivative, so it remains 0. A start may already have p and n negative; the term
--- that drives them there is c (relu(p) + relu(n)), that is c |x|. Rows of G and f are learned from known friction with
--- noise 0.001, by (l_r w_r)^2 + max(0, -w_r)^2. Five entries are truly 0 and determined by the data; G12, G21 are -1
--- and undetermined. The sum with c |x| has its minimum away from the truth, without true zeros: sliding leaves a
--- direction undetermined (13b).
+-- The note suggests: "Relu into each element of M (one pos, one neg); learn exact zeros in M". Where p and n are
+-- negative, x = relu(p) - relu(n) is 0 and has no derivative, so it remains 0. p and n may be negative at the start,
+-- and the term c (relu(p) + relu(n)) = c |x| drives them to negative values. Rows of G and f are learned from known
+-- friction with noise of 0.001, by the cost (l_r w_r)^2 + max(0, -w_r)^2. Five entries are truly 0 and determined by
+-- the data. G12 and G21 are -1 and undetermined. The sum of this cost and c |x| has its minimum away from the true law,
+-- without true zeros, because sliding leaves a direction undetermined (13b).
 local sim = require "sim2d"
 local e = sim.experiment "Exact zeros by relu(p) - relu(n)"
 local truth, given = { { 1, -1, 1, 1, 1, 0 }, { -1, 1, 1, -1, -1, 0 }, { -1, -1, 0, 0, 0, 1 } }, { 1, 2, 1 }
@@ -19,8 +19,9 @@ for i = 1, 200 do
 end
 X = sim.array(X) + 0.001 * sim.randn { 200, 6 }
 
--- Learns from `start`(); with bounds, p and n >= 0, so that relu has no effect, and the exact minimum is found. |x| <=
--- cut counts as zero. Returns true zeros, zeros of G12 and G21, false zeros, the largest error of the others.
+-- Learns from `start`(). With bounds, p and n are >= 0, so relu has no effect and the exact minimum is found. |x| <=
+-- cut counts as zero. Returns the number of true zeros, the zeros of G12 and G21, the false zeros, and the largest
+-- error of the other entries.
 local function count(c, start, bounded, cut)
   local right, unseen, killed, worst = 0, 0, 0, 0
   for r = 1, 3 do

@@ -1,5 +1,6 @@
-// Constraints that the program defines: a callback gives rows as functions of the poses of up to
-// four bodies and the time. Derivatives that the callback does not supply are central differences.
+// Constraints that a program defines: a callback computes rows as functions of time and of the
+// poses of up to four bodies. Derivatives that the callback does not supply are computed by central
+// differences.
 #include "dynamics/joints/joint.h"
 #include "dynamics/trace/notes.h"
 
@@ -8,17 +9,18 @@
 
 enum { N = S2_JOINT_EQUATIONS, COLUMNS = S2_JOINT_COLUMNS, SQUARE = COLUMNS * COLUMNS };
 
-// Relative steps of central differences, at which truncation and rounding errors are equal: the
-// cube root of the rounding unit for first derivatives, the fourth root for second ones.
+// Relative steps of central differences at which the truncation error equals the rounding error.
+// They are the cube root of the rounding unit for first derivatives and its fourth root for second
+// derivatives.
 static const double FIRST = 6e-6, SECOND = 1.2e-4;
 
-typedef struct Probe { // a constraint being evaluated
+typedef struct Probe { // the evaluation of a constraint
   S2World *world;
   const S2Joint *joint;
   S2JointId id;
-  int columns;                       // columns of its bodies: 6, or all if it has more than two
-  double q[COLUMNS], scale[COLUMNS]; // poses of the bodies, and the scales of their changes
-  bool moves[COLUMNS];               // false for the world
+  int columns;                       // columns of its bodies: 6, or all for more than two bodies
+  double q[COLUMNS], scale[COLUMNS]; // poses of the bodies, and the scales of pose changes
+  bool moves[COLUMNS];               // false for columns of the world
   double t;
 } Probe;
 
@@ -51,7 +53,7 @@ static bool constraint_check_finite(Probe *probe, const char *what, const double
 
 static const struct {
   const char *name;
-  int count; // numbers for each row
+  int count; // numbers per row
   size_t at; // offset in Answer
 } asked[] = {
     [S2_ASKED_VALUE] = {"value", 1, offsetof(Answer, value)},
@@ -60,9 +62,10 @@ static const struct {
     [S2_ASKED_HESSIAN] = {"hessian", SQUARE, offsetof(Answer, hessian)},
 };
 
-// One call of the program, which must not change the world during the call.
+// Calls the callback once. The callback must not change the world.
 static bool constraint_ask(Probe *probe, S2Asked what, Answer *answer) {
-  // Storage for the answer; also for its slopes if the step is recorded for its derivative.
+  // `answer` stores the result. `slope` stores its slopes, if the step is recorded for its
+  // derivative.
   S2World *world = probe->world;
   int rows = probe->joint->rows, count = rows * asked[what].count;
   S2Slope slope[MOST];
@@ -80,11 +83,11 @@ static bool constraint_ask(Probe *probe, S2Asked what, Answer *answer) {
     memset(slope, 0, sizeof *slope * (size_t)count);
     call.slope = slope;
   }
-  // The world must not change during the call. While masked, running out of memory cannot jump
-  // across the program's stack frames.
+  // The callback must not change the world. With the mask, running out of memory cannot jump across
+  // the program's stack frames.
   bool stepping = world->stepping, evaluating = world->evaluating;
   world->stepping = true;
-  // Otherwise reading a joint during the call would call the program again.
+  // Otherwise, reading a joint in the callback would call the callback again.
   world->evaluating = false;
   bool masked = s2_memory_mask(true);
   bool going = world->callbacks.constraint(world->callbacks.user, world, &call);
@@ -94,7 +97,7 @@ static bool constraint_ask(Probe *probe, S2Asked what, Answer *answer) {
   if (!going) {
     return constraint_refuse(probe, s2_error(S2_ABORTED, "the step was stopped by a callback"));
   }
-  // The step's derivative needs the poses and the slopes of each answer.
+  // The derivative of the step needs the poses and slopes of each result.
   S2Answer note = {.asked = what,
                    .slot = (int32_t)probe->id.index - 1,
                    .t = probe->t,
@@ -108,14 +111,14 @@ static bool constraint_ask(Probe *probe, S2Asked what, Answer *answer) {
 
 static bool constraint_ask_jacobian(Probe *probe, double relative_step,
                                     double jacobian[N][COLUMNS]) {
-  // Use the program's own Jacobian if it supplies one.
+  // Use the callback's own Jacobian if it supplies one.
   Answer plus, minus;
   if (probe->joint->has_jacobian) {
     bool good = constraint_ask(probe, S2_ASKED_JACOBIAN, &plus);
     memcpy(jacobian, plus.jacobian, sizeof plus.jacobian[0] * (size_t)probe->joint->rows);
     return good;
   }
-  // Otherwise compute (g(q + d) - g(q - d))/2d in each coordinate that can change.
+  // Otherwise compute (g(q + d) - g(q - d))/2d for each coordinate that can change.
   memset(jacobian, 0, sizeof plus.jacobian);
   for (int c = 0; c < probe->columns; c++) {
     double q = probe->q[c], up = q + relative_step * probe->scale[c],
@@ -138,7 +141,7 @@ static bool constraint_ask_jacobian(Probe *probe, double relative_step,
   return true;
 }
 
-// The rate of the constraint. By default it is the mean rate over the coming step, so that
+// Computes the rate of the constraint. By default it is the mean rate over the coming step, so
 // constraints that move uniformly are followed exactly.
 static bool constraint_ask_rate(Probe *probe, const double *value, double rate[N]) {
   const S2Joint *joint = probe->joint;
@@ -152,7 +155,7 @@ static bool constraint_ask_rate(Probe *probe, const double *value, double rate[N
   if (joint->velocity_only) {
     return true;
   }
-  // The default is (g(t + h) - g(t))/h at the same poses.
+  // The default rate is (g(t + h) - g(t))/h at constant poses.
   double t = probe->t;
   probe->t = t + probe->world->kept.def.dt / probe->world->kept.def.substeps;
   bool good = constraint_ask(probe, S2_ASKED_VALUE, &later);
@@ -164,7 +167,7 @@ static bool constraint_ask_rate(Probe *probe, const double *value, double rate[N
 }
 
 static bool constraint_evaluate(Probe *probe, S2JointRow rows[N]) {
-  // Value, gradients and rate, in the order of the program's calls.
+  // Request the value, the gradients and the rate, in this order.
   Answer now = {0};
   double jacobian[N][COLUMNS], rate[N];
   bool good = (probe->joint->velocity_only || constraint_ask(probe, S2_ASKED_VALUE, &now)) &&
@@ -181,7 +184,8 @@ static bool constraint_evaluate(Probe *probe, S2JointRow rows[N]) {
 
 static Probe probe_of(S2World *world, const S2Joint *joint, const double *q, double t) {
   Probe probe = {.world = world, .joint = joint, .t = t};
-  // The scale of a change is 1 rad, or the larger of the body's size and its distance.
+  // The scale of an angle is 1 rad. The scale of a position is the body's size or the coordinate's
+  // magnitude, whichever is larger.
   const int32_t slots[S2_JOINT_BODIES] = {joint->a, joint->b, joint->more[0], joint->more[1]};
   probe.columns = joint->more[0] == S2_NONE ? 6 : COLUMNS;
   for (int i = 0; i < probe.columns; i++) {
@@ -238,7 +242,8 @@ static bool same_poses(const double a[COLUMNS], const double b[COLUMNS]) {
   return same;
 }
 
-// The present rows. Outside a step, and after an error, these are the rows of the last call.
+// The rows at the given poses. Outside a step, and after an error, the rows of the last call are
+// used.
 static const S2JointRow *constraint_current(const S2JointAt *at) {
   const S2Joint *joint = at->joint;
   int32_t slot = (int32_t)(joint - at->world->joints.at);
@@ -247,8 +252,8 @@ static const S2JointRow *constraint_current(const S2JointAt *at) {
   }
   S2ConstraintMemo *memo = &at->world->memos.at[slot];
   S2World *world = memo->world;
-  // The callback is called only once for the same poses and time, because a step evaluates joints
-  // many times.
+  // A step evaluates joints many times, so the callback is called only once per set of poses and
+  // time.
   Probe probe = probe_of(world, joint, at->q, world->kept.time + at->elapsed);
   probe.id = (S2JointId){(uint32_t)slot + 1, joint->serial};
   if (!memo->valid || memo->t != probe.t || !same_poses(memo->q, probe.q)) {
@@ -271,18 +276,18 @@ typedef struct Backwards {
   void *user;
 } Backwards;
 
-// The program's function has answered with several numbers at the probe's poses. `bar` is the
-// adjoint of the number with the index `at`.
+// The callback has returned several numbers at the probe's poses. `bar` is the adjoint of the
+// number at index `at`.
 static void hand_back(const Backwards *to, S2Asked what, int at, double bar) {
   if (bar != 0) {
     to->back(to->user, what, to->probe.q, to->probe.t, at, bar);
   }
 }
 
-// The adjoint of constraint_ask_jacobian for one row.
+// Adjoint of constraint_ask_jacobian for one row.
 static void jacobian_back(Backwards *to, int row, double relative_step, const double bar[COLUMNS]) {
   Probe *probe = &to->probe;
-  // The adjoint of each difference goes to its two answers.
+  // The adjoint of each difference is passed to the two results that form it.
   for (int c = 0; c < probe->columns; c++) {
     double q = probe->q[c], up = q + relative_step * probe->scale[c],
            down = q - relative_step * probe->scale[c];
@@ -298,7 +303,7 @@ static void jacobian_back(Backwards *to, int row, double relative_step, const do
   }
 }
 
-// The adjoint of constraint_ask_rate; returns the adjoint of the length of the step.
+// Adjoint of constraint_ask_rate. Returns the adjoint of the step length.
 static double rate_back(Backwards *to, int row, double rate, double bar) {
   Probe *probe = &to->probe;
   const S2Kept *kept = &probe->world->kept;
@@ -310,7 +315,7 @@ static double rate_back(Backwards *to, int row, double rate, double bar) {
   if (probe->joint->velocity_only || !(step > 0)) {
     return 0;
   }
-  // rate = (g(t + h) - g(t))/h: its adjoint goes to both answers and to h.
+  // rate = (g(t + h) - g(t))/h, so its adjoint is passed to both results and to h.
   hand_back(to, S2_ASKED_VALUE, row, -bar / step);
   probe->t = later;
   hand_back(to, S2_ASKED_VALUE, row, bar / step);
@@ -321,7 +326,7 @@ static double rate_back(Backwards *to, int row, double rate, double bar) {
 static void hessian_back(Backwards *to, int row, const double bar[COLUMNS][COLUMNS]) {
   Probe *probe = &to->probe;
   double relative_step = probe->joint->has_jacobian ? FIRST : SECOND;
-  // A second derivative is the mean of two differences of gradients, [c][i] and [i][c].
+  // A second derivative is the mean of the two differences of gradients at [c][i] and [i][c].
   for (int c = 0; c < probe->columns; c++) {
     double q = probe->q[c], up = q + relative_step * probe->scale[c],
            down = q - relative_step * probe->scale[c];
@@ -349,7 +354,7 @@ double s2_constraint_back(const S2JointAt *at, int row, const S2ConstraintBar *b
   S2World *world = at->world->memos.at[slot].world;
   Backwards to = {.back = back, .user = user};
   to.probe = probe_of(world, at->joint, at->q, world->kept.time + at->elapsed);
-  // The value, the gradients, second derivatives and the rate, each with its adjoint.
+  // Pass the adjoints of the value, the gradients, the second derivatives and the rate.
   if (!at->joint->velocity_only) {
     hand_back(&to, S2_ASKED_VALUE, row, bar->value);
   }
@@ -364,7 +369,7 @@ bool s2_constraint_one_sided(const S2Joint *joint) {
   return joint->unilateral || joint->bounded || joint->coupled != S2_NONE;
 }
 
-// ---- The type ---------------------------------------------------------------------------------
+// ---- The joint type ---------------------------------------------------------------------------
 
 static int constraint_equations(const S2JointAt *at, S2JointRow rows[N]) {
   if (s2_constraint_one_sided(at->joint)) {
@@ -374,11 +379,11 @@ static int constraint_equations(const S2JointAt *at, S2JointRow rows[N]) {
   return at->joint->rows;
 }
 
-// Outside a step the program cannot be called, so the Hessians are zero there.
+// The callback may be called only within a step, so outside a step the Hessians are zero.
 void s2_constraint_hessians(const S2JointAt *at, double hessians[N][COLUMNS][COLUMNS]) {
   const S2Joint *joint = at->joint;
   memset(hessians, 0, sizeof(double) * N * SQUARE);
-  // The program can only be called within a step, as in constraint_current().
+  // As in constraint_current(), the callback may be called only within a step.
   if (!at->world->evaluating || at->world->refused.code != S2_OK ||
       s2_constraint_one_sided(joint)) {
     return;
@@ -393,8 +398,8 @@ void s2_constraint_hessians(const S2JointAt *at, double hessians[N][COLUMNS][COL
     memcpy(hessians, answer.hessian, sizeof answer.hessian);
     return;
   }
-  // Differences of the program's own gradients need a short step; differences of differences need a
-  // longer one.
+  // Differences of the callback's own gradients need a short step; second differences need a longer
+  // one.
   double relative_step = joint->has_jacobian ? FIRST : SECOND;
   double plus[N][COLUMNS], minus[N][COLUMNS];
   for (int c = 0; c < probe.columns; c++) {
@@ -409,7 +414,7 @@ void s2_constraint_hessians(const S2JointAt *at, double hessians[N][COLUMNS][COL
     good = good && constraint_ask_jacobian(&probe, relative_step, minus);
     probe.q[c] = q;
     for (int r = 0; r < joint->rows && good; r++) {
-      for (int i = 0; i < probe.columns; i++) { // symmetric up to the errors of differences
+      for (int i = 0; i < probe.columns; i++) { // symmetric except for errors of differences
         double half = (plus[r][i] - minus[r][i]) / (up - down) / 2;
         hessians[r][c][i] += half;
         hessians[r][i][c] += half;
@@ -418,7 +423,7 @@ void s2_constraint_hessians(const S2JointAt *at, double hessians[N][COLUMNS][COL
   }
 }
 
-// The part of the first two bodies.
+// The part for the first two bodies.
 static void constraint_hessians(const S2JointAt *at, S2JointHessian hessians[N]) {
   double all[N][COLUMNS][COLUMNS];
   s2_constraint_hessians(at, all);
@@ -434,12 +439,12 @@ static void constraint_coordinate(const S2JointAt *at, S2JointRow *row, S2JointH
   }
 }
 
-// Finds the normal constraint to which this friction belongs. It is unilateral, acts between the
-// same bodies and has no other friction.
+// Finds the normal constraint to which this friction belongs. It must be unilateral, act between
+// the same bodies, and have no friction yet.
 static S2Status constraint_couple(const S2World *world, const S2JointDef *def, S2Joint *joint) {
   int32_t slot;
   S2_TRY(s2_joint_slot(world, def->coupled_to, &slot));
-  // It must push between the same bodies.
+  // It must be unilateral and act between the same bodies.
   const S2Joint *normal = &world->joints.at[slot];
   if (normal->type != S2_CONSTRAINT || !normal->unilateral) {
     return s2_error(S2_INVALID, "coupled_to: a unilateral constraint expected, got a %s",
@@ -451,7 +456,7 @@ static S2Status constraint_couple(const S2World *world, const S2JointDef *def, S
                     "coupled_to: a constraint of the same bodies, one or two, in the same "
                     "order expected");
   }
-  // It must not have friction yet.
+  // It must not have a friction constraint yet.
   for (int i = 0; i < world->joint_order.count; i++) {
     const S2Joint *other = &world->joints.at[world->joint_order.at[i]];
     if (other->coupled == slot && other->coupled_serial == normal->serial) {
@@ -463,7 +468,7 @@ static S2Status constraint_couple(const S2World *world, const S2JointDef *def, S
   return s2_ok();
 }
 
-// Checks bounds and the treatment of errors.
+// Checks the bounds and `coupled_to`, and stores them.
 static S2Status constraint_bound(const S2World *world, const S2JointDef *def, S2Joint *joint) {
   bool coupled = def->coupled_to.index != 0, soft = !s2_joint_is_rigid(joint);
   const char *what = def->bounded ? "lo, hi" : "coupled_to";
@@ -490,14 +495,14 @@ static S2Status constraint_bound(const S2World *world, const S2JointDef *def, S2
         S2_INVALID,
         "friction: requires coupled_to; for a fixed friction of F newtons set lo = -F, hi = F");
   }
-  // All checks have passed: store them in the joint.
+  // All checks have passed: store the values in the joint.
   joint->bounded = def->bounded;
   joint->bound_lo = def->bounded ? def->bound_lo : -INFINITY;
   joint->bound_hi = def->bounded ? def->bound_hi : INFINITY;
   return coupled ? constraint_couple(world, def, joint) : s2_ok();
 }
 
-// Reads the third and fourth body, which exclude some options.
+// Reads the third and fourth body, which rule out some options.
 static S2Status constraint_widen(const S2World *world, const S2JointDef *def, S2Joint *joint) {
   const int32_t *const before[3] = {&joint->a, &joint->b, &joint->more[0]};
   for (int i = 0; i < 2 && def->more[i].index != 0; i++) {
@@ -513,7 +518,7 @@ static S2Status constraint_widen(const S2World *world, const S2JointDef *def, S2
     return s2_error(S2_INVALID,
                     "more: a and b expected before a third body, a third before a fourth");
   }
-  // Rows of more than two bodies have neither bounds nor matrices.
+  // Constraints on more than two bodies support neither bounds nor matrices.
   const char *what = def->bounded                                        ? "lo, hi"
                      : def->coupled_to.index != 0                        ? "coupled_to"
                      : def->compliance.size > 0 || def->damping.size > 0 ? "compliance, damping"
@@ -531,7 +536,7 @@ static S2Status constraint_widen(const S2World *world, const S2JointDef *def, S2
 
 static S2Status constraint_create(const S2World *world, const S2JointDef *def, S2Joint *joint) {
   S2_TRY(constraint_widen(world, def, joint));
-  // Check requests that these options do not permit.
+  // Reject combinations of options that are not permitted.
   if (def->rows < 1 || def->rows > N || (def->unilateral && def->rows > 1)) {
     return s2_error(S2_INVALID, "rows: %s expected, got %d",
                     def->unilateral ? "1 for a unilateral constraint" : "1 to 3", def->rows);
@@ -554,7 +559,7 @@ static S2Status constraint_create(const S2World *world, const S2JointDef *def, S
     return s2_error(S2_INVALID,
                     "restitution: a constraint has restitution or compliance, not both");
   }
-  // A unilateral constraint is a coordinate with the lower limit 0.
+  // A unilateral constraint is a coordinate whose lower limit is 0.
   joint->rows = def->rows;
   joint->velocity_only = def->velocity_only;
   joint->unilateral = def->unilateral;

@@ -1,4 +1,4 @@
-// Distance: two anchors keep their present distance, or the given one.
+// Distance: two anchors keep a given distance, by default their initial distance.
 #include "dynamics/joints/joint.h"
 
 static S2Status distance_create(const S2World *world, const S2JointDef *def, S2Joint *joint) {

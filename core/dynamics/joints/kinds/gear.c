@@ -1,6 +1,6 @@
-// Gear: couples the coordinates of two joints, c_a + ratio c_b = constant. A gear of hinges may
-// move up to four bodies (wide_rows.c). With other joints only two bodies may move, because a row
-// acts on two bodies.
+// Gear: couples the coordinates of two joints, c_a + ratio c_b = constant. A gear between hinges
+// may move up to four bodies (wide_rows.c). With other joints, at most two of the bodies may be
+// non-static, because a row acts on two bodies.
 #include "dynamics/joints/joint.h"
 
 #include <string.h>
@@ -28,7 +28,7 @@ static void gear_add(const S2JointAt *at, int32_t slot, double factor, S2JointRo
   S2JointRow its;
   S2JointHessian bent;
   int column[2];
-  // Get the coordinate of one of the gear's joints, and the columns of that joint's bodies in the
+  // Get the coordinate of one of the coupled joints, and the columns of that joint's bodies in the
   // gear's row.
   gear_joint_at(at, slot, &of)->coordinate(&of, &its, hessian == NULL ? NULL : &bent);
   s2_gear_columns(at->joint, of.joint, column);
@@ -38,13 +38,14 @@ static void gear_add(const S2JointAt *at, int32_t slot, double factor, S2JointRo
     if (column[i / 3] < 0) {
       continue;
     }
-    // column of a hinge's angle, which has no second derivatives
+    // The column of a hinge's angle has no second derivatives.
     if (column[i / 3] >= S2_GEAR_MORE) {
       row->more[column[i / 3] - S2_GEAR_MORE][0] +=
           i % 3 > 0 ? 0 : factor * (i < 3 ? its.ja[0] : its.jb[0]);
       continue;
     }
-    // Add gradient and second derivatives to the columns of the same bodies in the gear.
+    // Add the gradient and the second derivatives to the columns of the same bodies in the gear's
+    // row.
     *(to < 3 ? &row->ja[to] : &row->jb[to - 3]) += factor * (i < 3 ? its.ja[i] : its.jb[i - 3]);
     for (int j = 0; j < 6 && hessian != NULL; j++) {
       if (column[j / 3] >= 0 && column[j / 3] < S2_GEAR_MORE) {
@@ -68,9 +69,9 @@ static void gear_hessians(const S2JointAt *at, S2JointHessian hessians[S2_JOINT_
   gear_add(at, at->joint->joint_b, at->joint->ratio, &row, &hessians[0]);
 }
 
-// Finds the bodies of the gear: the bodies of its joints that are not static.
+// Finds the bodies of the gear: the non-static bodies of its joints.
 static S2Status gear_find_bodies(const S2World *world, S2Joint *gear, bool hinges) {
-  // List each body once, in the order of the joints; static bodies have no column.
+  // List each body once, in the order of the joints. Static bodies have no column.
   int32_t *const at[4] = {&gear->a, &gear->b, &gear->more[0], &gear->more[1]};
   int count = 0;
   for (int i = 0; i < 4; i++) {
@@ -84,7 +85,8 @@ static S2Status gear_find_bodies(const S2World *world, S2Joint *gear, bool hinge
       *at[count++] = slot;
     }
   }
-  // With more than two bodies, wide_rows.c can split only rigid rows of angles.
+  // If more than two bodies move, wide_rows.c can split the row only if it is rigid and acts only
+  // on angles.
   if (count > 2 && !hinges) {
     return s2_error(S2_INVALID,
                     "a gear can move more than two bodies only if it couples two hinges, but the "
@@ -105,7 +107,7 @@ static S2Status gear_create(const S2World *world, const S2JointDef *def, S2Joint
   static const char *const names[2] = {"joint_a", "joint_b"};
   bool hinges = true;
   int32_t *slots[2] = {&joint->joint_a, &joint->joint_b};
-  // Both joints must be alive and have a coordinate that is a smooth function of two poses.
+  // Both joints must exist and have a coordinate that is a smooth function of two poses.
   for (int i = 0; i < 2; i++) {
     if (!s2_joint_alive(world, ids[i])) {
       return s2_error(S2_STALE, "%s: %s", names[i],
@@ -126,7 +128,7 @@ static S2Status gear_create(const S2World *world, const S2JointDef *def, S2Joint
     return s2_error(S2_INVALID, "ratio: a finite number other than 0 expected, got %g", def->ratio);
   }
   joint->ratio = def->ratio;
-  // Find the bodies, and the sum to hold, which is the present sum.
+  // Find the bodies and the present sum, which the gear holds constant.
   S2_TRY(gear_find_bodies(world, joint, hinges));
   S2JointRow row[S2_JOINT_EQUATIONS];
   gear_equations(&(S2JointAt){world, joint, world->q.at, 0, NULL}, row);

@@ -1,8 +1,8 @@
-// Hinge: two bodies (or a body and the world) share a point (lcp-physics appendix, A.4.1; written
-// in b's frame, see measure.c). Coordinate: the angle. With a stiffness or damping, the joint also
-// has a spring about the angle.
+// Hinge: two bodies, or a body and the world, share a point. The equations are those of
+// lcp-physics, appendix A.4.1, but in b's frame (see measure.c). The coordinate is the angle. With
+// stiffness or damping, the joint also has a torsional spring.
 //
-// Every joint type has such a file, with the same functions in the same order.
+// Each joint type has a file like this one, with functions in the same order.
 #include "dynamics/joints/joint.h"
 
 static S2Status hinge_create(const S2World *world, const S2JointDef *def, S2Joint *joint) {

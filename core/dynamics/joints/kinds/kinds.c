@@ -1,4 +1,4 @@
-// The table of joint types. The functions of a row are in the file of its type.
+// The table of joint types. Each type's functions are defined in its own file.
 #include "dynamics/joints/joint.h"
 
 static const S2JointKind *const kinds[S2_JOINT_TYPE_COUNT] = {

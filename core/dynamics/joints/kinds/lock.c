@@ -1,9 +1,9 @@
-// Lock: holds the angle, x or y of one body in the world, or moves it at a given rate or as a
-// callback defines (the X, Y, rotation and total constraints of lcp-physics).
+// Lock: holds the angle, x or y of one body, or moves it at a given rate or by a callback. (These
+// are the X, Y, rotation and total constraints of lcp-physics.)
 //
 // A component with a bound (max_force for x and y, max_torque for the angle) is not an equation.
-// Like a motor, it is a row of bounded force; it aims at the speed of the goal and returns to the
-// goal. It takes no part in impacts and projections.
+// Like a motor, it is a row with a bounded force. It follows the speed of the goal and returns to
+// the goal. Impacts and projections ignore it.
 #include "dynamics/joints/joint.h"
 
 static double bound_of(const S2Joint *joint, int component) {
@@ -20,7 +20,7 @@ bool s2_lock_yields(const S2Joint *joint) {
 }
 
 int s2_lock_component(const S2Joint *joint, int row) {
-  // Rows count first the locked components without a bound, then the bounded ones.
+  // The rows are numbered with unbounded locked components first, then bounded ones.
   for (int i = 0; i < 6; i++) {
     bool bounded = i >= 3;
     if (joint->locked[i % 3] && is_bounded(joint, i % 3) == bounded && row-- == 0) {
@@ -31,7 +31,7 @@ int s2_lock_component(const S2Joint *joint, int row) {
 }
 
 static S2JointRow row_of(const S2JointAt *at, int i, const double goal[3], const double rate[3]) {
-  // value = q - goal, rate = -(the goal's speed), so that row = 0 follows the goal.
+  // value = q - goal and rate = -(speed of the goal), so the condition row = 0 follows the goal.
   S2JointRow row = {.value = at->q[3 * at->joint->a + i] - goal[i], .rate = -rate[i]};
   row.ja[i] = 1;
   return row;
@@ -55,7 +55,7 @@ int s2_lock_bounded_rows(const S2JointAt *at, S2BoundedRow rows[S2_JOINT_EQUATIO
   double goal[3], rate[3];
   int count = 0, equations = 0;
   s2_lock_goal(at, goal, rate);
-  // The impulses of bounded components follow the impulses of the equations.
+  // The impulses of bounded components come after the impulses of the equations.
   for (int i = 0; i < 3; i++) {
     equations += joint->locked[i] && !is_bounded(joint, i);
   }
@@ -73,12 +73,12 @@ int s2_lock_bounded_rows(const S2JointAt *at, S2BoundedRow rows[S2_JOINT_EQUATIO
 }
 
 S2LockReturn s2_lock_return(double off, double push, double h) {
-  // If the distance is short enough to brake in one step, return completely.
+  // If the distance is short enough to brake in one step, return completely in this step.
   double far = fabs(off), reach = push * h * h, sign = off < 0 ? -1 : 1;
   if (far <= reach) {
     return (S2LockReturn){.speed = off / h, .by_off = 1 / h, .by_h = -off / (h * h)};
   }
-  // Else v = p h (s - 1/2): if each step then decelerates by p h, the motion ends at the goal.
+  // Otherwise v = p h (s - 1/2). If each step then decelerates by p h, the motion ends at the goal.
   double s = sqrt(0.25 + 2 * far / reach);
   return (S2LockReturn){.speed = sign * push * h * (s - 0.5),
                         .by_off = 1 / (h * s),
@@ -87,8 +87,8 @@ S2LockReturn s2_lock_return(double off, double push, double h) {
 }
 
 double s2_lock_goal_kept(double goal, double q, double push, double h, bool *held) {
-  // Within `reach` of the body the goal is unchanged; otherwise it moves to that distance, on the
-  // same side.
+  // If the goal is within `reach` of the body, it is unchanged. Otherwise it moves to that
+  // distance, on the same side.
   double reach = S2_LOCK_LAG * push * h * h;
   *held = fabs(goal - q) <= reach;
   return *held ? goal : goal < q ? q - reach : q + reach;
@@ -106,7 +106,7 @@ static S2Status lock_create(const S2World *world, const S2JointDef *def, S2Joint
   const double rate[3] = {def->angular_velocity, def->velocity.x, def->velocity.y};
   static const char *const names[3] = {"angular_velocity", "velocity.x", "velocity.y"};
   int count = 0;
-  // A lock holds one body, and only locked components may have a speed.
+  // A lock holds exactly one body, and only locked components may have a speed.
   if (joint->a == S2_NONE || joint->b != S2_NONE) {
     return s2_error(S2_INVALID, "a lock holds one body: give a and leave out b");
   }
@@ -123,7 +123,7 @@ static S2Status lock_create(const S2World *world, const S2JointDef *def, S2Joint
     joint->goal[i] = world->q.at[3 * joint->a + i];
     count += locked[i];
   }
-  // A bound may be infinite; then the component is an equation.
+  // A bound may be infinite. The component is then an equation.
   const double bounds[2] = {def->max_force, def->max_torque};
   for (int i = 0; i < 2; i++) {
     if (!(bounds[i] >= 0)) {
@@ -133,7 +133,7 @@ static S2Status lock_create(const S2World *world, const S2JointDef *def, S2Joint
   }
   joint->max_force = bounds[0];
   joint->max_torque = bounds[1];
-  // A lock with a bound has no compliance, and every lock must hold something.
+  // A lock with a bound has no compliance, and every lock must hold at least one component.
   if (s2_lock_yields(joint) && !s2_joint_is_rigid(joint)) {
     return s2_error(S2_INVALID, "%s: cannot be combined with compliance: leave one of them out",
                     isfinite(bounds[0]) ? "max_force" : "max_torque");

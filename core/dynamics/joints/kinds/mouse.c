@@ -1,5 +1,5 @@
-// Mouse: a damped spring pulls a point of a body to a target, equally in all directions. The target
-// is the anchor in the world.
+// Mouse: a damped spring pulls a point of a body to a target in the world, with the same stiffness
+// in all directions.
 #include "dynamics/joints/joint.h"
 
 static S2Status mouse_create(const S2World *world, const S2JointDef *def, S2Joint *joint) {

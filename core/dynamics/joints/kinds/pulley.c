@@ -1,9 +1,9 @@
-// Pulley: a rope from a over two fixed points to b, with `ratio` strands on the side of b: |p_a -
-// ground_a| + ratio |p_b - ground_b| = length. It can also push, because, like a rod, it holds a
-// length. Coordinate: the length on the side of a.
+// Pulley: a rope from a over two fixed points to b, with `ratio` strands on the side of b. Its
+// equation is |p_a - ground_a| + ratio |p_b - ground_b| = length. It holds a length, so it can also
+// push, like a rod. The coordinate is the length on the side of a.
 #include "dynamics/joints/joint.h"
 
-// One side of the pulley: a distance between a body and a point of the world.
+// One side of the pulley, as a distance joint between a body and a point of the world.
 S2Joint s2_pulley_side(const S2Joint *pulley, int side) {
   return (S2Joint){
       .type = S2_DISTANCE,
@@ -11,7 +11,7 @@ S2Joint s2_pulley_side(const S2Joint *pulley, int side) {
       .b = S2_NONE,
       .local_a = side == 0 ? pulley->local_a : pulley->local_b,
       .local_b = side == 0 ? pulley->ground_a : pulley->ground_b,
-      .axis = {0, -1}, // the direction at zero length: straight down
+      .axis = {0, -1}, // direction at zero length: straight down
   };
 }
 
@@ -21,7 +21,7 @@ static void pulley_measure_side(const S2JointAt *at, int side, S2JointRow *row,
   S2JointAt its = *at;
   its.joint = &of;
   s2_measure_length(&its, row, hessian);
-  // The world does not move.
+  // The second body of a side is the world, which does not move.
   for (int i = 0; i < 3; i++) {
     row->jb[i] = 0;
     for (int j = 0; j < 6 && hessian != NULL; j++) {
@@ -41,7 +41,7 @@ static void pulley_measure_length(const S2JointAt *at, S2JointRow *row, S2JointH
   pulley_measure_side(at, 0, row, hessian);
   pulley_measure_side(at, 1, &b, hessian == NULL ? NULL : &bent);
   row->value += ratio * b.value;
-  // The first body of side b is the second body of the joint.
+  // The first body of the side of b is the second body of the pulley.
   for (int i = 0; i < 3; i++) {
     row->jb[i] = ratio * b.ja[i];
     for (int j = 0; j < 3 && hessian != NULL; j++) {

@@ -1,5 +1,5 @@
 // Rope: the distance between two anchors has a maximum. A rope has no equations, only an upper
-// limit on its length.
+// limit of its length.
 #include "dynamics/joints/joint.h"
 
 static S2Status rope_create(const S2World *world, const S2JointDef *def, S2Joint *joint) {

@@ -1,10 +1,11 @@
-// Slider: a moves along an axis fixed in b without relative rotation. Coordinate: the translation
-// along the axis. With a stiffness or damping, the joint also has a spring along the axis.
+// Slider: a moves along an axis fixed in b without relative rotation. The coordinate is the
+// translation along the axis. With stiffness or damping, the joint also has a spring along the
+// axis.
 #include "dynamics/joints/joint.h"
 
 static S2Status slider_create(const S2World *world, const S2JointDef *def, S2Joint *joint) {
   (void)world;
-  // The point of b from which the translation is measured.
+  // Shift the point of b from which the translation is measured.
   joint->local_b = s2_add_scaled(joint->local_b, -def->reference, joint->axis);
   return s2_joint_read_rest(def, joint);
 }

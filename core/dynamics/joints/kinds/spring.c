@@ -1,5 +1,5 @@
-// Spring: an elastic distance with damping. Its pull is proportional to the extension, a polynomial
-// of it, or given by a callback. Coordinate: the length.
+// Spring: an elastic distance with damping. The pull is a polynomial of the extension, or a
+// callback computes it. The coordinate is the length.
 #include "dynamics/joints/joint.h"
 #include "dynamics/trace/notes.h"
 
@@ -8,7 +8,7 @@ bool s2_spring_curved(const S2Joint *joint) {
 }
 
 void s2_spring_pull(const S2Joint *joint, const S2JointRow *row, double *force, double *tangent) {
-  // F = x (k + x (q + x c)) and its derivative, by Horner.
+  // F = x (k + x (q + x c)) and its derivative, by Horner's scheme.
   double x = row->value;
   *force = x * (joint->stiffness + x * (joint->quadratic + x * joint->cubic));
   *tangent = joint->stiffness + x * (2 * joint->quadratic + x * 3 * joint->cubic);
@@ -23,13 +23,13 @@ void s2_spring_ask(S2World *world, int32_t slot, S2JointRow *row) {
   if (!joint->has_law || world->refused.code != S2_OK) {
     return;
   }
-  // The law is called once for each solve, because the program may be slow. Slopes are requested
-  // only if the step is recorded.
+  // The law is called only once per solve, because the callback may be slow. Slopes are requested
+  // only if the step is recorded for its derivative.
   S2Slope slope[2] = {{{0}, 0}, {{0}, 0}};
   S2SpringCall call = {.joint = {(uint32_t)slot + 1, joint->serial},
                        .extension = row->value,
                        .slope = world->notes == NULL ? NULL : slope};
-  // During the call the world may be read but not changed.
+  // The callback may read the world but must not change it.
   bool stepping = world->stepping;
   world->stepping = true;
   bool masked = s2_memory_mask(true);
@@ -38,7 +38,7 @@ void s2_spring_ask(S2World *world, int32_t slot, S2JointRow *row) {
   world->stepping = stepping;
   row->force = call.force;
   row->tangent = call.tangent;
-  // The answer is stored with the row, for the problem and for the step's derivative.
+  // The result is stored in the row, for the problem and for the derivative of the step.
   const double answer[2] = {call.force, call.tangent};
   s2_note_answer(world, &(S2Answer){.asked = S2_ASKED_PULL,
                                     .slot = slot,
@@ -46,7 +46,7 @@ void s2_spring_ask(S2World *world, int32_t slot, S2JointRow *row) {
                                     .count = 2,
                                     .number = answer,
                                     .slope = call.sloped ? slope : NULL});
-  // An error ends the step.
+  // An error aborts the step.
   if (!going) {
     world->refused = s2_error(S2_ABORTED, "the step was stopped by a callback");
   } else if (!isfinite(row->force) || !isfinite(row->tangent)) {

@@ -1,4 +1,4 @@
-// Weld: two bodies that move as one. Rows: the rows of a hinge, and the angle.
+// Weld: two bodies move as one. Its rows are those of a hinge plus the angle.
 #include "dynamics/joints/joint.h"
 
 const S2JointKind s2_weld_kind = {

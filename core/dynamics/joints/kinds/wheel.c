@@ -1,5 +1,5 @@
-// Wheel: a moves along an axis fixed in b on a damped spring, and turns freely. Limits act on the
-// translation, motor and friction on the angle.
+// Wheel: a moves on a damped spring along an axis fixed in b, and turns freely. Limits act on the
+// translation; motor and friction act on the angle.
 #include "dynamics/joints/joint.h"
 
 const S2JointKind s2_wheel_kind = {

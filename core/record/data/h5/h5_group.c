@@ -1,6 +1,6 @@
 // Groups of HDF5 files. Old groups are a tree of nodes that list symbols, with the names of the
-// symbols in a heap. New groups have link messages in the header, or, if there are many, in a
-// fractal heap with a tree of the addresses of the messages.
+// symbols in a heap. New groups have link messages in the header. If there are many messages, they
+// are in a fractal heap, and a tree contains their addresses.
 #include "record/data/h5/h5.h"
 
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static bool read_symbols(const OldGroup *group, uint64_t address) {
   return good;
 }
 
-// `above`: level of the parent node. Levels fall towards the leaves, so the recursion ends.
+// `above`: level of the parent node. Levels decrease towards the leaves, so the recursion ends.
 static bool h5_read_tree(const OldGroup *group, uint64_t address, uint64_t above) {
   S2H5 *h5 = group->h5;
   unsigned start = 8 + 2 * h5->offsets;
@@ -96,11 +96,12 @@ static bool read_old(S2H5 *h5, S2H5View message, S2H5Links *links) {
 // ---- Fractal heaps ----------------------------------------------------------------------------
 
 typedef struct Heap {
-  unsigned offset_size, length_size; // bytes of an object's offset and of its length
+  unsigned offset_size, length_size; // bytes of an object's offset and bytes of its length
   uint64_t width, start,
-      largest;         // blocks per row; bytes of the first block and of the largest ones
-  unsigned bits;       // size of an offset
-  uint64_t rows, root; // address of the root block; rows 0: it contains objects itself
+      largest;         // blocks per row; bytes of the first block and of the largest blocks
+  unsigned bits;       // bytes of an offset
+  uint64_t rows, root; // address of the root block; if rows is 0, this block contains objects
+                       // itself
 } Heap;
 
 static unsigned bytes_for(uint64_t number) {
@@ -111,7 +112,7 @@ static unsigned bytes_for(uint64_t number) {
 }
 
 static bool read_heap(S2H5 *h5, uint64_t address, Heap *heap) {
-  // The header (III.G of the specification): most of it is for writers.
+  // The header (III.G of the specification). Most of it is needed only by writers.
   unsigned size = 22 + 12 * h5->lengths + 3 * h5->offsets;
   S2H5View view = s2_h5_view(h5, address, size);
   s2_h5_starts(&view, "FRHP");
@@ -133,32 +134,33 @@ static bool read_heap(S2H5 *h5, uint64_t address, Heap *heap) {
   if (!good || filters > 0) {
     return s2_h5_fail(h5, good ? LARGE : DAMAGED);
   }
-  // Every offset has as many bytes as the largest offset needs; lengths likewise.
+  // Every offset has as many bytes as the largest offset needs. The same holds for lengths.
   heap->offset_size = (heap->bits + 7) / 8;
   unsigned block_size = bytes_for(heap->largest - 1), object_size = bytes_for(most);
   heap->length_size = block_size < object_size ? block_size : object_size;
   return true;
 }
 
-// The address of the block that has byte `offset` of the heap, and the offset where it starts.
+// Finds the address of the block that contains byte `offset` of the heap, and the offset at which
+// this block starts.
 static bool h5_find_block(S2H5 *h5, const Heap *heap, uint64_t offset, uint64_t *block,
                           uint64_t *start) {
-  // A small heap is one block.
+  // A small heap consists of one block.
   *block = heap->root;
   *start = 0;
   if (heap->rows == 0) {
     return offset < heap->start || s2_h5_fail(h5, DAMAGED);
   }
-  // Find the row from the sizes of the rows before it.
+  // Find the row from the sizes of the preceding rows.
   uint64_t size = heap->start, row = 0;
   for (; row < heap->rows && offset - *start >= heap->width * size; row++) {
     *start += heap->width * size;
     size *= row > 0 ? 2 : 1; // the first two rows have equal sizes
     if (size > heap->largest) {
-      return s2_h5_fail(h5, LARGE); // its blocks are heaps of blocks
+      return s2_h5_fail(h5, LARGE); // the blocks of this row are heaps of blocks
     }
   }
-  // The block in that row, whose address is in the table.
+  // Find the block in this row; its address is in the table.
   uint64_t column = (offset - *start) / size;
   *start += column * size;
   uint64_t child = 5 + h5->offsets + heap->offset_size;
@@ -175,7 +177,7 @@ static bool h5_find_block(S2H5 *h5, const Heap *heap, uint64_t offset, uint64_t 
 static bool find_object(S2H5 *h5, const Heap *heap, S2H5View place, S2H5View *object) {
   enum { KIND = 0x30 };
   if ((s2_h5_number(&place, 1) & KIND) != 0) {
-    return s2_h5_fail(h5, LARGE); // an object outside of the blocks
+    return s2_h5_fail(h5, LARGE); // an object outside the blocks
   }
   uint64_t offset = s2_h5_number(&place, heap->offset_size);
   uint64_t length = s2_h5_number(&place, heap->length_size), block = 0, start = 0;
@@ -186,16 +188,17 @@ static bool find_object(S2H5 *h5, const Heap *heap, S2H5View place, S2H5View *ob
   return !object->bad || s2_h5_fail(h5, DAMAGED);
 }
 
-// ---- Trees of places in heaps -----------------------------------------------------------------
+// ---- Trees of positions in heaps --------------------------------------------------------------
 
 typedef struct Tree {
   S2H5 *h5;
   const Heap *heap;
   S2H5Kind kind;
   S2H5Object *object;
-  unsigned record, before; // bytes of a record, and of its part before the offset
-  unsigned count_size;     // bytes of the number of records in a node
-  unsigned total_size[8];  // bytes of the number of records below a node, by the node's level
+  unsigned record, before; // bytes of a record, and bytes of its part before the offset
+  unsigned count_size;     // bytes of the field for the number of records in a node
+  unsigned total_size[8];  // bytes of the field for the number of records below a node, by the
+                           // node's level
 } Tree;
 
 static bool take_records(const Tree *tree, S2H5View *view, uint64_t count) {
@@ -231,7 +234,7 @@ static bool h5_read_node(const Tree *tree, uint64_t address, uint64_t count, uns
   return good;
 }
 
-// The sizes of counts follow from the number of records that fit into a node.
+// The sizes of these fields follow from the number of records that fit into a node.
 static bool find_sizes(Tree *tree, uint64_t node, unsigned depth) {
   enum { OVERHEAD = 10, MOST = sizeof tree->total_size / sizeof tree->total_size[0] };
   if (depth >= MOST || tree->record == 0 || node < OVERHEAD + tree->record) {
@@ -259,7 +262,7 @@ bool s2_h5_dense(S2H5 *h5, uint64_t heap_address, uint64_t tree_address, S2H5Kin
   if (!read_heap(h5, heap_address, &heap)) {
     return false;
   }
-  // The tree's header: its type must match the needed records.
+  // Read the header of the tree, whose type must match the needed records.
   S2H5View view = s2_h5_view(h5, tree_address, 18 + h5->offsets);
   s2_h5_starts(&view, "BTHD");
   s2_h5_part(&view, 1);
@@ -291,7 +294,7 @@ static bool read_link(S2H5 *h5, S2H5View view, S2H5Links *links, bool *ordered) 
     return s2_h5_fail(h5, DAMAGED);
   }
   if (type != 0) {
-    return true; // it only contains the name of another object
+    return true; // a soft link contains only the name of another object
   }
   *ordered = *ordered && (flags & ORDER) != 0;
   uint64_t address = s2_h5_address(h5, &view);
@@ -310,7 +313,7 @@ static int h5_by_name(const void *a, const void *b) {
 
 bool s2_h5_links(S2H5 *h5, const S2H5Object *object, S2H5Links *links) {
   bool good = true, ordered = true;
-  // The messages are either an old table of symbols, or one link each.
+  // The messages are either an old symbol table, or one link each.
   for (int i = 0; i < object->count && good; i++) {
     const S2H5Message *message = &object->at[i];
     if (message->kind == S2_H5_TABLE) {

@@ -1,5 +1,5 @@
-// The storage of an array's values in an HDF5 file: contiguous, in the header, or in chunks that a
-// tree lists and that may be packed.
+// The storage of an array's values in an HDF5 file: contiguous, in the header, or in chunks. A tree
+// lists the chunks, which may be compressed.
 #include "record/data/h5/h5.h"
 
 #include <string.h>
@@ -18,10 +18,10 @@ typedef struct Layout {
   const S2H5Space *space;
   uint64_t size; // bytes of all values
   uint64_t chunk[S2_DATA_AXES];
-  uint64_t chunk_size; // bytes of a chunk that is not packed
+  uint64_t chunk_size; // bytes of an uncompressed chunk
   unsigned filters[MOST_FILTERS], filter_count;
   unsigned char *values; // of all
-  unsigned char *one[2]; // memory for a chunk
+  unsigned char *one[2]; // buffers for a chunk
 } Layout;
 
 // ---- Filters ----------------------------------------------------------------------------------
@@ -35,7 +35,7 @@ static bool read_filters(S2H5 *h5, const S2H5Object *object, Layout *layout) {
     return true;
   }
   S2H5View view = message->data;
-  // Version 1 has names padded to 8 bytes, and pads odd lists of numbers.
+  // Version 1 pads names to 8 bytes, and pads odd lists of numbers.
   uint64_t version = s2_h5_number(&view, 1), count = s2_h5_number(&view, 1);
   s2_h5_part(&view, version == 1 ? 6 : 0);
   if (message->shared || version < 1 || version > 2 || count > MOST_FILTERS) {
@@ -51,7 +51,7 @@ static bool read_filters(S2H5 *h5, const S2H5Object *object, Layout *layout) {
     bool filled = version == 1 && name % ALIGNMENT != 0;
     s2_h5_part(&view, name + (filled ? ALIGNMENT - name % ALIGNMENT : 0));
     s2_h5_part(&view, 4 * (numbers + (version == 1 ? numbers % 2 : 0)));
-    // Their order matters: filters are undone from the last to the first.
+    // The order matters, because filters are reversed from the last to the first.
     if (filter != DEFLATE && filter != SHUFFLE) {
       return s2_h5_fail(h5, FILTER);
     }
@@ -60,7 +60,7 @@ static bool read_filters(S2H5 *h5, const S2H5Object *object, Layout *layout) {
   return !view.bad || s2_h5_fail(h5, DAMAGED);
 }
 
-// The input contains the first bytes of all values, then their second bytes, and so on.
+// The input contains the first bytes of all values, then the second bytes of all values, and so on.
 static void h5_unshuffle(const unsigned char *from, unsigned char *to, size_t count, size_t size) {
   for (size_t k = 0; k < size; k++) {
     for (size_t i = 0; i < count; i++) {
@@ -69,18 +69,18 @@ static void h5_unshuffle(const unsigned char *from, unsigned char *to, size_t co
   }
 }
 
-// The values of a chunk, or NULL. A bit of `skipped` marks a filter that was not applied to the
-// chunk.
+// Returns the values of a chunk, or NULL. A bit of `skipped` marks a filter that was not applied to
+// the chunk.
 static const unsigned char *h5_unpack(S2H5 *h5, const Layout *layout, S2H5View packed,
                                       uint64_t skipped) {
   const unsigned char *at = packed.at;
   uint64_t size = (uint64_t)(packed.end - packed.at);
   int into = 0;
-  for (unsigned i = layout->filter_count; i-- > 0;) { // the last filter is undone first
+  for (unsigned i = layout->filter_count; i-- > 0;) { // the last filter is reversed first
     if ((skipped >> i & 1) != 0) {
       continue;
     }
-    // Two buffers are used in turn.
+    // Use two buffers alternately.
     unsigned char *to = layout->one[into];
     if (layout->filters[i] == DEFLATE) {
       if (size < layout->chunk_size / S2_DEFLATE_MOST ||
@@ -107,11 +107,11 @@ static const unsigned char *h5_unpack(S2H5 *h5, const Layout *layout, S2H5View p
 
 // ---- Chunks -----------------------------------------------------------------------------------
 
-// Copies the part of the chunk that is in the array.
+// Copies the part of the chunk that is inside the array.
 static void h5_place(const Layout *layout, const uint64_t *offset, const unsigned char *chunk) {
   int last = layout->space->axes - 1;
   uint64_t size = layout->type->size, index[S2_DATA_AXES] = {0}, within[S2_DATA_AXES] = {0};
-  // The part past the end of the array is left out.
+  // Omit the part beyond the end of the array.
   for (int i = 0; i <= last; i++) {
     if (offset[i] >= layout->space->shape[i]) {
       return;
@@ -119,7 +119,7 @@ static void h5_place(const Layout *layout, const uint64_t *offset, const unsigne
     uint64_t left = layout->space->shape[i] - offset[i];
     within[i] = left < layout->chunk[i] ? left : layout->chunk[i];
   }
-  // Runs along the last axis are copied; the other axes are counted like digits.
+  // Copy runs along the last axis, and count the other axes like digits.
   for (;;) {
     uint64_t from = 0, to = 0;
     for (int i = 0; i <= last; i++) {
@@ -157,8 +157,8 @@ static bool h5_take_chunk(S2H5 *h5, const Layout *layout, S2H5View key, uint64_t
 // `above`: level of the parent node.
 static bool h5_read_tree(S2H5 *h5, const Layout *layout, uint64_t address, uint64_t above) {
   enum { CHUNKS = 1 };
-  // A node: each chunk's key (size, skipped filters, offset) and address; higher levels contain
-  // nodes.
+  // A node contains the key (size, skipped filters, offset) and the address of each chunk. Nodes at
+  // higher levels contain other nodes.
   unsigned start = 8 + 2 * h5->offsets, key = 8 + 8 * ((unsigned)layout->space->axes + 1);
   S2H5View header = s2_h5_view(h5, address, start);
   s2_h5_starts(&header, "TREE");
@@ -181,7 +181,7 @@ static bool h5_read_tree(S2H5 *h5, const Layout *layout, uint64_t address, uint6
 static bool read_chunks(S2H5 *h5, S2H5View view, const S2H5Object *object, Layout *layout) {
   enum { DEEPEST = 32 };
   int axes = layout->space->axes;
-  // The chunk has one axis more than the array: the bytes of a value.
+  // A chunk has one axis more than the array; its last axis is the bytes of a value.
   bool fits = s2_h5_number(&view, 1) == (uint64_t)axes + 1 && axes > 0;
   uint64_t tree = s2_h5_address(h5, &view);
   layout->chunk_size = layout->type->size;
@@ -194,15 +194,15 @@ static bool read_chunks(S2H5 *h5, S2H5View view, const S2H5Object *object, Layou
   if (!fits || view.bad) {
     return s2_h5_fail(h5, DAMAGED);
   }
-  // No chunk was written: all values are the fill value.
+  // If no chunk was written, all values are the fill value.
   if (tree == S2_H5_NOWHERE) {
     return true;
   }
   if (!read_filters(h5, object, layout)) {
     return false;
   }
-  // Deflate cannot produce so many bytes from this file, so no memory is allocated for such a
-  // chunk.
+  // Reject chunks that deflate cannot produce from a file of this size, before memory is allocated
+  // for them.
   if (layout->chunk_size / S2_DEFLATE_MOST > h5->size) {
     return s2_h5_fail(h5, DAMAGED);
   }
@@ -214,13 +214,13 @@ static bool read_chunks(S2H5 *h5, S2H5View view, const S2H5Object *object, Layou
 
 // ---- Arrays -----------------------------------------------------------------------------------
 
-// Sets all values to the fill value, which unwritten values have.
+// Sets all values to the fill value, because unwritten values have it.
 static void h5_fill(const S2H5Object *object, const Layout *layout) {
   enum { GIVEN = 0x20 };
   const S2H5Message *message = s2_h5_message(object, S2_H5_FILL);
   S2H5View view = {0};
   bool given = message != NULL;
-  // The message has three forms; the oldest form has a different message kind.
+  // The fill value message has three forms. The oldest form has a different message kind.
   if (given) {
     view = message->data;
     uint64_t version = s2_h5_number(&view, 1);
@@ -235,7 +235,7 @@ static void h5_fill(const S2H5Object *object, const Layout *layout) {
     view = message->data;
     given = true;
   }
-  // The fill value is zero if there is none, or if it has another type.
+  // Without a fill value, or with a fill value of another type, use zero.
   uint64_t size = given ? s2_h5_number(&view, 4) : 0;
   S2H5View value = s2_h5_part(&view, size);
   if (!given || view.bad || value.bad || size != layout->type->size) {
@@ -251,14 +251,14 @@ static bool take_values(S2H5 *h5, const S2H5Object *object, Layout *layout, S2H5
   enum { COMPACT = 0, TOGETHER = 1, CHUNKED = 2 };
   const S2H5Message *message = s2_h5_message(object, S2_H5_LAYOUT);
   S2H5View view = message->data;
-  // Reads layouts of version 3, and layouts of version 4 that are not in chunks.
+  // Read layouts of version 3, and layouts of version 4 without chunks.
   uint64_t version = s2_h5_number(&view, 1), class = s2_h5_number(&view, 1);
   if (message->shared || version < 3 || version > 4 || class > CHUNKED ||
       (version == 4 && class == CHUNKED)) {
     return s2_h5_fail(h5, OTHER);
   }
   // Compact: the values are in the message. Contiguous: the values are at one address of the file,
-  // or not written yet.
+  // or have not been written.
   S2H5View bytes = {0};
   if (class == COMPACT) {
     uint64_t size = s2_h5_number(&view, 2);
@@ -273,12 +273,12 @@ static bool take_values(S2H5 *h5, const S2H5Object *object, Layout *layout, S2H5
   if (bytes.bad || (bytes.at != NULL && (uint64_t)(bytes.end - bytes.at) < layout->size)) {
     return s2_h5_fail(h5, DAMAGED);
   }
-  // Values that the file contains unchanged are used in place.
+  // If the file contains the values unchanged, use them in place.
   values->bytes = bytes.at;
   if (bytes.at != NULL) {
     return true;
   }
-  // Otherwise collect the values, over the fill value where there is no chunk.
+  // Otherwise collect the values. Values without a chunk keep the fill value.
   values->bytes = values->owned = layout->values = s2_memory_take(layout->size);
   h5_fill(object, layout);
   return class == TOGETHER || read_chunks(h5, view, object, layout);

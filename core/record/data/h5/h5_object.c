@@ -5,7 +5,7 @@
 
 typedef struct Header {
   bool new;     // version 2
-  bool ordered; // version 2: messages have creation orders
+  bool ordered; // version 2: whether messages have a creation order
 } Header;
 
 static bool take_messages(S2H5 *h5, Header header, S2H5View view, S2H5Object *object) {
@@ -23,14 +23,14 @@ static bool take_messages(S2H5 *h5, Header header, S2H5View view, S2H5Object *ob
   return !view.bad || s2_h5_fail(h5, "the header of an object in it is damaged");
 }
 
-// Reads the first part of the header; *view: its messages.
+// Reads the first part of the header. *view receives its messages.
 static bool read_start(S2H5 *h5, uint64_t address, Header *header, S2H5View *view) {
   enum { ORDERED = 4, PHASES = 16, TIMES = 32, OLD_START = 16, LARGEST_START = 64 };
   S2H5View start = s2_h5_view(h5, address, OLD_START);
   *header = (Header){.new = !start.bad &&memcmp(start.at, "OHDR", 4) == 0};
   if (!header->new) {
     bool good = s2_h5_number(&start, 1) == 1;
-    s2_h5_part(&start, 7); // number of messages, references
+    s2_h5_part(&start, 7); // number of messages, number of references
     uint64_t size = s2_h5_number(&start, 4);
     *view = s2_h5_view(h5, address + OLD_START, size);
     return good && !start.bad && !view->bad;
@@ -71,16 +71,16 @@ bool s2_h5_object(S2H5 *h5, uint64_t address, S2H5Object *object) {
   if (!read_start(h5, address, &header, &view)) {
     return s2_h5_fail(h5, "the header of an object in it is damaged");
   }
-  // An object is read once, so that circular links end.
-  uint64_t place = h5->base + address; // inside the file, because the header is
+  // Read each object only once, so that circular links end.
+  uint64_t place = h5->base + address; // this is inside the file, because the header is
   if ((h5->seen[place / 8] >> (place % 8) & 1) != 0) {
-    return true; // the object has several names
+    return true; // another name for an object that was read before
   }
   h5->seen[place / 8] |= (unsigned char)(1u << (place % 8));
-  // Read the messages of the object; some of them give addresses of more messages.
+  // Read the messages of the object. Some of them contain addresses of more messages.
   int first = object->count;
   bool good = take_messages(h5, header, view, object);
-  for (int i = first; i < object->count && good; i++) { // the list grows meanwhile
+  for (int i = first; i < object->count && good; i++) { // the list grows during the loop
     const S2H5Message message = object->at[i];
     S2H5View data = message.data;
     if (message.kind == S2_H5_CONTINUATION) {

@@ -1,4 +1,4 @@
-// Values of HDF5 files: their types and shapes, texts in heaps, attributes.
+// Values in HDF5 files: types and shapes, texts in heaps, attributes.
 #include "record/data/h5/h5.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@ static const char TEXTS[] = "a text of it is not where it should be";
 
 static S2H5Class float_class(S2H5View view, uint64_t bits, uint32_t size) {
   // Positions and sizes in bits, as in IEEE 754: position of the sign, position and size of the
-  // exponent, the same of the mantissa, and the bias.
+  // exponent, position and size of the mantissa, and the bias.
   static const uint64_t single[] = {31, 32, 23, 8, 0, 23, 127};
   static const uint64_t twice[] = {63, 64, 52, 11, 0, 52, 1023};
   enum { VAX = 0x40, NORM = 0x30, IMPLIED = 0x20 };
@@ -31,7 +31,7 @@ static S2H5Class float_class(S2H5View view, uint64_t bits, uint32_t size) {
 bool s2_h5_type(S2H5 *h5, S2H5View view, S2H5Type *type) {
   enum { INTEGER = 0, FLOAT = 1, TEXT = 3, ENUM = 8, IN_HEAP = 9 };
   enum { BIG_ENDIAN_BIT = 1, SIGNED = 8, PADDING = 15, BLANKS = 2 };
-  // Class, 24 bits whose meaning depends on it, and bytes of a value (IV.A.2.d of the
+  // The class, 24 bits whose meaning depends on the class, and the bytes per value (IV.A.2.d of the
   // specification).
   uint64_t class = s2_h5_number(&view, 1) & 15, bits = s2_h5_number(&view, 3);
   uint64_t size = s2_h5_number(&view, 4);
@@ -40,7 +40,8 @@ bool s2_h5_type(S2H5 *h5, S2H5View view, S2H5Type *type) {
     return s2_h5_fail(h5, DAMAGED);
   }
   type->big_endian = (bits & BIG_ENDIAN_BIT) != 0;
-  // Integers that fill their bytes, floats, texts of fixed size, flags, texts in a heap.
+  // Supported types: integers that fill their bytes, floats, texts of fixed size, flags, texts in a
+  // heap.
   if (class == INTEGER) {
     uint64_t offset = s2_h5_number(&view, 2), precision = s2_h5_number(&view, 2);
     bool known = size <= sizeof(int64_t) && offset == 0 && precision == 8 * size && !view.bad;
@@ -51,7 +52,7 @@ bool s2_h5_type(S2H5 *h5, S2H5View view, S2H5Type *type) {
   } else if (class == TEXT) {
     type->class = S2_H5_TEXT;
     type->padded = (bits & PADDING) == BLANKS;
-  } else if (class == ENUM && size == 1) { // flags as h5py writes them
+  } else if (class == ENUM && size == 1) { // boolean flags in the form that h5py writes
     type->class = S2_H5_FLAG;
   } else if (class == IN_HEAP && (bits & PADDING) == 1) {
     type->class = S2_H5_TEXT;
@@ -98,7 +99,7 @@ static int by_number(const void *a, const void *b) {
 
 static bool read_collection(S2H5 *h5, uint64_t address, S2H5Collection *collection) {
   enum { LEAST = 4096, ALIGNMENT = 8 };
-  // Magic, version, and the size of the whole collection.
+  // Magic number, version, and the size of the whole collection.
   S2H5View header = s2_h5_view(h5, address, 8 + h5->lengths);
   s2_h5_starts(&header, "GCOL");
   s2_h5_part(&header, 4);
@@ -106,7 +107,7 @@ static bool read_collection(S2H5 *h5, uint64_t address, S2H5Collection *collecti
   if (header.bad || size < LEAST) {
     return s2_h5_fail(h5, TEXTS);
   }
-  // Read the objects of the heap: number, references, length, bytes up to a multiple of 8; number 0
+  // Read the objects of the heap: number, references, length, bytes up to a multiple of 8. Number 0
   // is free space.
   S2H5View view = s2_h5_view(h5, address + start, size - start);
   *collection = (S2H5Collection){address, h5->texts.count, 0};
@@ -115,7 +116,7 @@ static bool read_collection(S2H5 *h5, uint64_t address, S2H5Collection *collecti
     s2_h5_part(&view, 6); // references
     uint64_t length = s2_h5_length(h5, &view);
     if (text.number == 0) {
-      break; // the rest is free
+      break; // the remainder is free space
     }
     text.bytes = s2_h5_part(&view, length);
     uint64_t past = length % ALIGNMENT == 0 ? 0 : ALIGNMENT - length % ALIGNMENT;
@@ -127,7 +128,7 @@ static bool read_collection(S2H5 *h5, uint64_t address, S2H5Collection *collecti
   if (view.bad) {
     return s2_h5_fail(h5, TEXTS);
   }
-  // Sorted, for searches by number.
+  // Sort the texts, for searches by number.
   if (collection->count > 1) {
     qsort(h5->texts.at + collection->first, (size_t)collection->count, sizeof *h5->texts.at,
           by_number);
@@ -207,7 +208,7 @@ static double h5_load_float(const S2H5Type *type, const unsigned char *at) {
   return (double)value;
 }
 
-// False: larger than an int64_t.
+// Returns false if the value is larger than an int64_t.
 static bool h5_load_integer(const S2H5Type *type, const unsigned char *at, int64_t *value) {
   uint64_t bits = h5_load(type, at);
   unsigned unused = type->size > 0 && type->size < 8 ? 64 - 8 * type->size : 0;
@@ -230,7 +231,7 @@ static void add_text(const S2H5Type *type, const unsigned char *at, S2DataArray 
 bool s2_h5_decode(S2H5 *h5, const S2H5Type *type, const unsigned char *bytes, size_t count,
                   S2DataArray *array) {
   bool good = true;
-  // Values are converted one by one: files may have another byte order, or fewer bytes.
+  // Convert values one by one, because files may have another byte order or fewer bytes.
   for (size_t i = 0; i < count && good; i++, bytes += type->size) {
     switch (type->class) {
     case S2_H5_FLOAT:
@@ -264,8 +265,8 @@ bool s2_h5_attribute(S2H5 *h5, const S2H5Message *message, char **name, char **v
   enum { SHARED = 3, ALIGNMENT = 8 };
   *name = *value = NULL;
   S2H5View view = message->data;
-  // The sizes of name, type and shape; these three follow in that order; version 1 pads each to 8
-  // bytes.
+  // Read the sizes of name, type and shape. These three parts follow in this order. Version 1 pads
+  // each part to 8 bytes.
   uint64_t version = s2_h5_number(&view, 1), flags = s2_h5_number(&view, 1), sizes[3];
   for (int i = 0; i < 3; i++) {
     sizes[i] = s2_h5_number(&view, 2);
@@ -277,7 +278,7 @@ bool s2_h5_attribute(S2H5 *h5, const S2H5Message *message, char **name, char **v
     bool filled = version == 1 && sizes[i] % ALIGNMENT != 0;
     s2_h5_part(&view, filled ? ALIGNMENT - sizes[i] % ALIGNMENT : 0);
   }
-  // Shared or unknown attributes are ignored, damaged ones are errors.
+  // Ignore shared or unknown attributes. Damaged attributes are errors.
   if (message->shared || version < 1 || version > 3 || (version > 1 && (flags & SHARED) != 0)) {
     return false;
   }
@@ -289,7 +290,7 @@ bool s2_h5_attribute(S2H5 *h5, const S2H5Message *message, char **name, char **v
   S2H5Space space = {0};
   bool text = s2_h5_type(h5, parts[1], &type) && type.class == S2_H5_TEXT &&
               s2_h5_space(h5, parts[2], &space) && space.count == 1;
-  h5->trouble = NULL; // attributes other than a single text are ignored
+  h5->trouble = NULL; // ignore attributes that are not a single text
   if (!text) {
     return false;
   }
