@@ -16,9 +16,8 @@
 // energies in a step. With the bound, their energy error after 5 s is four times smaller, and a
 // step has a tenth more pieces.
 #define S2_RATTLE_SWAY 1e-3
-// rad: if no body turns farther than this in a piece, rows of joints are not checked. Near rest
-// their work is rounding, which differs between lanes. So rods between point masses, which turn
-// although no body does, do not have this bound.
+// rad: if neither a body nor the direction of a joint row turns farther than this in a piece, the
+// work of joint rows is not checked. Near rest, that work is rounding and differs between lanes.
 #define S2_RATTLE_SWAY_TURN 0.06
 // S2_RATTLE_SWAY does not halve pieces that are shorter than the step by more than this factor.
 #define S2_RATTLE_SWAY_PIECES 8
