@@ -103,6 +103,9 @@ typedef struct S2AuditWork {
   double halves;
   double struck; // N s: sum of the lengths of contact impulses
   double spun;   // N m s: sum of the sizes of angular impulses of contacts
+  // J: sizes of the work of motors and dry friction at the mean velocities, less their impulses
+  // times the velocity that moves the positions
+  double paced;
 } S2AuditWork;
 
 // Energy that a group of bodies connected only by joints has gained or lost over consecutive steps.
@@ -197,9 +200,9 @@ void s2_audit_contact(const S2Step *step, const S2Touch *touch, int k, double no
 // Call this before the correction is added to v2.
 void s2_audit_correct(const S2Step *step, int32_t slot, const double dv[3]);
 // Impulses of a joint on its first body (angular, x, y) in the two half-steps of a piece, or before
-// a limit and at it.
+// a limit and at it. `paced`, J: see S2AuditWork.
 void s2_audit_halves(const S2Step *step, const S2Joint *joint, const double first[3],
-                     const double second[3]);
+                     const double second[3], double paced);
 void s2_audit_integrated(const S2Step *step, int32_t slot, double h, const S2AuditFlight *flight);
 // Counts a finding. The first finding of a step gives its text, which is issued as a warning unless
 // the step already has a warning.
