@@ -1,5 +1,5 @@
--- Energy of chains that whip: random chains of hinged rods, and a chain of 8 equal rods with rigid and compliant hinges,
--- are let go and swing. Their energy is constant in truth, so each change is an error of the step.
+-- Energy of chains that whip: random chains of hinged rods, random chains of points on massless rods, and a chain of 8
+-- equal rods with rigid and compliant hinges, are let go and swing. Their energy is constant in truth, so each change is an error of the step.
 --   build/sim2d bench/lua/chains.lua
 -- An older program runs the same file:
 --   OLD/build/sim2d bench/lua/chains.lua
@@ -19,7 +19,10 @@ local function swing(world, seconds)
   return gain, loss, math.abs(world:energy().total - start), world:stats().solves / 2 / steps
 end
 
-local function random_chain(random, rods, dt)
+local kinds = {}
+
+-- Bodies are the rods, joined by hinges.
+function kinds.rods(random, rods, dt)
   local world = sim.world { gravity = { 0, -10 }, dt = dt }
   local last, x, y, scale = nil, 0, 0, 0 -- scale: J, weight times length
   for _ = 1, rods do
@@ -33,23 +36,42 @@ local function random_chain(random, rods, dt)
   return world, scale
 end
 
+-- Bodies are discs that do not turn, joined by distances.
+function kinds.points(random, rods, dt)
+  local world = sim.world { gravity = { 0, -10 }, dt = dt }
+  local last, x, y, scale = nil, 0, 0, 0
+  for _ = 1, rods do
+    local length, angle = random:uniform(0.2, 1), random:uniform(-1, 1.5)
+    x, y = x + length * math.cos(angle), y + length * math.sin(angle)
+    local point = world:circle { radius = 0.05, mass = random:uniform(0.3, 2), position = { x, y }, mask = 0 }
+    world:distance { point, last, anchor_b = not last and { 0, 0 } or nil }
+    last, scale = point, scale + point.mass * 10 * length
+  end
+  return world, scale
+end
+
+-- Adds a row: what chains of one kind and number of rods do at one step length.
 local rows = {}
-for _, rods in ipairs { 2, 3, 5, 8 } do
-  for _, rate in ipairs { 60, 120, 240 } do
-    local random = sim.random:split()
-    local most, least, error, pieces = 0, 0, 0, 0
-    for _ = 1, args.chains do
-      local world, scale = random_chain(random, rods, 1 / rate)
-      local gain, loss, final, count = swing(world, 5)
-      most, least = math.max(most, gain / scale), math.min(least, loss / scale)
-      error, pieces = error + final / scale / args.chains, pieces + count / args.chains
-      world:close()
-    end
-    rows[#rows + 1] = { rods, "1/" .. rate, most, least, error, pieces }
+local function measure(kind, rods, rate)
+  local random = sim.random:split()
+  local most, least, error, pieces = 0, 0, 0, 0
+  for _ = 1, args.chains do
+    local world, scale = kinds[kind](random, rods, 1 / rate)
+    local gain, loss, final, count = swing(world, 5)
+    most, least = math.max(most, gain / scale), math.min(least, loss / scale)
+    error, pieces = error + final / scale / args.chains, pieces + count / args.chains
+    world:close()
+  end
+  rows[#rows + 1] = { kind, rods, "1/" .. rate, most, least, error, pieces }
+end
+
+for _, kind in ipairs { "rods", "points" } do
+  for _, rods in ipairs { 2, 3, 5, 8 } do
+    for _, rate in ipairs { 60, 120, 240 } do measure(kind, rods, rate) end
   end
 end
 print "random chains, 5 s: energy in parts of the weight times the length"
-sim.table { columns = { "rods", "dt, s", { "largest gain", format = "%.1e" }, { "largest loss", format = "%.1e" },
+sim.table { columns = { "bodies", "rods", "dt, s", { "largest gain", format = "%.1e" }, { "largest loss", format = "%.1e" },
     { "mean error at the end", format = "%.1e" }, { "pieces of a step", format = "%.2f" } }, table.unpack(rows) }
 
 local RODS, G = 8, 9.81

@@ -105,6 +105,9 @@ typedef struct S2AuditWork {
   double halves;
   double struck; // N s: sum of the magnitudes of contact impulses
   double spun;   // N m s: sum of the magnitudes of angular contact impulses
+  // J: sizes of the work of motors and dry friction at the mean velocities, minus their impulses
+  // times the velocity that moves the positions.
+  double paced;
 } S2AuditWork;
 
 // Energy that a group of bodies without contacts, connected only by joints, has gained or lost over
@@ -204,9 +207,9 @@ void s2_audit_contact(const S2Step *step, const S2Touch *touch, int k, double no
 // Call this before the correction is added to v2.
 void s2_audit_correct(const S2Step *step, int32_t slot, const double dv[3]);
 // Records the impulses of a joint on its first body (angular, x, y) in the two half-steps of a
-// piece, or before and at a limit.
+// piece, or before and at a limit. `paced` (J): see S2AuditWork.
 void s2_audit_halves(const S2Step *step, const S2Joint *joint, const double first[3],
-                     const double second[3]);
+                     const double second[3], double paced);
 void s2_audit_integrated(const S2Step *step, int32_t slot, double h, const S2AuditFlight *flight);
 // Counts a finding. The text of the first finding of a step is issued as a warning unless the step
 // already has one.

@@ -75,6 +75,7 @@ static void budget_body(const S2World *world, const S2Auditor *audit, int32_t sl
   budget->integrated += work->integrated;
   budget->swept += work->swept;
   budget->set |= audit->set[slot];
+  budget->paced += work->paced;
   // A correction does work: the force times the deviation that turning causes, plus the force times
   // initial overlaps and joint errors. The step may move the body by both of the latter.
   double turn = s2_audit_turn(audit, slot);
@@ -137,6 +138,15 @@ static bool holds_two_anchors(S2JointType type) {
   return type == S2_DISTANCE || type == S2_ROPE || type == S2_SPRING;
 }
 
+// N m s or N s: the impulse of a joint's motor and friction whose product with the mean rate bounds
+// their work in the step. If the path of body `of` has several pieces, the force differs between
+// them (before and after an impact, for example), so only the largest force gives a bound.
+static double drive_of(const S2World *world, const S2Auditor *audit, int32_t slot, int32_t of) {
+  const S2Joint *joint = &world->joints.at[slot];
+  double most = joint->friction + (joint->has_motor ? joint->motor_max : 0);
+  return audit->knots[of] > 1 ? fmax(audit->driven[slot], most * audit->h) : audit->driven[slot];
+}
+
 static void budget_joint(const S2World *world, const S2Auditor *audit, int32_t slot,
                          Budget *budgets) {
   const S2Joint *joint = &world->joints.at[slot];
@@ -157,11 +167,11 @@ static void budget_joint(const S2World *world, const S2Auditor *audit, int32_t s
   // The work of a motor and of friction follows from the change of the joint's coordinate. The work
   // of springs follows from their elastic energy.
   double way = s2_audit_coordinate(world, slot) - audit->coordinate[slot];
-  double work = audit->driven[slot] * fabs(way) / audit->h;
+  double work = way == 0 ? 0 : drive_of(world, audit, slot, of) * fabs(way) / audit->h;
   budget->gain += joint->has_motor ? work : 0;
   budget->loss += work;
   // Integration error of motor and friction: their impulses act at the mean speed, but the joint
-  // moves at the rate `way / h`.
+  // moves at the rate `way / h`. (The two-stage flow records this error for each piece.)
   double mean = (audit->pace[slot] + s2_audit_pace(world, slot)) / 2;
   budget->paced += audit->driven[slot] * fabs(mean - way / audit->h);
   double elastic = s2_audit_elastic(world, slot) - audit->elastic[slot];

@@ -18,6 +18,7 @@ static void work_add(S2AuditWork *sum, const S2AuditWork *more) {
   sum->halves += more->halves;
   sum->struck += more->struck;
   sum->spun += more->spun;
+  sum->paced += more->paced;
 }
 
 void s2_audit_forget(const S2Step *step) {
@@ -101,11 +102,13 @@ void s2_audit_correct(const S2Step *step, int32_t slot, const double dv[3]) {
 }
 
 void s2_audit_halves(const S2Step *step, const S2Joint *joint, const double first[3],
-                     const double second[3]) {
+                     const double second[3], double paced) {
   S2Auditor *audit = step->world->audit;
   const int32_t slot[2] = {joint->a, joint->b};
   for (int k = 0; k < 2 && audit != NULL; k++) {
     if (slot[k] != S2_NONE && s2_body_moves(&step->world->bodies.at[slot[k]])) {
+      audit->tried[slot[k]].paced += paced;
+      paced = 0; // counts once
       audit->tried[slot[k]].halves += hypot(first[1], first[2]) + hypot(second[1], second[2]);
     }
   }

@@ -358,17 +358,18 @@ void s2_step_find_stiff(S2Step *step) {
   memset(step->ahead, 0, sizeof(bool) * (size_t)step->world->bodies.count);
   for (int k = 0; k < step->island_count; k++) {
     S2Island *island = &step->islands[k];
-    // The flow by two stages splits the step into shorter pieces, up to a limit.
-    bool splits = island->joints > 0 && s2_island_rattles(step, island);
+    for (int i = 0; i < island->joints; i++) {
+      step->stiff[island->joint[i]] = false;
+    }
+    // The flow by two stages splits the step into shorter pieces, up to a limit. (After an impact,
+    // the impulses of the last step are no measure of the forces.)
+    bool splits = island->joints > 0 && s2_island_takes_pieces(step, island);
     double most = splits ? S2_TURNS_TOO_FAST * S2_RATTLE_PIECES * S2_RATTLE_PIECES : 0;
     // A single joint whose force turns too fast makes its whole island implicit.
     const S2Rot *turn = island->joints == 0 ? NULL : s2_step_turns(step, island, step->q0);
     island->turning = 0;
     for (int i = 0; i < island->joints && island->turning <= most; i++) {
       island->turning = fmax(island->turning, turned_too_fast(step, island->joint[i], turn));
-    }
-    for (int i = 0; i < island->joints; i++) {
-      step->stiff[island->joint[i]] = false;
     }
     if (island->turning > most) {
       s2_island_stiffen(step, island);

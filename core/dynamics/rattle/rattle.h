@@ -163,10 +163,14 @@ bool s2_island_rattles(const S2Step *step, const S2Island *island);
 // False: aborted. (rattle.c)
 bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, bool *done);
 
+// Numbers that audits get of a joint in a piece: its impulses in both stages, 3 each, and
+// S2AuditWork.paced.
+enum { S2_RATTLE_HALVES = 7 };
+
 // The result of one piece of event stepping (schemes/event.c) from q0 and v0 of the step.
 typedef struct S2RattleFlow {
   double *u, *v1; // 3 per slot: u = (q1 - q0)/h; v1: velocities at the end
-  double *halves; // 6 per joint of the island: impulses of its rows in both stages.
+  double *halves; // S2_RATTLE_HALVES per joint of the island.
   // Per touch of the island: impulses l of stage 1, and impulses k of stage 2 at q1.
   S2Touch *first, *second;
   S2Residual residual;
@@ -185,6 +189,9 @@ S2RattleFlow s2_rattle_new_flow(const S2Step *step, const S2Island *island);
 // Whether the flow supports the island with its contacts. This depends only on the definition of
 // the island.
 bool s2_island_rattles_on(const S2Step *step, const S2Island *island);
+// Whether one of the two functions above holds, and the scheme shortens pieces of this flow until
+// they are solved.
+bool s2_island_takes_pieces(const S2Step *step, const S2Island *island);
 // Solves the piece of length h, with rows for the chosen points (index 2 touch + k). Writes the
 // impulses to the step and its touches. `last`: rotations are not limited. False: aborted.
 bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
@@ -255,8 +262,8 @@ typedef struct S2RattleSums { // sums over the pieces of a step
 // second copies the final state of the last piece and the sums of impulses to the step.
 void s2_rattle_show_piece(const S2Rattle *rattle);
 void s2_rattle_keep_end(const S2Rattle *rattle, const S2RattleSums *sums);
-// Adds the impulses of both stages to the sums. `halves`: receives 6 impulses per joint; if NULL,
-// audits record them.
+// Adds the impulses of both stages to the sums. `halves`: receives S2_RATTLE_HALVES numbers per
+// joint; if NULL, audits record them.
 void s2_rattle_add_impulses(const S2Rattle *rattle, const S2RattleSums *sums, double *halves);
 // m: the largest final error, as in s2_joint_violation(), if all joints are rigid hinges without
 // other rows. NAN if there are other joints.

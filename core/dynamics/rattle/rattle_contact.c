@@ -250,7 +250,7 @@ S2RattleFlow s2_rattle_new_flow(const S2Step *step, const S2Island *island) {
   // of the step.
   return (S2RattleFlow){.u = s2_arena_copy(arena, step->free_v, numbers),
                         .v1 = s2_arena_copy(arena, step->given_end, numbers),
-                        .halves = S2_TAKE(arena, double, 6 * island->joints),
+                        .halves = S2_TAKE(arena, double, S2_RATTLE_HALVES * island->joints),
                         .first = S2_TAKE(arena, S2Touch, island->touches),
                         .second = S2_TAKE(arena, S2Touch, island->touches)};
 }

@@ -63,8 +63,9 @@ void s2_rattle_keep_flow(S2Step *step, const S2Island *island, double end, doubl
     s2_log_touch(&second, island->touch[i], &flow->second[i], NULL);
   }
   for (int i = 0; i < island->joints; i++) {
-    const double *halves = flow->halves + 6 * i;
-    s2_audit_halves(step, &step->world->joints.at[island->joint[i]], halves, halves + 3);
+    const double *halves = flow->halves + S2_RATTLE_HALVES * i;
+    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
+    s2_audit_halves(step, joint, halves, halves + 3, halves[6]);
   }
   for (int i = 0; i < island->nodes; i++) {
     int32_t at = 3 * island->node[i];

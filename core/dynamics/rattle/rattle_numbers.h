@@ -17,9 +17,9 @@
 // up to 0.4 of this sum in a step. With the bound, their energy error after 5 s is four times
 // smaller, and a step has 10 % more pieces.
 #define S2_RATTLE_SWAY 1e-3
-// rad: joint rows are not checked if no body turns farther than this in a piece. Near rest their
-// work is a rounding error, which differs between lanes. Rods between point masses turn although no
-// body does, so this bound does not apply to them.
+// rad: if neither a body nor the direction of a joint row rotates farther than this in a piece, the
+// work of joint rows is not checked. Near rest, that work is a rounding error, which differs between
+// lanes.
 #define S2_RATTLE_SWAY_TURN 0.06
 // S2_RATTLE_SWAY does not split pieces that are shorter than the step by more than this factor.
 #define S2_RATTLE_SWAY_PIECES 8

@@ -71,6 +71,13 @@ bool s2_island_rattles_on(const S2Step *step, const S2Island *island) {
   return takes;
 }
 
+bool s2_island_takes_pieces(const S2Step *step, const S2Island *island) {
+  const S2WorldDef *def = &step->world->kept.def;
+  bool events = s2_world_way(def) == S2_EVENT &&
+                (def->stepping == S2_EVENT || island->touches <= S2_AUTO_PAIRS);
+  return s2_island_rattles(step, island) || (events && s2_island_rattles_on(step, island));
+}
+
 // ---- Compliant rows ----------------------------------------------------------------------------
 //
 // With F = -(K g + D g') and the mean rate s = (g1 - g0)/h, the half impulses are
@@ -586,6 +593,26 @@ static void push_of_hinge(const S2RowSides *side, double impulse, double reactio
   reaction[2] += impulse * side->a[2];
 }
 
+// J: the size of the work of row r at the mean velocities of both stages, less its impulse times
+// the speed at which the coordinate moves.
+static double paced_work(const S2Rattle *rattle, int r) {
+  const S2RowSides *side = &rattle->at1.side[r];
+  const int32_t *node_of = rattle->step->node_of;
+  int32_t slot[2];
+  double work = 0;
+  s2_rattle_bodies(rattle, &rattle->term[r], slot);
+  for (int c = 0; c < 6; c++) {
+    int32_t node = slot[c / 3] == S2_NONE ? S2_GROUND : node_of[slot[c / 3]];
+    if (node != S2_GROUND) {
+      int at = 3 * node + c % 3;
+      double first = rattle->l[r] * (rattle->v0[at] - rattle->u[at]);
+      double second = rattle->k[r] * (rattle->v1[at] - rattle->u[at]);
+      work += (c < 3 ? side->a[c] : side->b[c - 3]) * (first + second) / 2;
+    }
+  }
+  return fabs(work);
+}
+
 void s2_rattle_add_impulses(const S2Rattle *rattle, const S2RattleSums *sums, double *halves) {
   const S2World *world = rattle->step->world;
   for (int i = 0; i < rattle->island->joints; i++) {
@@ -596,13 +623,16 @@ void s2_rattle_add_impulses(const S2Rattle *rattle, const S2RattleSums *sums, do
     S2Vec2 none = {0, 0};
     S2Vec2 start = held ? none : s2_rotate(s2_rot(rattle->q0[3 * joint->a]), joint->local_a);
     S2Vec2 end = held ? none : s2_rotate(s2_rot(rattle->q1[3 * joint->a]), joint->local_a);
-    double half[2][3] = {{0}};
+    double half[2][3] = {{0}}, paced = 0;
     for (int k = 0; k < S2_JOINT_ROWS; k++) {
       int r = rattle->row_of[i][k];
       if (r < 0) {
         continue;
       }
       sums->impulse[S2_JOINT_ROWS * i + k] += s2_rattle_impulse(rattle, r);
+      if (world->audit != NULL && (k == S2_JOINT_MOTOR || k == S2_JOINT_DRY)) {
+        paced += paced_work(rattle, r);
+      }
       bool late = rattle->late[r];
       double first[3] = {0}, second[3] = {0};
       const S2RowSides *from = &(late ? rattle->at1 : rattle->at0).side[r];
@@ -621,9 +651,10 @@ void s2_rattle_add_impulses(const S2Rattle *rattle, const S2RattleSums *sums, do
       }
     }
     if (halves == NULL) {
-      s2_audit_halves(rattle->step, joint, half[0], half[1]);
+      s2_audit_halves(rattle->step, joint, half[0], half[1], paced);
     } else {
-      memcpy(halves + 6 * i, half, sizeof half);
+      memcpy(halves + S2_RATTLE_HALVES * i, half, sizeof half);
+      halves[S2_RATTLE_HALVES * i + 6] = paced;
     }
   }
 }

@@ -147,6 +147,18 @@ static double work_of_contacts(const S2Rattle *rattle) {
   return work;
 }
 
+// J: the work of forces at the mean velocities of both stages, less their work along the
+// displacement. If it is negative, a contact gives this energy back to bodies that forces push onto
+// it.
+static double work_of_forces(const S2Rattle *rattle) {
+  double work = 0;
+  for (int i = 0; i < 3 * rattle->nodes; i++) {
+    double mean = (rattle->v0[i] + rattle->v1[i]) / 2;
+    work += rattle->h * rattle->force[i] * (mean - rattle->u[i]) / 2;
+  }
+  return work;
+}
+
 // J: the work of joint rows at the velocity u of the piece, minus their impulses times the change
 // of their values. This difference would be 0 if rows did not turn. The values of rigid rows do not
 // change. `rigid`: receives the part of the rigid rows. Spring rows that use the trapezoidal rule
@@ -201,6 +213,27 @@ static double energy_given(const S2Rattle *rattle) {
   return moving;
 }
 
+// Whether a row with an impulse changes its direction by more than S2_RATTLE_SWAY_TURN in the
+// piece. A rod between two points turns although no body does. The directions of hinges, welds and
+// sliders do not count: they turn with bodies, or not at all.
+static bool rods_turn(const S2Rattle *rattle) {
+  for (int r = 0; r < rattle->rows; r++) {
+    const S2RattleTerm *term = &rattle->term[r];
+    if (rattle->l[r] == 0 || term->source != S2_RATTLE_OF_ROWS ||
+        term->law != S2_RATTLE_EQUATION || holds_point(rattle, r) ||
+        s2_rattle_joint(rattle, term)->type == S2_SLIDER) {
+      continue;
+    }
+    const double *from = rattle->at0.side[r].b, *to = rattle->at1.side[r].b;
+    double x = to[1] - from[1], y = to[2] - from[2];
+    double size = from[1] * from[1] + from[2] * from[2];
+    if (x * x + y * y > S2_RATTLE_SWAY_TURN * S2_RATTLE_SWAY_TURN * size) {
+      return true;
+    }
+  }
+  return false;
+}
+
 bool s2_rattle_rows_bring(const S2Rattle *rattle) {
   if (rattle->h * S2_RATTLE_SWAY_PIECES < rattle->step->dt) {
     return false;
@@ -209,12 +242,13 @@ bool s2_rattle_rows_bring(const S2Rattle *rattle) {
   for (int i = 0; i < rattle->nodes && !turns; i++) {
     turns = fabs(rattle->h * rattle->u[3 * i]) > S2_RATTLE_SWAY_TURN;
   }
-  if (!turns) {
+  if (!turns && !rods_turn(rattle)) {
     return false;
   }
   double before = moving_energy(rattle, rattle->v0) + energy_given(rattle), rigid;
   if (rattle->touches > 0) {
-    return work_of_contacts(rattle) > S2_RATTLE_SWAY * before;
+    double work = work_of_contacts(rattle) + fmin(0, work_of_forces(rattle));
+    return work > S2_RATTLE_SWAY * before;
   }
   double allowed = S2_RATTLE_SWAY * (before + moving_energy(rattle, rattle->v1));
   // Stiff compliant rows with implicit Euler may remove energy. Only their energy gain is limited.

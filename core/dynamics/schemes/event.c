@@ -69,7 +69,7 @@ static void keep_joints(const S2EventRun *event, bool audited) {
     }
     if (!audited) {
       const S2Joint *joint = &step->world->joints.at[slot];
-      s2_audit_halves(step, joint, step->joint_reaction + 3 * slot, nothing);
+      s2_audit_halves(step, joint, step->joint_reaction + 3 * slot, nothing, 0);
     }
   }
 }
@@ -90,7 +90,7 @@ static void audit_stop(const S2EventRun *event, const double *gave) {
   for (int i = 0; i < island->joints; i++) {
     const double *before = gave + 3 * i, *both = step->joint_reaction + 3 * island->joint[i];
     const double stop[3] = {both[0] - before[0], both[1] - before[1], both[2] - before[2]};
-    s2_audit_halves(step, &step->world->joints.at[island->joint[i]], before, stop);
+    s2_audit_halves(step, &step->world->joints.at[island->joint[i]], before, stop, 0);
   }
 }
 
@@ -1017,41 +1017,62 @@ static bool flow_with_returns(S2EventRun *event, bool *rows, int noted, Way *way
   }
 }
 
-// Finds the motion of a piece. `rows`: whether there are rows. The notes of the piece begin at
-// `noted`. False: aborted.
-static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
-  *way = (Way){.solved = way->solved, .h = event->horizon};
-  // The first flow ignores meetings. The time of the first meeting follows from its path.
-  S2FlowEnd ends;
+// Forgets a flow that does not fit, so that a flow of length h can be tried.
+static void shorten_horizon(S2EventRun *event, int noted, Way *way, double h) {
+  event->horizon = way->h = h;
+  s2_event_put_touches(event, way->solved);
+  s2_notes_rewind(event->step, noted);
+}
+
+// Finds a flow that is solved and fits. It ignores meetings; the time of the first meeting follows
+// from its path. False: aborted.
+static bool find_flow(S2EventRun *event, bool *rows, int noted, Way *way, S2FlowEnd *ends) {
   for (bool fits = false; !fits;) {
-    if (!flow_with_returns(event, &rows, noted, way, &ends)) {
+    if (!flow_with_returns(event, rows, noted, way, ends)) {
       return false;
     }
     if (way->driven) {
       return true;
     }
     bool solved = !event->rattled || event->flow.solved;
-    fits = solved && (!rows || way_fits(event, way));
+    fits = solved && (!*rows || way_fits(event, way));
     bool arrives = !solved && isfinite(event->flow.met);
     way->lost = !solved && !arrives && is_least(event, way->h);
     if (way->lost) {
       return true;
     }
-    if (event->rattled) {
-      event->flow.failed = false;
-    }
+    event->flow.failed = false;
     if (!fits) { // bodies turn too far, or points leave their rows.
       // End the flow at a limit, or halve it.
-      event->horizon = way->h = arrives ? event->flow.met : way->h / 2;
       event->arrived += arrives;
-      s2_event_put_touches(event, way->solved);
-      s2_notes_rewind(event->step, noted);
+      shorten_horizon(event, noted, way, arrives ? event->flow.met : way->h / 2);
     }
   }
-  if (!shorten_way(event, rows, noted, way, ends)) {
-    return false;
+  return true;
+}
+
+// Finds the motion of a piece. `rows`: whether there are rows. The notes of the piece begin at
+// `noted`. If the flow to a meeting is not solved, the piece becomes shorter. False: aborted.
+static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
+  for (bool found = false; !found;) {
+    *way = (Way){.solved = way->solved, .h = event->horizon};
+    S2FlowEnd ends;
+    if (!find_flow(event, &rows, noted, way, &ends)) {
+      return false;
+    }
+    if (way->driven || way->lost) {
+      return true;
+    }
+    if (!shorten_way(event, rows, noted, way, ends)) {
+      return false;
+    }
+    bool failed = event->rattled && event->flow.failed;
+    found = !failed || way->lost || is_least(event, way->h);
+    way->lost |= failed;
+    if (!found) {
+      shorten_horizon(event, noted, way, way->h / 2);
+    }
   }
-  way->lost |= event->rattled && event->flow.failed;
   s2_event_copy_nodes(event, event->step->v1, event->step->v2);
   return true;
 }
@@ -1059,47 +1080,6 @@ static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
 static void set_straight(S2EventRun *event, bool straight) {
   event->straight = straight;
   event->step->share = straight ? 1 : 0.5;
-}
-
-// Computes the flow of a piece with the chosen rows, and ends the piece. *again: whether and how
-// the flow must be repeated. False: aborted.
-static bool flow_piece(S2EventRun *event, int splits, bool rows, Way *way, Again *again) {
-  S2Step *step = event->step;
-  int noted = s2_notes_mark(step);
-  if (!find_way(event, rows, noted, way)) {
-    return false;
-  }
-  if (way->driven) {
-    *again = AGAIN_SHORTER;
-    return true;
-  }
-  // Use implicit Euler if a rising body stops within the flow. With the trapezoidal rule, friction
-  // acts at the mean of the velocities. The body would rise higher than its kinetic energy permits.
-  if (!event->straight && s2_event_falls_short(event, way->solved)) {
-    set_straight(event, true);
-    s2_event_put_touches(event, way->solved);
-    s2_notes_rewind(step, noted);
-    if (!find_way(event, true, noted, way)) {
-      return false;
-    }
-  }
-  // If the search has missed a meeting, use predictive rows.
-  if (way->lost || (!way->meets && !way->cut && runs_into(event))) {
-    s2_event_put_touches(event, way->solved);
-    s2_notes_rewind(step, noted);
-    return finish_speculatively(event, splits);
-  }
-  // 4. The piece ends at the meeting or at the end of the step.
-  event->splits += way->meets || way->cut;
-  s2_event_note_arrival(event, way->meets ? way->first : S2_NONE);
-  if (way->cut) { // the time of the cut depends on the inputs
-    s2_note_short(step, event->island, 1);
-    event->most += event->cuts < S2_EVENT_CUTS;
-    event->cuts += 1;
-  } else if (!way->meets && way->h < event->left) {
-    next_part(event, splits);
-  }
-  return end_piece(event, way->h, way->solved, again);
 }
 
 static void choose_all(const S2EventRun *event) {
@@ -1157,6 +1137,57 @@ static bool finish_rattled(S2EventRun *event, int splits, bool *done) {
   return going;
 }
 
+// Makes the remainder of the step without a search for meetings: by the two stages if it can be
+// solved, otherwise as a speculative step. False: aborted.
+static bool finish_piece(S2EventRun *event, int splits) {
+  bool done = false;
+  if (event->rattles && !finish_rattled(event, splits, &done)) {
+    return false;
+  }
+  return done || finish_speculatively(event, splits);
+}
+
+// Computes the flow of a piece with the chosen rows, and ends the piece. *again: whether and how
+// the flow must be repeated. False: aborted.
+static bool flow_piece(S2EventRun *event, int splits, bool rows, Way *way, Again *again) {
+  S2Step *step = event->step;
+  int noted = s2_notes_mark(step);
+  if (!find_way(event, rows, noted, way)) {
+    return false;
+  }
+  if (way->driven) {
+    *again = AGAIN_SHORTER;
+    return true;
+  }
+  // Use implicit Euler if a rising body stops within the flow. With the trapezoidal rule, friction
+  // acts at the mean of the velocities. The body would rise higher than its kinetic energy permits.
+  if (!event->straight && s2_event_falls_short(event, way->solved)) {
+    set_straight(event, true);
+    s2_event_put_touches(event, way->solved);
+    s2_notes_rewind(step, noted);
+    if (!find_way(event, true, noted, way)) {
+      return false;
+    }
+  }
+  // If the search has missed a meeting, use predictive rows.
+  if (way->lost || (!way->meets && !way->cut && runs_into(event))) {
+    s2_event_put_touches(event, way->solved);
+    s2_notes_rewind(step, noted);
+    return finish_piece(event, splits);
+  }
+  // 4. The piece ends at the meeting or at the end of the step.
+  event->splits += way->meets || way->cut;
+  s2_event_note_arrival(event, way->meets ? way->first : S2_NONE);
+  if (way->cut) { // the time of the cut depends on the inputs
+    s2_note_short(step, event->island, 1);
+    event->most += event->cuts < S2_EVENT_CUTS;
+    event->cuts += 1;
+  } else if (!way->meets && way->h < event->left) {
+    next_part(event, splits);
+  }
+  return end_piece(event, way->h, way->solved, again);
+}
+
 // Takes one piece; false: aborted.
 static bool next_piece(S2EventRun *event, int splits) {
   S2Step *step = event->step;
@@ -1189,15 +1220,11 @@ static bool next_piece(S2EventRun *event, int splits) {
     }
     s2_event_set_piece(event, event->left);
   }
-  bool done = false;
-  if (splits >= event->most && event->rattles && !finish_rattled(event, splits, &done)) {
-    return false;
-  }
-  if (done) {
-    return true;
-  }
-  if (ahead || splits >= event->most) {
+  if (ahead) {
     return finish_speculatively(event, splits);
+  }
+  if (splits >= event->most) {
+    return finish_piece(event, splits);
   }
   // 2. Pairs that touch and do not separate are resting. 3. The bodies move until other pairs meet.
   bool rows = choose_resting(event);
