@@ -80,8 +80,8 @@ typedef struct S2BatchDef {
   double constant;   // constant part of a period's reward
   int64_t max_steps; // calls of s2_batch_step per episode; 0: no limit
   uint64_t seed;
-  bool unlike; // the worlds may differ in structure; each has a separate judge and draws
-               // (s2_batch_set_world)
+  bool unlike;          // the worlds may differ in structure; each has a separate judge and draws
+                        // (s2_batch_set_world)
   const S2Judge *judge; // NULL: no rewards, no bounds; must live as long as the batch
   int draws;
   const S2Draw *draw;     // copied

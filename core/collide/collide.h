@@ -27,8 +27,8 @@ typedef struct S2ManifoldPoint {
   S2Vec2 local_normal; // EDGE_A: outward unit normal of a's edge in a's frame; EDGE_B: the same for
                        // b; VERTEX_VERTEX: unused
   S2Vec2 normal;       // unit vector, world axes, from b to a
-  S2Vec2 point; // midway between the two surfaces, world axes, RELATIVE TO THE POSITION OF a
-  double gap;   // m, along the normal; negative when overlapping
+  S2Vec2 point;        // midway between the two surfaces, world axes, RELATIVE TO THE POSITION OF a
+  double gap;          // m, along the normal; negative when overlapping
 } S2ManifoldPoint;
 
 typedef struct S2Manifold {

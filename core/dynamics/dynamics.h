@@ -597,7 +597,7 @@ typedef struct S2Event {
   S2Vec2 point, normal; // touch_begin: where the largest impulse acted.
   // N s; touch_begin: sum over the step for the pair; touch_end: sum since touch_begin
   double normal_impulse, tangent_impulse; // touch_end: only normal_impulse is set
-  S2Vec2 impulse;      // N s on a (contact_impulse, touch_begin, touch_end)
+  S2Vec2 impulse;                         // N s on a (contact_impulse, touch_begin, touch_end)
   double speed;        // m/s: approach before the step; touch_begin: when they met
   S2JointId joint;     // the broken joint; `point` is where it broke
   double force;        // N: the force that broke it
@@ -682,10 +682,10 @@ const char *s2_world_finding(const S2World *world);
 
 typedef struct S2WorldStats {
   uint64_t steps, solves, second_solves, projections, relinearisations, bisections, splits;
-  uint64_t iterations; // interior-point iterations and pivots
-  uint64_t unsolved;   // steps with a solve above the tolerance or with an audit finding
+  uint64_t iterations;      // interior-point iterations and pivots
+  uint64_t unsolved;        // steps with a solve above the tolerance or with an audit finding
   uint64_t unsolved_solves; // island solves above the tolerance; a step may have several
-  uint64_t cut; // steps in which the budget ended a solve; not counted as unsolved.
+  uint64_t cut;             // steps in which the budget ended a solve; not counted as unsolved.
   // islands that kept their old rows because the solve with new rows failed
   uint64_t rows_stayed;
   uint64_t halved;    // large islands stepped in two half-steps because the whole step failed
@@ -698,7 +698,7 @@ typedef struct S2WorldStats {
   // Contact points whose mode (open, stuck or sliding) differs from the last step. A point counts
   // once if its impulse starts or ends, or if its friction reaches or leaves its bound.
   uint64_t mode_changes;
-  uint64_t used[S2_SOLVER_COUNT]; // island solves per solver
+  uint64_t used[S2_SOLVER_COUNT];                            // island solves per solver
   double worst_scaled, worst_penetration, worst_joint_error; // maxima over all steps.
   // s; 0 unless `profile` is set
   double seconds_broad, seconds_narrow, seconds_solve, seconds_project, seconds_total;

@@ -3,7 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_STEPS = 100 };            // iterations; each changes active bounds or approaches the
+enum {
+  MOST_STEPS = 100
+};                                    // iterations; each changes active bounds or approaches the
                                       // minimum
 static const double SETTLED = 1e-12;  // tolerance for the gradient on the free numbers, relative to
                                       // g

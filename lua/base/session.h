@@ -37,7 +37,7 @@ typedef struct S2Session {
   // recordings are written.
   struct S2Validator *validator;
   volatile sig_atomic_t *interrupted; // set by the signal handler; NULL: no handler
-  lua_State *volatile *task; // running coroutine, for the signal handler; NULL: no handler
+  lua_State *volatile *task;          // running coroutine, for the signal handler; NULL: no handler
 
   S2Live *live; // the live viewer and --watch (live.h); NULL: off
   bool aside;   // Trial steps are running: --record and the viewer omit them.

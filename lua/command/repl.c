@@ -114,8 +114,7 @@ static void run_lines(lua_State *L, bool terminal) {
   lua_settop(L, base);
 }
 
-static const char WORLDS =
-    'w'; // registry key (address) of script worlds kept for the prompt
+static const char WORLDS = 'w'; // registry key (address) of script worlds kept for the prompt
 
 void s2_repl_run(lua_State *L) {
   // Worlds in local variables of the script are garbage at this point, so keep them before the

@@ -20,10 +20,10 @@ enum { S2_STROBE_TIMES = 64 }; // Maximum number of times in a list on the comma
 // If all members are zero, no option was given.
 typedef struct S2PictureWords {
   bool given[S2_PICTURE_WORDS];
-  int width;            // pixels
-  double fps, speed;    // 1/s; simulated seconds per second of video
-  double strobe_period; // seconds; 0: use the list of times
-  const char *follow;   // body name, or body number in order of creation; borrowed
+  int width;                            // pixels
+  double fps, speed;                    // 1/s; simulated seconds per second of video
+  double strobe_period;                 // seconds; 0: use the list of times
+  const char *follow;                   // body name, or body number in order of creation; borrowed
   double strobe_times[S2_STROBE_TIMES]; // s, ascending
   int strobe_count;
 } S2PictureWords;

@@ -38,8 +38,10 @@ static double linalg_largest_row_sum(int n, const double *a) {
   return largest;
 }
 
-enum { SMALL = 16 }; // largest number of rows for which the overhead of a LAPACK call exceeds its
-                     // work.
+enum {
+  SMALL = 16
+}; // largest number of rows for which the overhead of a LAPACK call exceeds its
+   // work.
 
 // x := K^-1 x or K^-T x for the LAPACK factors of a small K.
 static void linalg_solve_small(int n, const double *factors, const int *pivot, bool transposed,

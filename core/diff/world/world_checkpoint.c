@@ -18,10 +18,9 @@ typedef enum AnswerKind { FORCE, FILTER, PRE_SOLVE, MOTION } AnswerKind;
 
 typedef struct Answer { // the returned value of a callback, in the order of calls
   AnswerKind kind;
-  bool yes; // PRE_SOLVE: enabled
-  double
-      number[S2_MOTION_NUMBERS]; // velocity, and velocities at both ends; friction, restitution,
-                                 // surface speed; force
+  bool yes;                         // PRE_SOLVE: enabled
+  double number[S2_MOTION_NUMBERS]; // velocity, and velocities at both ends; friction, restitution,
+                                    // surface speed; force
   int slopes;      // MOTION: first of its 3 or 9 numbers; FORCE: the call; -1: unknown or unused
   int term, terms; // FORCE: first term, and number of terms
 } Answer;

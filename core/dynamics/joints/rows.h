@@ -29,7 +29,7 @@ typedef struct S2LimitArrival {
   double distance;          // rad or m: distance at q0
   double speed, free_speed; // rates at q0: with v0, and with only forces acting
   double arrival;           // >= 0: speed of arrival at the limit, for constant acceleration
-  bool rebounds; // whether the limit has pushed and the coordinate rebounds
+  bool rebounds;            // whether the limit has pushed and the coordinate rebounds
 } S2LimitArrival;
 // `index`: S2_JOINT_LO or S2_JOINT_HI. If the rebound speed would be below half of the speed change
 // by forces within the step, the coordinate does not rebound. So bounces end.

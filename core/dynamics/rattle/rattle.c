@@ -1,5 +1,5 @@
 // Steps an island on which only joints act, by two stages (rattle.h). The substep is split into
-// enough pieces to keep the turns of bodies in each piece small.
+// pieces that are short enough to keep the rotations of bodies small.
 #include "dynamics/rattle/rattle.h"
 #include "dynamics/audit/audit.h"
 #include "dynamics/rattle/rattle_numbers.h"
@@ -12,24 +12,24 @@
 
 static const double TURN = S2_RATTLE_TURN;
 // Largest number of pieces of a substep. With this number, bodies may turn farther than the limit
-// (like wheels on their hubs) if the stages are solved.
+// if the stages are solved. An example is wheels on their hubs.
 enum { PIECES = S2_RATTLE_PIECES };
-// ASKS: the most evaluations of force laws in stage 1 until force and velocity agree. SLOW: from
-// this evaluation on, finite differences are used.
+// ASKS: largest number of evaluations of force laws in stage 1 until force and velocity agree.
+// SLOW: after this number of evaluations, finite differences are used.
 enum { ASKS = 40, SLOW = 3 };
-// Fractions of a force. AGREED: below this error the law agrees with the velocity. NEAR: if the
-// error stays above this fraction, the law is held at its initial value.
+// Fractions of a force. AGREED: if the error is below this, the law agrees with the velocity. NEAR:
+// if the error stays above this, the law is held at its initial value.
 static const double AGREED = 1e-14, NEAR = 1e-8;
-// Step of finite differences of laws, as a fraction of the velocity.
+// Step of the finite differences of laws, as a fraction of the velocity.
 static const double DIFFERENCE = 1e-6;
 // Fractions of a piece's length. RISES: step of finite differences with respect to the length.
-// LATEST: a limit this close to the end does not shorten the piece.
+// LATEST: if a limit closes this late, it does not shorten the piece.
 static const double RISES = 1e-3, LATEST = 1e-9;
 
 // STIFF: forces turn too fast, even with the largest number of pieces.
 typedef enum Outcome { SOLVED, TOO_LONG, STIFF, ABORTED } Outcome;
 
-// ---- Making ------------------------------------------------------------------------------------
+// ---- Creating the stages -----------------------------------------------------------------------
 
 static S2RattleRows new_rows(S2Arena *arena, int rows, int touches) {
   return (S2RattleRows){S2_TAKE(arena, double, rows), S2_TAKE(arena, double, rows),
@@ -54,14 +54,14 @@ static int count_laws(const S2Step *step, const S2Island *island) {
   return count;
 }
 
-// `touches`: number of touches that may have rows, each with two points with friction and
+// `touches`: number of touches that may have rows. Each touch has two points with friction and
 // viscosity.
 static S2Rattle rattle_make(S2Step *step, S2Island *island, const S2LawFrame *frame, int touches) {
   S2Arena *arena = step->arena;
   int rows = S2_JOINT_ROWS * island->joints + 6 * touches, n = 3 * island->nodes;
   int slots = 3 * step->world->bodies.count;
   double *numbers = S2_TAKE_ZEROED(arena, double, 7 * n + 2 * rows);
-  // Arrays of nodes and rows in one block.
+  // One block for the arrays of nodes and rows.
   S2Rattle rattle = {
       .step = step,
       .island = island,
@@ -107,13 +107,13 @@ static S2Rattle rattle_make(S2Step *step, S2Island *island, const S2LawFrame *fr
   return rattle;
 }
 
-// Moves ground at its velocity from its pose at the start of the substep.
+// Moves the ground at its velocity, from its pose at the start of the substep.
 static void place_slot(const S2Rattle *rattle, int32_t slot, double since, double *q) {
   const S2Step *step = rattle->step;
   for (int c = 3 * slot; slot != S2_NONE && c < 3 * slot + 3; c++) {
     if (step->node_of[slot] == S2_GROUND) {
       double way = since * step->free_v[c];
-      q[c] = way != 0 ? rattle->frame->q[c] + way : rattle->frame->q[c]; // keeps the sign of a 0
+      q[c] = way != 0 ? rattle->frame->q[c] + way : rattle->frame->q[c]; // keeps the sign of a zero
     }
   }
 }
@@ -136,12 +136,12 @@ static void rattle_place_ground(const S2Rattle *rattle, double since, double *q)
   }
 }
 
-// Finds limits that begin open and contacts that are off their surface. Their impulse acts when
-// they close, after a part of the motion. So stage 1 pushes along J1; along J0 the impulse would
-// add energy if the rows turn.
+// Finds limits that are initially open, and contacts that are off their surface. Their impulse acts
+// when they close, after a part of the motion. So stage 1 pushes along J1. Along J0, the impulse
+// would add energy if the rows turn.
 static void find_late(S2Rattle *rattle) {
   for (int r = 0; r < rattle->rows; r++) {
-    // Compliant contacts count if they begin open and are too fast for the step.
+    // Compliant contacts belong to these if they are initially open and too fast for the step.
     if (s2_rattle_of_contact(&rattle->term[r])) {
       int normal = s2_rattle_normal(rattle, r);
       const S2RattleTerm *term = &rattle->term[normal];
@@ -155,8 +155,8 @@ static void find_late(S2Rattle *rattle) {
   }
 }
 
-// Sets V, the largest of the island's speeds and of the speeds that drives cause, and the accuracy
-// that V implies.
+// Sets the velocity scale V and the accuracy that follows from it. V is the largest of the island's
+// speeds and of the speeds that drives cause.
 static void set_speed(S2Rattle *rattle) {
   double length = rattle->island->length;
   rattle->speed = s2_island_speed(rattle->step, rattle->island);
@@ -179,8 +179,8 @@ static void set_speed(S2Rattle *rattle) {
 
 // ---- Forces ------------------------------------------------------------------------------------
 
-// Sets the forces of a stage: forces held over the step, and the forces of laws in `law` (3 per
-// slot; NULL: there are none).
+// Sets the forces of a stage: the forces that are constant over the step plus the forces of laws in
+// `law` (3 per slot; NULL if there are no laws).
 static void set_force(const S2Rattle *rattle, const double *law) {
   const S2Step *step = rattle->step;
   for (int i = 0; i < 3 * rattle->nodes; i++) {
@@ -191,8 +191,8 @@ static void set_force(const S2Rattle *rattle, const double *law) {
   }
 }
 
-// Evaluates the laws at poses q (3 per slot) and velocities v (3 per node), `since` s after the
-// start of the substep.
+// Evaluates the laws at the poses q (3 per slot) and the velocities v (3 per node), `since` s after
+// the start of the substep.
 static bool ask_laws(const S2Rattle *rattle, const double *q, const double *v, double since,
                      double *law, S2LawAnswer *answers) {
   S2Step *step = rattle->step;
@@ -208,7 +208,7 @@ static bool ask_laws(const S2Rattle *rattle, const double *q, const double *v, d
   S2LawFrame frame = *rattle->frame;
   frame.done = since;
   bool going = s2_laws_look(step, rattle->island, &frame, all_q, all_v, law, answers);
-  // Stored answers contain the whole force.
+  // The stored answers must contain the total force.
   for (int i = 0; i < rattle->nodes && answers != NULL && going; i++) {
     int32_t slot = rattle->island->node[i];
     if (s2_step_lawful(step, slot)) {
@@ -223,8 +223,8 @@ static bool ask_laws(const S2Rattle *rattle, const double *q, const double *v, d
   return going;
 }
 
-// Computes `slope` by finite differences at the velocities u: the damping of each law with respect
-// to the velocity of its own body.
+// Computes `slope` by finite differences at the velocities u. It is the damping of each law: minus
+// its derivative with respect to the velocity of its own body.
 static bool rattle_find_slopes(const S2Rattle *rattle, const double *law) {
   S2Step *step = rattle->step;
   S2ArenaMark mark = s2_arena_mark(step->arena);
@@ -244,7 +244,7 @@ static bool rattle_find_slopes(const S2Rattle *rattle, const double *law) {
   return going;
 }
 
-// The relative difference between the present forces of laws and those with which stage 1 was
+// The relative difference between the present forces of laws and the forces with which stage 1 was
 // solved.
 static double laws_off(const S2Rattle *rattle, const double *was, const double *law) {
   double off = 0;
@@ -259,8 +259,8 @@ static double laws_off(const S2Rattle *rattle, const double *was, const double *
   return off;
 }
 
-// Solves stage 1 with f(q0, u), repeatedly, until the laws that depend on velocities agree with u.
-// A law that does not agree is held at its initial value.
+// Solves stage 1 repeatedly with f(q0, u), until the laws that depend on velocities agree with u.
+// If a law does not agree, it is held at its initial value.
 static Outcome first_with_laws(S2Rattle *rattle, double *law) {
   S2Step *step = rattle->step;
   int n = 3 * step->world->bodies.count;
@@ -300,9 +300,9 @@ static Outcome first_with_laws(S2Rattle *rattle, double *law) {
   return s2_rattle_first(rattle) ? SOLVED : TOO_LONG;
 }
 
-// ---- For the derivative ------------------------------------------------------------------------
+// ---- Recording for the derivative --------------------------------------------------------------
 
-// Records the laws of both stages and their slopes.
+// Records the laws and their slopes in both stages.
 static bool record_laws(S2Rattle *rattle, S2LawAnswer *answers) {
   S2Arena *arena = rattle->step->arena;
   S2ArenaMark mark = s2_arena_mark(arena);
@@ -310,7 +310,7 @@ static bool record_laws(S2Rattle *rattle, S2LawAnswer *answers) {
   int count = count_laws(rattle->step, rattle->island);
   const double *v = rattle->laws_held ? rattle->v0 : rattle->u;
   bool going = ask_laws(rattle, rattle->q0, v, rattle->done, law, answers);
-  rattle->laws_held = false; // stage 2 evaluates laws at u
+  rattle->laws_held = false; // stage 2 evaluates the laws at u
   going = going &&
           ask_laws(rattle, rattle->q1, rattle->u, rattle->done + rattle->h, law, answers + count);
   s2_arena_rewind(arena, mark);
@@ -326,7 +326,7 @@ S2Rattle s2_rattle_again(S2Step *step, S2Island *island, const S2LawFrame *frame
   rattle.h = record->h;
   rattle.met = record->met;
   rattle.done = record->done;
-  // Restore the recorded numbers and derive all others from them.
+  // Restore the recorded numbers, and derive all other numbers from them.
   for (int i = 0; i < 3 * rattle.nodes; i++) {
     int at = 3 * island->node[i / 3] + i % 3;
     rattle.q0[at] = record->q0[i];
@@ -352,19 +352,19 @@ S2Rattle s2_rattle_again(S2Step *step, S2Island *island, const S2LawFrame *frame
 
 // ---- A piece -----------------------------------------------------------------------------------
 
-// The island stays at rest, with its present impulses.
+// Keeps the island at rest, with its present impulses.
 static void rattle_stay(S2Rattle *rattle) {
   rattle->rests = true;
   memset(rattle->u, 0, sizeof(double) * (size_t)(3 * rattle->nodes));
   memset(rattle->v1, 0, sizeof(double) * (size_t)(3 * rattle->nodes));
   memcpy(rattle->k, rattle->l, sizeof(double) * (size_t)rattle->rows);
-  for (int r = 0; r < rattle->rows; r++) { // for the derivative, as stage 2 would set them
+  for (int r = 0; r < rattle->rows; r++) { // for the derivative: the states that stage 2 would set
     const S2RattleTerm *term = &rattle->term[r];
     bool open = term->law >= S2_RATTLE_LIMIT && !s2_rattle_closed(rattle, r);
     bool known = open || s2_rattle_halved(term) || s2_rattle_other_stage(term, true);
     rattle->second[r] = known ? S2_RATTLE_KNOWN : rattle->first[r];
     if (term->source == S2_RATTLE_OF_GROUND && term->index >= S2_GROUND_FIRST) {
-      // The impulse of both stages belongs to another row (rattle_ground.c).
+      // The impulse of both stages belongs to a different row (rattle_ground.c).
       int other = rattle->row_of[term->place][term->index - S2_GROUND_FIRST + S2_GROUND_SECOND];
       rattle->k[other] = 2 * rattle->l[r];
       rattle->k[r] = -rattle->l[r];
@@ -387,7 +387,8 @@ static Outcome second_with_laws(S2Rattle *rattle, double *law) {
   return s2_rattle_second(rattle) ? SOLVED : TOO_LONG;
 }
 
-// `law` (NULL: no law acts): the forces of laws at q0, v0; on return, at q1, u.
+// `law`: on entry, the forces of laws at q0 and v0; on return, the forces at q1 and u. NULL if no
+// law acts.
 static Outcome solve_stages(S2Rattle *rattle, double *law, bool last) {
   rattle->rests = rattle->arrival.any = false;
   set_force(rattle, law);
@@ -414,16 +415,16 @@ static Outcome solve_stages(S2Rattle *rattle, double *law, bool last) {
   return brings ? TOO_LONG : outcome;
 }
 
-// Sets the guess to the impulses for the previous length, scaled to this length. Ground friction is
-// excluded, because its rows get new directions.
+// Sets the guess to the impulses for the previous length, scaled to the present length. Ground
+// friction is excluded, because its rows change direction.
 static void recall_guess(S2Rattle *rattle) {
   for (int r = 0; r < rattle->rows && rattle->grounds == 0; r++) {
     rattle->l[r] = rattle->guess[r];
   }
 }
 
-// Solves a piece from q0 and v0 to q1 and v1. `last`: the length is accepted, however far bodies
-// turn.
+// Solves a piece from q0 and v0 to q1 and v1. `last`: whether the length is accepted, however far
+// bodies turn.
 static Outcome solve_piece(S2Rattle *rattle, double *law, bool last) {
   S2Step *step = rattle->step;
   double elapsed = rattle->done;
@@ -439,7 +440,7 @@ static Outcome solve_piece(S2Rattle *rattle, double *law, bool last) {
   if (placed) {
     s2_rattle_make_terms(rattle);
   }
-  if (step->world->refused.code != S2_OK) { // a constraint has refused
+  if (step->world->refused.code != S2_OK) { // the callback of a constraint has failed
     return ABORTED;
   }
   rattle->patterned = false;
@@ -456,7 +457,8 @@ static Outcome solve_piece(S2Rattle *rattle, double *law, bool last) {
   return step->world->refused.code != S2_OK ? ABORTED : outcome;
 }
 
-// Solves stage 1 with another length. *value: the smallest final value of a limit; *row: its row.
+// Solves stage 1 with a different length. *value: the smallest final value of a limit; *row: the
+// row of this limit.
 static Outcome look_again(S2Rattle *rattle, double *law, bool last, double h, double *value,
                           int *row) {
   S2ArenaMark mark = s2_arena_mark(rattle->step->arena);
@@ -474,7 +476,7 @@ static Outcome look_again(S2Rattle *rattle, double *law, bool last, double h, do
 }
 
 // Computes the derivative of the closing limit's value with respect to the length of the piece; 0
-// if it is unknown. Only the derivative of the step needs it.
+// if it is unknown. Only the derivative of the step needs this number.
 static Outcome find_rise(S2Rattle *rattle, double *law, bool last) {
   S2ArenaMark mark = s2_arena_mark(rattle->step->arena);
   double tau = rattle->h, value[2];
@@ -498,8 +500,8 @@ static Outcome find_rise(S2Rattle *rattle, double *law, bool last) {
   return outcome;
 }
 
-// Solves the piece of length h or, if `frees` is true, a piece that ends when a limit that began
-// open closes.
+// Solves a piece of length h. If `frees` is true and an initially open limit closes within it, the
+// piece ends at that time.
 static Outcome solve_to_meeting(S2Rattle *rattle, double *law, bool last, bool frees) {
   double whole = rattle->h, value;
   int row;
@@ -510,7 +512,7 @@ static Outcome solve_to_meeting(S2Rattle *rattle, double *law, bool last, bool f
   if (outcome != SOLVED || !(value < -rattle->enough)) {
     return outcome;
   }
-  // The length changes the motion, so each length needs a solve of stage 1.
+  // The motion depends on the length of the piece, so stage 1 is solved again for each length.
   S2RattleMeeting meeting = {.hi = whole, .at_lo = rattle->at0.value[row], .at_hi = value};
   for (double next = whole; outcome == SOLVED && next > 0 && fabs(value) > rattle->enough;) {
     next = s2_rattle_next_length(&meeting);
@@ -519,8 +521,8 @@ static Outcome solve_to_meeting(S2Rattle *rattle, double *law, bool last, bool f
     s2_rattle_narrow(&meeting, h, value);
   }
   rattle->met = row;
-  // A limit that closes right at the end of the piece does not shorten it: it becomes a row of the
-  // whole piece.
+  // If a limit closes at the very end of the piece, it does not shorten the piece. It becomes a row
+  // of the whole piece.
   if (outcome == SOLVED && rattle->h > whole * (1 - LATEST)) {
     rattle->met = S2_NONE;
     rattle->frees = false;
@@ -528,7 +530,7 @@ static Outcome solve_to_meeting(S2Rattle *rattle, double *law, bool last, bool f
   } else if (outcome == SOLVED && rattle->step->world->notes != NULL && rattle->kept != NULL) {
     outcome = find_rise(rattle, law, last);
   }
-  // In event stepping the caller repeats the piece with the shorter length.
+  // In event stepping, the caller repeats the piece with the shorter length.
   bool again = rattle->kept == NULL && rattle->met != S2_NONE;
   bool ends = outcome == SOLVED && !rattle->rests && !again;
   return ends ? second_with_laws(rattle, law) : outcome;
@@ -536,7 +538,7 @@ static Outcome solve_to_meeting(S2Rattle *rattle, double *law, bool last, bool f
 
 // ---- The substep -------------------------------------------------------------------------------
 
-// Starts the next piece at the end of this one.
+// Starts the next piece at the end of this piece.
 static void rattle_go_on(S2Rattle *rattle) {
   for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];
@@ -551,9 +553,9 @@ static void rattle_go_on(S2Rattle *rattle) {
   rattle->last = rattle->h;
 }
 
-// Solves the substep in `pieces` pieces of equal length. Limits that close cut some of them in two;
-// *made: the resulting number of pieces. `record`: NULL, or s2_rattle_record_size numbers per
-// piece. `answers`: one per law, stage and piece.
+// Solves the substep in `pieces` pieces of equal length. Closing limits divide some of them. *made:
+// the resulting number of pieces. `record`: NULL, or s2_rattle_record_size numbers per piece.
+// `answers`: one per law, stage and piece.
 static Outcome solve_pieces(S2Rattle *rattle, const S2RattleSums *sums, int pieces, double *record,
                             S2LawAnswer *answers, int *made) {
   S2Step *step = rattle->step;
@@ -595,13 +597,13 @@ static Outcome solve_pieces(S2Rattle *rattle, const S2RattleSums *sums, int piec
 
 // ---- A piece of event stepping -----------------------------------------------------------------
 
-// Copies the piece's poses, velocities and impulses to the step and to `flow`.
+// Copies the poses, velocities and impulses of the piece to the step and to `flow`.
 static void keep_flow(const S2Rattle *rattle, const S2RattleSums *sums, S2RattleFlow *flow) {
   S2Step *step = rattle->step;
   const S2Island *island = rattle->island;
   for (int i = 0; i < 3 * rattle->nodes; i++) {
     int at = 3 * island->node[i / 3] + i % 3;
-    // If poses were placed on the joints, they have moved by more than h u.
+    // If poses were placed on the joints first, they have moved by more than h u.
     bool placed = rattle->q0[at] != step->q0[at];
     flow->u[at] = placed ? (rattle->q1[at] - step->q0[at]) / rattle->h : rattle->u[i];
     step->carry[at] = flow->u[at];
@@ -619,7 +621,7 @@ static void keep_flow(const S2Rattle *rattle, const S2RattleSums *sums, S2Rattle
   flow->solves = 2;
 }
 
-// Records the piece for the derivative. False: aborted.
+// Records the piece for the derivative. Returns false if aborted.
 static bool note_flow(S2Rattle *rattle, const S2Choice *choices, int closes) {
   const S2Step *step = rattle->step;
   if (step->world->notes == NULL) {
@@ -647,7 +649,7 @@ bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
     return false;
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);
-  // Start from the present state of the step instead of the start of the substep.
+  // Start from the present state of the step, not from the start of the substep.
   S2Rattle rattle = rattle_make(step, island, frame, island->touches);
   for (int i = 0; i < 3 * rattle.nodes; i++) {
     int at = 3 * island->node[i / 3] + i % 3;

@@ -18,8 +18,8 @@
 // smaller, and a step has 10 % more pieces.
 #define S2_RATTLE_SWAY 1e-3
 // rad: if neither a body nor the direction of a joint row rotates farther than this in a piece, the
-// work of joint rows is not checked. Near rest, that work is a rounding error, which differs between
-// lanes.
+// work of joint rows is not checked. Near rest, that work is a rounding error, which differs
+// between lanes.
 #define S2_RATTLE_SWAY_TURN 0.06
 // S2_RATTLE_SWAY does not split pieces that are shorter than the step by more than this factor.
 #define S2_RATTLE_SWAY_PIECES 8

@@ -219,9 +219,8 @@ static double energy_given(const S2Rattle *rattle) {
 static bool rods_turn(const S2Rattle *rattle) {
   for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];
-    if (rattle->l[r] == 0 || term->source != S2_RATTLE_OF_ROWS ||
-        term->law != S2_RATTLE_EQUATION || holds_point(rattle, r) ||
-        s2_rattle_joint(rattle, term)->type == S2_SLIDER) {
+    if (rattle->l[r] == 0 || term->source != S2_RATTLE_OF_ROWS || term->law != S2_RATTLE_EQUATION ||
+        holds_point(rattle, r) || s2_rattle_joint(rattle, term)->type == S2_SLIDER) {
       continue;
     }
     const double *from = rattle->at0.side[r].b, *to = rattle->at1.side[r].b;

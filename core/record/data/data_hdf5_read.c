@@ -5,8 +5,10 @@
 #include <string.h>
 
 static const char UNITS[] = "units";
-enum { LONGEST_NAME = 1000 }; // bytes, including the names of enclosing groups; also limits the
-                              // depth of groups
+enum {
+  LONGEST_NAME = 1000
+}; // bytes, including the names of enclosing groups; also limits the
+   // depth of groups
 
 typedef struct Reading {
   S2H5 h5;

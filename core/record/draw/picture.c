@@ -12,8 +12,10 @@
 // Fraction of a body's extent along its axis that the orientation mark covers. In a disc it covers
 // the whole extent.
 #define MARK_PART 0.55
-enum { MARK_HALVINGS = 24 }; // number of iterations of the search for the rim; the result is finer
-                             // than a pixel
+enum {
+  MARK_HALVINGS = 24
+}; // number of iterations of the search for the rim; the result is finer
+   // than a pixel
 
 static uint32_t picture_darker(uint32_t color) {
   uint32_t result = color & 0xff;

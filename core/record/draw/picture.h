@@ -29,7 +29,7 @@ typedef struct S2Picture {
   const S2Moment *moment; // drawn now
   const S2DrawOptions *options;
   const S2Theme *theme;
-  double unit; // pixels; 1 for a picture 800 pixels wide; grows more slowly than the width
+  double unit;      // pixels; 1 for a picture 800 pixels wide; grows more slowly than the width
   double body_size; // pixels: mean extent of the moving bodies
   double fade;      // fraction of the background that is mixed in, for past moments
 } S2Picture;

@@ -2,8 +2,10 @@
 
 #include <string.h>
 
-enum { MOST_POINTS = 4096 }; // largest number of points of a trail; if exceeded, every other one is
-                             // dropped
+enum {
+  MOST_POINTS = 4096
+}; // largest number of points of a trail; if exceeded, every other one is
+   // dropped
 
 static bool trail_wanted(const S2MomentBody *body, const S2RecordOptions *options) {
   if (options->trails == S2_TRAILS_ALL) {

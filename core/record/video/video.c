@@ -14,8 +14,9 @@
 #include <unistd.h>
 
 enum { MP4_WIDTH = 960, GIF_WIDTH = 480 }; // pixels
-#define EARLY 1e-6 // frames; tolerance, because times are sums of steps and may be early by
-                   // rounding
+#define EARLY                                                                                      \
+  1e-6 // frames; tolerance, because times are sums of steps and may be early by
+       // rounding
 
 S2Status s2_video_available(void) {
   S2_TRY(s2_canvas_available());

@@ -37,10 +37,11 @@ typedef struct S2H5 {
   uint64_t structure, stored, unpacked;
   // 1 bit per byte of the file: set if the header of an object that was read starts there
   unsigned char *seen;
-  const char *trouble;                  // the first error, or NULL
-  S2_ARRAY(S2H5Collection) collections; // collections of texts that were read so far, sorted by
-                                        // address
-  S2_ARRAY(S2H5Text) texts;             // the texts of all collections
+  const char *trouble; // the first error, or NULL
+  S2_ARRAY(S2H5Collection)
+  collections;              // collections of texts that were read so far, sorted by
+                            // address
+  S2_ARRAY(S2H5Text) texts; // the texts of all collections
 } S2H5;
 
 #define S2_H5_NOWHERE UINT64_MAX // the address of an absent object

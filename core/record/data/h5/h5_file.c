@@ -4,8 +4,10 @@
 
 static const char DAMAGED[] = "not an HDF5 file, or damaged (versions 0 to 3 are supported)";
 
-enum { LEAST_BLOCK = 512 }; // possible numbers of bytes before the superblock: 0, 512, 1024, 2048,
-                            // ...
+enum {
+  LEAST_BLOCK = 512
+}; // possible numbers of bytes before the superblock: 0, 512, 1024, 2048,
+   // ...
 
 bool s2_h5_fail(S2H5 *h5, const char *trouble) {
   h5->trouble = h5->trouble != NULL ? h5->trouble : trouble;
