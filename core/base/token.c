@@ -28,7 +28,7 @@ static S2Status check_text(S2Tokens *tokens) {
   for (const char *c = tokens->text; c < zero; ++c) {
     tokens->line += *c == '\n';
   }
-  return s2_tokens_complain(tokens, "not a text file (it has a byte 0)");
+  return s2_tokens_complain(tokens, "not a text file (it contains a zero byte)");
 }
 
 S2Status s2_tokens_open(S2Tokens *tokens, const char *path) {

@@ -55,7 +55,7 @@ static S2Status batch_same_bodies(const S2World *a, const S2World *b) {
     // Handles are equal if the worlds were built and changed in the same order.
     if (p.index != q.index || p.serial != q.serial) {
       return s2_error(S2_INVALID,
-                      "its bodies were created or destroyed in another order, from body %d on",
+                      "bodies were created or destroyed in a different order, from body %d on",
                       i + 1);
     }
     if (first.type != second.type || strcmp(first.name, second.name) != 0) {
@@ -63,7 +63,7 @@ static S2Status batch_same_bodies(const S2World *a, const S2World *b) {
                       first.type != second.type ? "type" : "name", first.name);
     }
     if (first.shape_count != second.shape_count) {
-      return s2_error(S2_INVALID, "its body %d ('%s') has %d shapes, not %d", i + 1, second.name,
+      return s2_error(S2_INVALID, "body %d ('%s') has %d shapes, not %d", i + 1, second.name,
                       second.shape_count, first.shape_count);
     }
   }
@@ -82,7 +82,7 @@ static S2Status batch_same_joints(const S2World *a, const S2World *b) {
     S2_TRY(s2_joint_info(b, q, &second));
     if (p.index != q.index || p.serial != q.serial) {
       return s2_error(S2_INVALID,
-                      "its joints were created or destroyed in another order, from joint %d on",
+                      "joints were created or destroyed in a different order, from joint %d on",
                       i + 1);
     }
     if (first.type != second.type) {
@@ -90,7 +90,7 @@ static S2Status batch_same_joints(const S2World *a, const S2World *b) {
                       s2_joint_type_name(second.type), s2_joint_type_name(first.type));
     }
     if (first.a.index != second.a.index || first.b.index != second.b.index) {
-      return s2_error(S2_INVALID, "its joint %d connects other bodies", i + 1);
+      return s2_error(S2_INVALID, "joint %d connects different bodies", i + 1);
     }
   }
   return s2_ok();
@@ -104,7 +104,7 @@ S2Status s2_batch_same(const S2World *a, const S2World *b) {
                     s2_world_actuator_count(a));
   }
   if (s2_world_observation_size(a) != s2_world_observation_size(b)) {
-    return s2_error(S2_INVALID, "its observations are %d numbers, not %d",
+    return s2_error(S2_INVALID, "the observations are %d numbers, not %d",
                     s2_world_observation_size(b), s2_world_observation_size(a));
   }
   return s2_ok();

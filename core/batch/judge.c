@@ -84,7 +84,8 @@ S2Status s2_reading_get(const S2World *world, const S2Reading *reading, const do
 
 S2Status s2_reading_set(S2World *world, const S2Reading *reading, double value) {
   if (reading->kind == S2_READ_CONTROL) {
-    return s2_error(S2_INVALID, "a control cannot be set as a number of a world");
+    return s2_error(S2_INVALID,
+                    "a control is a command, not part of the state, so it cannot be set here");
   }
   if (reading->kind == S2_READ_BODY) {
     return s2_body_set(world, reading->body, (S2BodyField)reading->field, value);

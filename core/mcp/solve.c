@@ -19,21 +19,21 @@ const char *const s2_solver_names[S2_SOLVER_COUNT + 1] = {
     "pgs",  "si",     "nncg",  "pcg",   "linear", "program", "active", NULL};
 
 static const char *const SUMMARIES[S2_SOLVER_COUNT] = {
-    "the quickest exact method for each island, others when it misses the tolerance",
-    "one contact in closed form",
-    "primal-dual interior point with Newton finish, islands of any size",
+    "the fastest exact method for each island; other methods if it misses the tolerance",
+    "closed-form solution for one contact",
+    "primal-dual interior-point method with a final Newton phase, for islands of any size",
     "lexicographic Lemke pivoting, exact, for small islands",
     "proximal semismooth Newton on the friction law",
-    "augmented Lagrangian, convex inner problems by Newton",
-    "interior point on the friction cone, as Dojo's",
-    "Gauss-Seidel from contact to contact, each solved exactly",
-    "projected Gauss-Seidel from row to row, both ways",
-    "sequential impulses as in game engines",
+    "augmented Lagrangian method whose convex inner problems are solved by Newton's method",
+    "interior-point method on the friction cone, as in Dojo",
+    "Gauss-Seidel over contacts, each solved exactly",
+    "projected Gauss-Seidel over rows, in both directions",
+    "sequential impulses, as in game engines",
     "nonlinear conjugate gradients over projected Gauss-Seidel",
     "projected conjugate gradients, with friction bounds updated in between",
-    "linear systems of joints alone, by the linear solver chosen",
-    "a function of the script, under the name that sim.solver was given",
-    "active set of the contacts and limits, small islands",
+    "linear systems of joints only, solved by the chosen linear solver",
+    "a function of the script, under the name given to sim.solver",
+    "active-set method over contacts and limits, for small islands",
 };
 
 static S2SolveStatus solve_by_program(const S2Problem *problem, const S2SolverOptions *options,

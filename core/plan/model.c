@@ -151,7 +151,7 @@ static S2Status model_look(S2Model *model, bool raw, double *x, double *y, doubl
   S2_TRY(s2_outputs_read(def->world, model->states, model->reduction.m, arena, x));
   S2_TRY(s2_outputs_read(def->world, model->outputs, def->output_count, arena, y));
   if (extra > 0 && !def->extra(def->user, def->world, y + 2 * def->output_count, dstate)) {
-    return s2_error(S2_ABORTED, "a residual of the script has failed");
+    return s2_error(S2_ABORTED, "a residual function of the script raised an error");
   }
   // Derivatives of outputs with respect to the state.
   if (dy != NULL) {

@@ -409,7 +409,7 @@ static bool is_wanted(const S2Recorder *recorder, double time) {
 }
 
 static S2Status no_memory(const S2Recorder *recorder) {
-  return s2_error(S2_MEMORY, "'%s': out of memory; the frames recorded before are kept",
+  return s2_error(S2_MEMORY, "'%s': out of memory; the frames recorded so far are kept",
                   s2_path_tail(recorder->path));
 }
 

@@ -85,8 +85,10 @@ static S2Status check_neighbour(S2Vec2 neighbour, S2Vec2 end, const char *name) 
   }
   double length = s2_length(s2_sub(neighbour, end));
   if (length < S2_SHAPE_MIN_SIZE) {
-    return s2_error(S2_INVALID, "the %s point of the chain is %g m away; at least %g m are needed",
-                    name, length, S2_SHAPE_MIN_SIZE);
+    return s2_error(
+        S2_INVALID,
+        "the %s point of the chain is %g m from the end of the segment; at least %g m are needed",
+        name, length, S2_SHAPE_MIN_SIZE);
   }
   return s2_ok();
 }
@@ -101,7 +103,7 @@ S2Status s2_shape_check(const S2Shape *shape) {
                     S2_SHAPE_MAX_SIZE);
   }
   if (shape->count == 1 && shape->radius < S2_SHAPE_MIN_SIZE) {
-    return s2_error(S2_INVALID, "radius is %g; that of a circle must be at least %g m",
+    return s2_error(S2_INVALID, "radius is %g; the radius of a circle must be at least %g m",
                     shape->radius, S2_SHAPE_MIN_SIZE);
   }
   // Circles and segments are always convex.

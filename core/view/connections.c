@@ -227,14 +227,14 @@ static void obey_request(S2Server *server, S2Connection *connection, size_t size
   // Refuses, in this order: bytes that are not a request, no access, an unknown path, a wrong
   // method.
   if (!s2_http_read((char *)connection->in, size, &request)) {
-    connection_refuse(connection, "400 Bad Request", "sim2d: this is not a request\n");
+    connection_refuse(connection, "400 Bad Request", "sim2d: this is not an HTTP request\n");
   } else if (!may_enter(server, &request)) {
     connection_refuse(connection, "403 Forbidden",
-                      "sim2d: open the whole address that was printed, with its ?token=...\n");
+                      "sim2d: open the whole address that was printed, including its ?token=...\n");
   } else if (strcmp(request.path, "/live") == 0 && request.upgrades) {
     open_client(server, connection, &request, now);
   } else if (strcmp(request.path, "/") != 0) {
-    connection_refuse(connection, "404 Not Found", "sim2d: there is nothing here\n");
+    connection_refuse(connection, "404 Not Found", "sim2d: there is no page at this address\n");
   } else if (strcmp(request.method, "GET") != 0) {
     connection_refuse(connection, "405 Method Not Allowed", "sim2d: only GET is supported\n");
   } else {

@@ -194,9 +194,9 @@ void s2_lua_with_arena(lua_State *L, S2LuaWork *work, void *user) {
 void s2_lua_try(lua_State *L, S2Status status) {
   // The engine refuses changes during a step, so the caller is a callback.
   if (status.code == S2_BUSY) {
-    s2_lua_fail(L,
-                "%s: force laws, constraints, filters and pre_solve callbacks must not change it",
-                status.message);
+    s2_lua_fail(
+        L, "%s: force laws, constraints, filters and pre_solve callbacks must not change the world",
+        status.message);
   }
   if (status.code != S2_OK) {
     s2_lua_fail(L, "%s", status.message);

@@ -228,7 +228,7 @@ bool s2_value_vector(lua_State *L, int index, int n, const char *const *names, c
 bool s2_value_vec2(lua_State *L, int index, S2Vec2 *value, S2Complaint *complaint) {
   static const char *const names[] = {"x", "y"};
   _Static_assert(sizeof *value == 2 * sizeof value->x,
-                 "x and y are read in place, because tracked numbers are noted by address");
+                 "x and y must be adjacent, because tracked numbers are recorded by their address");
   return s2_value_vector(L, index, 2, names, "{x, y}", &value->x, complaint);
 }
 

@@ -64,7 +64,7 @@ void s2_lua_warn(S2LuaWorld *lw, const char *message) {
   snprintf(warning->message, sizeof warning->message, "%s", message);
   if (!warning->quiet) {
     fprintf(stderr, "sim2d: warning: %s%s\n", message,
-            worlds < S2_LUA_WARN_WORLDS ? "" : " (further worlds are silent about this)");
+            worlds < S2_LUA_WARN_WORLDS ? "" : " (further worlds do not repeat this warning)");
   }
 }
 
@@ -75,7 +75,7 @@ void s2_lua_warn_call(lua_State *L, const char *message) {
   int calls = count_worlds(s2_lua_session(L), kind);
   if (calls <= S2_LUA_WARN_CALLS) {
     fprintf(stderr, "sim2d: warning: %s%s\n", message,
-            calls < S2_LUA_WARN_CALLS ? "" : " (further calls are silent about this)");
+            calls < S2_LUA_WARN_CALLS ? "" : " (further calls do not repeat this warning)");
   }
 }
 
@@ -83,7 +83,7 @@ void s2_lua_warnings_close(S2LuaWorld *lw) {
   for (int i = 0; i < lw->warnings.count; i++) {
     const S2LuaWarning *warning = &lw->warnings.at[i];
     if (warning->held_back > 0 && !warning->quiet) {
-      fprintf(stderr, "sim2d: warning: %llu more like: %s\n",
+      fprintf(stderr, "sim2d: warning: %llu more like this: %s\n",
               (unsigned long long)warning->held_back, warning->message);
     }
   }

@@ -152,7 +152,7 @@ static double *array_at(lua_State *L, int index, S2Size shape) {
   }
   S2LuaArray *array = s2_lua_array_check(L, index);
   luaL_argcheck(L, s2_size_equal(array->shape, shape), index,
-                "an array of the right shape expected");
+                "an array of matching shape expected");
   return array->data;
 }
 

@@ -56,16 +56,16 @@ typedef struct Episodes {
 static const char *episodes_refused(const Episodes *all, int i) {
   const S2LuaWorld *lw = all->episode[i].lw;
   if (lw->world == NULL) {
-    return "its world is closed";
+    return "the world is closed";
   }
   if (lw->phase != S2_IDLE) {
-    return "its world is inside a step";
+    return "the world is inside a step";
   }
   if (s2_lua_on_tape(lw) != NULL) {
     return "steps in threads have no derivative";
   }
   return s2_world_actuator_count(lw->world) != all->controls
-             ? "its world has a different number of actuators"
+             ? "the world has a different number of actuators"
              : NULL;
 }
 
@@ -99,7 +99,7 @@ static S2Status episodes_call(Episodes *all, int arguments, int results) {
   } else {
     lua_pop(L, 1);
   }
-  return s2_error(S2_ABORTED, "a function of the task has failed");
+  return s2_error(S2_ABORTED, "a function of the task raised an error");
 }
 
 static void push_episode(const Episodes *all, int list, int i) {
@@ -139,7 +139,7 @@ static S2Status episodes_observe(void *user, int i, double *numbers) {
   Episodes *all = user;
   lua_State *L = all->L;
   if (all->episode[i].lw->world == NULL) {
-    return s2_error(S2_INVALID, "its world is closed");
+    return s2_error(S2_INVALID, "the world is closed");
   }
   lua_getfield(L, all->at_options, "observe");
   push_episode(all, all->at_envs, i);
@@ -380,7 +380,7 @@ static int episodes_lua_reset(lua_State *L) {
 static Episode *check_episode(lua_State *L, Episodes **all, int *i) {
   *all = luaL_checkudata(L, 1, EPISODES);
   *i = (int)luaL_checkinteger(L, 2) - 1;
-  luaL_argcheck(L, *i >= 0 && *i < (*all)->count, 2, "number of an environment expected");
+  luaL_argcheck(L, *i >= 0 && *i < (*all)->count, 2, "the number of an environment expected");
   return &(*all)->episode[*i];
 }
 

@@ -35,7 +35,7 @@ int s2_lua_rollout(lua_State *L) {
   // Lua owns the arrays for the results from the beginning.
   int state = s2_world_state_size(lw->world);
   if (state > 0 && rollout.knots > INT32_MAX / state) {
-    return s2_lua_fail(L, "sim.rollout: states of %d knots are more than an array can hold",
+    return s2_lua_fail(L, "sim.rollout: the states of %d knots are too many for an array",
                        rollout.knots);
   }
   bool states = lua_toboolean(L, 7) && state > 0, gradient = lua_toboolean(L, 8) != 0;

@@ -247,10 +247,10 @@ static const Option options[] = {
      "record worlds: .s2d, .html, .csv, .npz, .h5, .svg, .png, .gif, .mp4", TAKEN},
     {"--width", "N", set_width, "pixels of a recorded picture or video", PICTURE},
     {"--view-follow", "BODY", set_follow,
-     "the view of a recording, or of --view, moves with this body (name or number)", PICTURE},
-    {"--strobe", "S", set_strobe, "a recorded picture shows every S seconds, or the times S,S,...",
-     PICTURE},
-    {"--trails", NULL, set_trails, "a recorded picture, video or page shows paths of bodies",
+     "the view of a recording or of --view follows this body (name or number)", PICTURE},
+    {"--strobe", "S", set_strobe,
+     "a recorded picture shows bodies every S seconds, or at the times S,S,...", PICTURE},
+    {"--trails", NULL, set_trails, "a recorded picture, video or page shows the paths of bodies",
      PICTURE},
     {"--fps", "N", set_fps, "frames per second of a recorded video", PICTURE},
     {"--speed", "X", set_speed, "simulated seconds per second of a recorded video or page",
@@ -259,13 +259,13 @@ static const Option options[] = {
     {"--dt", "S", set_dt, "time step of worlds that do not set their own, in s", TAKEN},
     {"--solver", "NAME", set_solver, "solver of worlds that do not set their own", TAKEN},
     {"--budget", "T", set_budget,
-     "limit of work per step on large islands, as a time (50ms) or a number", TAKEN},
-    {"--stats", NULL, set_stats, "print after the run: steps, times, iterations, worst residuals",
-     TAKEN},
+     "limit on the work per step for large islands, as a time (50ms) or a number", TAKEN},
+    {"--stats", NULL, set_stats,
+     "after the run, print steps, times, iterations and worst residuals", TAKEN},
     {"--quiet", NULL, set_quiet, "show no progress bar", TAKEN},
     {"--audit", NULL, set_audit, "audit each step; any finding sets the exit status to 3", TAKEN},
     {"--strict", NULL, set_strict,
-     "error (exit status 3) if a step misses its tolerance or fails its audit", TAKEN},
+     "fail (exit status 3) if a step misses its tolerance or fails its audit", TAKEN},
     {"--dump-problems", "DIR", set_dump, "write each step problem to a file in DIR", PASSED_OVER},
     {"--view", "[=PORT]", set_view, "serve the live viewer and print its address", PASSED_OVER},
     {"--no-wait", NULL, set_no_wait, "with --view: do not wait until the address is opened",
@@ -382,7 +382,7 @@ static S2Status read_option(S2CommandLine *line, int argc, char **argv, bool rec
   // have no effect.
   ++*at;
   if (recorded && option->recorded == REFUSED) {
-    return s2_error(S2_INVALID, "%s in a recorded command line is refused", option->name);
+    return s2_error(S2_INVALID, "%s is not allowed in a recorded command line", option->name);
   }
   bool passed_over = option->recorded == PASSED_OVER || option->recorded == PICTURE;
   return recorded && passed_over ? s2_ok() : option->set(line, value);

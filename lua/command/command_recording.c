@@ -105,7 +105,7 @@ static void print_run(const S2Run *run) {
 
 static void print_summary(const char *path, S2Replay *replay, const Summary *summary) {
   printf("%s: .s2d recording, version %d, %s\n", path, S2_S2D_VERSION,
-         summary->cut ? "cut short (it was not closed, but all complete frames are there)"
+         summary->cut ? "cut short (it was not closed, but it contains all complete frames)"
                       : "complete");
   // Print the data of the run first, then the data of the frames.
   print_run(s2_replay_run(replay));
@@ -435,7 +435,7 @@ static int recording_is_cut(S2Replay *replay, const char *path, const char *outp
   }
   fprintf(stderr,
           "sim2d: note: '%s' is cut short or damaged; '%s' holds the %" PRIu64
-          " frames up to there\n",
+          " frames before that point\n",
           path, output, s2_replay_frame_count(replay));
   return EXIT_FAILURE;
 }

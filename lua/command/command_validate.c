@@ -97,7 +97,7 @@ static Contents validate_compare(const S2Run *run, const char *script) {
 static const char *const told[] = {
     [AS_RECORDED] = "is the script that was recorded",
     [CHANGED] = "has changed since it was recorded",
-    [NOT_KNOWN] = "may have changed: the recording has no hash of it",
+    [NOT_KNOWN] = "may have changed (the recording has no hash of it)",
 };
 
 // True if the user allows this script to run. `allowed` is the value of --run, which may name the

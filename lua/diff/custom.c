@@ -35,11 +35,10 @@ static void custom_add_derivative(lua_State *L, S2Tape *tape, const Custom *cust
       adjoint[i] += array->data[i];
     }
   } else {
-    s2_lua_fail(L,
-                "backward has to return the derivative with respect to argument %d, %s; it "
-                "returned %s",
-                which + 1, input == NULL ? "a number" : "an array of its shape",
-                s2_lua_describe(L, index, text));
+    s2_lua_fail(
+        L, "backward has to return the derivative with respect to argument %d (%s); it returned %s",
+        which + 1, input == NULL ? "a number" : "an array of its shape",
+        s2_lua_describe(L, index, text));
   }
 }
 
@@ -77,7 +76,7 @@ static S2Status custom_backward(S2Tape *tape, S2Var node, void *data) {
   const Custom *custom = data;
   lua_State *L = custom->diff->L;
   if (!lua_checkstack(L, 8)) {
-    return s2_error(S2_MEMORY, "no stack left for a backward function");
+    return s2_error(S2_MEMORY, "the Lua stack has no space for a backward function");
   }
   int top = lua_gettop(L);
   // Run in protected mode, because an error must not unwind the C code of the sweep.
@@ -186,8 +185,9 @@ static int custom_call(lua_State *L) {
   if ((array == NULL || array->var != 0) &&
       (lua_gettop(L) < result || lua_type(L, result) != LUA_TNUMBER)) {
     char text[S2_LUA_TEXT];
-    return s2_lua_fail(L, "forward has to return a plain number or array first; it returned %s",
-                       array != NULL ? "a tracked array" : s2_lua_describe(L, result, text));
+    return s2_lua_fail(
+        L, "forward has to return a plain number or array as its first result; it returned %s",
+        array != NULL ? "a tracked array" : s2_lua_describe(L, result, text));
   }
   if (custom != NULL) {
     custom_note(L, custom, arguments, result);

@@ -96,9 +96,9 @@ static void gradient_warn_of_impacts(lua_State *L, const S2LuaDiff *diff) {
                         "above 0, or set combine_friction (combine_restitution) = \"average\"");
   }
   if ((diff->flags & S2_GRADIENT_JUMP) != 0) {
-    s2_lua_warn_call(L, "a compliance, or the quadratic or cubic coefficient of a spring, is 0: "
-                        "with the value 0 steps use another method, so the loss jumps at 0, and "
-                        "the gradient omits this jump; start from a small number, such as 1e-9");
+    s2_lua_warn_call(L, "a compliance, or the quadratic or cubic coefficient of a spring, is 0: at "
+                        "0 steps use another method, so the loss jumps there, and the gradient "
+                        "omits this jump; start from a small number, such as 1e-9");
   }
 }
 
@@ -252,7 +252,7 @@ static void gradient_track(lua_State *L, S2Tape *tape, int index, char path[PATH
     gradient_track_table(L, tape, index, path, depth);
   } else if (s2_lua_is_tracked(L, index)) {
     char text[S2_LUA_TEXT];
-    s2_lua_fail(L, "%s has to be plain, got %s", path, s2_lua_describe(L, index, text));
+    s2_lua_fail(L, "%s has to be a plain value, got %s", path, s2_lua_describe(L, index, text));
   } else if (s2_lua_test(L, index, s2_type_array) != NULL) {
     gradient_track_array(L, tape, lua_touserdata(L, index), path);
   } else if (s2_lua_test(L, index, s2_type_vector) != NULL) {
@@ -413,8 +413,9 @@ static int gradient_differentiate(lua_State *L, bool finite) {
     gradient_warn_constant(L, value);
   } else if (lua_gettop(L) < first || !s2_lua_tracked_test(L, first, &value, &loss)) {
     char text[S2_LUA_TEXT];
-    s2_lua_fail(L, "the function has to return the loss, a number, first; it returned %s",
-                s2_lua_describe(L, first, text));
+    s2_lua_fail(
+        L, "the function has to return the loss (a number) as its first result; it returned %s",
+        s2_lua_describe(L, first, text));
   }
   if (finite) {
     gradient_check_finite_loss(L, value);

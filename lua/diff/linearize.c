@@ -50,7 +50,7 @@ static const char *linearize_what_acts(const S2Keys *keys, bool joint) {
   for (int i = AMOUNTS; i < AMOUNTS_END; i++) {
     if (s2_keys_has(keys, input_names[i])) {
       if (found != NULL) {
-        s2_keys_fail(keys, input_names[i], "an input has only one kind, but '%s' is given, too",
+        s2_keys_fail(keys, input_names[i], "an input has only one kind, but '%s' is also given",
                      found);
       }
       found = input_names[i];
@@ -58,9 +58,10 @@ static const char *linearize_what_acts(const S2Keys *keys, bool joint) {
   }
   if (found == NULL) {
     s2_keys_fail(keys, joint ? "joint" : "body",
-                 joint ? "a second key expected, one of force, torque, motor_speed, motor_max, "
-                         "rest, goal, with its value at input 1"
-                       : "a second key expected, force or torque, with its value at input 1");
+                 joint
+                     ? "a second key expected: force, torque, motor_speed, motor_max, rest or "
+                       "goal, with its value for an input of 1"
+                     : "a second key expected: force or torque, with its value for an input of 1");
   }
   return found;
 }

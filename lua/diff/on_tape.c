@@ -80,7 +80,7 @@ void s2_lua_not_on_tape(lua_State *L, const S2LuaWorld *lw, const char *what) {
   if (s2_lua_on_tape(lw) != NULL) {
     s2_lua_fail(L,
                 "%s has no derivative yet, and this world has received tracked numbers: do this "
-                "before the first of them, or outside the gradient call",
+                "before the world receives them, or outside the gradient call",
                 what);
   }
 }

@@ -10,8 +10,8 @@
 
 // Functions that accept only plain numbers, such as math.sin and string.format, print this name
 // after "number expected, got ". This name is the only place where such messages can give advice.
-static const char NAME[] =
-    "tracked number, use sim.sin for math.sin and so on, x:value() where a plain number is needed";
+static const char NAME[] = "tracked number, use sim.sin instead of math.sin and so on, or "
+                           "x:value() where a plain number is needed";
 
 typedef struct Tracked {
   const char *type;

@@ -290,7 +290,8 @@ bool s2_job_state_run(S2JobState *state, uint64_t number, const unsigned char *i
   if (!good) {
     char before[S2_COMPLAINT_SIZE] = "";
     if (state->interrupted != 0 && atomic_load(&state->stop) == S2_JOB_LATE) {
-      snprintf(before, sizeof before, "its time limit of %g s is over: ", state->setup.time_limit);
+      snprintf(before, sizeof before,
+               "the job exceeded its time limit of %g s: ", state->setup.time_limit);
     }
     state->interrupted = 0;
     job_failure(L, before, out);

@@ -307,7 +307,7 @@ static bool server_deliver(Server *server, double wait) {
     return false;
   }
   if (!broken && job->bytes.count > INT_MAX - sizeof(JobHead)) {
-    static const char text[] = "its result is larger than 2 GB, the limit of a message";
+    static const char text[] = "the job's result is larger than 2 GB, the limit of a message";
     job->failed = true;
     bytes_set(&job->bytes, text, sizeof text - 1, NULL, 0);
   }

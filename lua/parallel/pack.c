@@ -226,7 +226,8 @@ static bool pack_other(Packer *packer, int index) {
   }
   char text[S2_COMPLAINT_SIZE], value[S2_LUA_TEXT];
   snprintf(text, sizeof text,
-           "a %s cannot be sent; nil, booleans, numbers, texts, arrays and tables of these can",
+           "a %s cannot be sent; only nil, booleans, numbers, texts, arrays and tables of these "
+           "can be sent",
            s2_lua_describe(L, index, value));
   return packer_complain(packer, text);
 }

@@ -242,8 +242,8 @@ static void worker_give_up(S2Pool *pool, PoolWorker *worker) {
   pthread_detach(worker->thread);
   char text[S2_COMPLAINT_SIZE];
   int length = snprintf(text, sizeof text,
-                        "its time limit of %g s is over, but the job is in code that is not Lua "
-                        "and does not return: its thread is abandoned",
+                        "the job exceeded its time limit of %g s, but it is in code that is not "
+                        "Lua and does not return: its thread is abandoned",
                         pool->setup.time_limit);
   S2Job *job = s2_job_new(worker->number);
   job->failed = true;

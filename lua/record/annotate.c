@@ -108,8 +108,7 @@ static int world_annotate(lua_State *L) {
   // Read the position. The key `at` applies only to a text.
   if (one.type != S2_ANNOTATION_TEXT && s2_keys_has(&keys, "at")) {
     s2_keys_fail(&keys, "at",
-                 "applies only to a text alone; with the key '%s', the text is placed at the end "
-                 "of that drawing",
+                 "cannot be combined with '%s': the text is placed at the end of that drawing",
                  ANNOTATE_KEYS[one.type]);
   }
   if (one.type == S2_ANNOTATION_TEXT) {

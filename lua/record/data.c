@@ -223,7 +223,7 @@ static int push_names(lua_State *L, const S2Keys *keys) {
       }
       lua_pushvalue(L, -1);
       if (lua_rawget(L, 2) == LUA_TNIL) {
-        s2_keys_fail(keys, "columns", "there is no '%s' among the arrays", lua_tostring(L, -2));
+        s2_keys_fail(keys, "columns", "there is no array '%s'", lua_tostring(L, -2));
       }
       lua_pop(L, 1);
       for (int k = 1; k < i; k++) {
@@ -279,7 +279,7 @@ static int push_units(lua_State *L, const S2Keys *keys) {
     }
     lua_pushvalue(L, -2);
     if (lua_rawget(L, 2) == LUA_TNIL) {
-      s2_keys_fail(keys, "units", "there is no '%s' among the arrays", lua_tostring(L, -3));
+      s2_keys_fail(keys, "units", "there is no array '%s'", lua_tostring(L, -3));
     }
     lua_pop(L, 1);
   }
@@ -507,7 +507,8 @@ static S2DataOptions data_read_options(lua_State *L) {
     options.decimal = *text;
   }
   if (options.decimal == ',' && options.separator == ',') {
-    s2_keys_fail(&keys, "decimal", "a comma cannot also separate cells");
+    s2_keys_fail(&keys, "decimal",
+                 "a comma cannot be both the decimal point and the separator of cells");
   }
   s2_keys_boolean(&keys, "fill", &options.fill);
   int64_t skip = 0;

@@ -141,7 +141,7 @@ return function(sim, host)
       for _, number in ipairs(array:reshape(array.size):table()) do add(layout, number) end
     elseif type(value) ~= "table" then
       if kind == "Tracked" then
-        host.fail("%s has to be plain, got a tracked number; use sim.stop_gradient(x)", path)
+        host.fail("%s has to be a plain value, got a tracked number; use sim.stop_gradient(x)", path)
       end
       -- strings, functions and worlds are passed on unchanged
       part.kind, part.value = "constant", value

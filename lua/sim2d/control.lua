@@ -92,8 +92,7 @@ return function(sim, host)
     local name = def.name
     if name == nil then name = def[1] end
     if def.name ~= nil and def[1] ~= nil then
-      fail("bad argument #1 to '%s' (key 'name': the name is already given as the first entry, " ..
-        "%s)", what, describe(def[1]))
+      fail("bad argument #1 to '%s' (key 'name': the name is already given as the first entry, %s)", what, describe(def[1]))
     end
     check_key(type(name) == "string" and name ~= "", what, "name", "a text", name)
     return name
@@ -290,7 +289,7 @@ return function(sim, host)
 
   local function check_direction(def)
     if def.kind ~= "force" or def.joint then
-      check_key(def.direction == nil, "actuator", "direction", "no value (only a force on a body has one)",
+      check_key(def.direction == nil, "actuator", "direction", "no value (only a force on a body has a direction)",
         def.direction)
       return nil
     end
@@ -308,7 +307,7 @@ return function(sim, host)
   local function check_frame(def)
     local pushes = def.kind == "force" and def.body ~= nil
     check_key(def.frame == nil or def.frame == "world" or def.frame == "body" and pushes, "actuator", "frame",
-      pushes and '"world" or "body"' or "no value (only a force on a body has one)", def.frame)
+      pushes and '"world" or "body"' or "no value (only a force on a body has a frame)", def.frame)
     local fixed, at = def.frame == "body", def.at
     if at == nil then return fixed and "body" or nil, fixed and { 0, 0 } or nil end
     check_key(fixed, "actuator", "at", 'no value (only frame = "body" has this point)', at)
@@ -325,7 +324,7 @@ return function(sim, host)
     local limit, other = turns and "max_torque" or "max_force", turns and "max_force" or "max_torque"
     for _, key in ipairs { limit, other } do
       check_key(held or def[key] == nil, "actuator", key,
-        "no value (only a position or a speed has one; a force or torque is limited by its range)", def[key])
+        "no value (only a position or a speed has this limit; a force or torque is limited by its range)", def[key])
     end
     check_key(def[other] == nil, "actuator", other, ("'%s' of a %s"):format(limit, tostring(kind)), def[other])
     local most = def[limit]
@@ -397,7 +396,7 @@ return function(sim, host)
       fail "bad argument #1 to 'actuator' (either key 'joint' or key 'body' expected)"
     end
     check_key(object == (def.joint and "joint" or "body"), "actuator", def.joint and "joint" or "body",
-      "one that exists in this world", def.joint or def.body)
+      "an existing joint or body of this world", def.joint or def.body)
     -- the type of the joint determines whether the actuator applies a torque or a force
     local turns = def.kind == "torque"
     if def.joint then
@@ -416,8 +415,8 @@ return function(sim, host)
       fail "bad argument #1 to 'actuator' (keys 'kp' and 'kd' apply only to kind 'position')"
     end
     local implicit = def.implicit
-    check_key(implicit == nil or def.kind == "position", "actuator", "implicit", "no value (only a position has " ..
-      "one)", implicit)
+    check_key(implicit == nil or def.kind == "position", "actuator", "implicit",
+      "no value (only a position has this key)", implicit)
     check_key(implicit == nil or type(implicit) == "boolean", "actuator", "implicit", "true or false", implicit)
     implicit = def.kind == "position" and implicit ~= false or nil
     if implicit then check_servo(system, def.joint) end
@@ -601,7 +600,7 @@ return function(sim, host)
       "a number not below 0", def.noise)
     local fields = type(def.field) == "string" and { def.field } or def.field
     if def.of then
-      check_key(host.owned(world, def.of), "observe", "of", "a body or joint of this world that is alive",
+      check_key(host.owned(world, def.of), "observe", "of", "an existing body or joint of this world",
         def.of)
       check_key(type(fields) == "table" and #fields > 0, "observe", "field",
         "a name or a list of names", def.field)

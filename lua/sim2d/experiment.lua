@@ -134,7 +134,7 @@ return function(sim)
     if type(title) ~= "string" then
       error(("bad argument #1 to 'experiment' (a title expected, got %s)"):format(type(title)), 2)
     end
-    local declared = { out = { "", "FILE.svg or FILE.png: where the figure goes" } }
+    local declared = { out = { "", "FILE.svg or FILE.png: the file of the figure" } }
     for name, value in pairs(options or {}) do declared[name] = value end
     return setmetatable({ sim = sim, title = title, options = sim.options(declared), rows = {} }, Experiment)
   end

@@ -18,10 +18,11 @@ local NOISE = 1e-12
 -- Flags whose effect is missing from finite differences, because they take the same steps, or appears in them as an
 -- error.
 local MEANING = {
-  impact = "impact: neither the gradient nor the differences contain the effect of impact times, because steps of fixed "
-    .. 'length do not move impacts with the parameters; stepping = "event" gives the derivative of the motion',
-  together = "together: points met at the same time; if a parameter makes one of them meet before the other (an angle, "
-    .. "a spin), its derivative is incomplete there",
+  impact = "impact: neither the gradient nor the differences contain the effect of impact times, "
+    .. "because steps of fixed length do not move impacts with the parameters; "
+    .. 'stepping = "event" gives the derivative of the motion',
+  together = "together: contact points met at the same time; "
+    .. "if a parameter (an angle, a spin) makes one of them meet before the other, its derivative is incomplete there",
 }
 
 return function(sim, host)
@@ -117,8 +118,8 @@ return function(sim, host)
     end
     local nearer = difference(f, layout, x, i, step / CLOSER)
     if math.abs(nearer - slope) <= off / 2 then return err end
-    local text = ("%s: differences with step %.0e give %.6g, those with step %.0e give %.6g: "):format(layout:name(i), step,
-      slope, step / CLOSER, nearer)
+    local text = ("%s: differences with step %.0e give %.6g, but those with step %.0e give %.6g: "):format(
+      layout:name(i), step, slope, step / CLOSER, nearer)
     local scale = math.max(1, math.abs(case.value))
     if off * step < NOISE * scale then
       return off / math.max(size, SMALL * scale / math.max(1, math.abs(x[i]))),

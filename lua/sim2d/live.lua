@@ -318,8 +318,8 @@ return function(sim, host)
       host.fail("bad argument #1 to 'watch' (a name expected, got %s)", host.describe(name))
     end
     if #name > LONGEST_NAME or name:find("\0", 1, true) then
-      host.fail("bad argument #1 to 'watch' (a name of up to %d bytes without zero bytes expected, the limit of " ..
-        "recordings; got %d bytes)", LONGEST_NAME, #name)
+      host.fail("bad argument #1 to 'watch' (a name of up to %d bytes without zero bytes (the limit of recordings) "
+        .. "expected, got %d bytes)", LONGEST_NAME, #name)
     end
     for _, watch in ipairs(watches) do
       if watch.name == name then
@@ -535,7 +535,8 @@ return function(sim, host)
     end
     local area = def.view
     if area ~= nil and not host.is_area(area) then
-      host.fail("bad argument #1 to 'view' (key 'view': { {x, y}, {x, y} }, the lower left corner and the upper right one, expected, got %s)",
+      host.fail("bad argument #1 to 'view' (key 'view': "
+        .. "{ {x, y}, {x, y} } (lower left and upper right corner) expected, got %s)",
         host.describe(area))
     end
     -- open the viewer and store the state for resets

@@ -164,8 +164,9 @@ return function(sim, host)
     return own[key]
   end
 
-  function Recording.__newindex(_, key) host.fail("a result of sim.read_recording is read-only: '%s' cannot be " ..
-    "set", tostring(key)) end
+  function Recording.__newindex(_, key)
+    host.fail("a result of sim.read_recording is read-only: '%s' cannot be set", tostring(key))
+  end
   function Recording.__len(recording) return recording.count end
   function Recording.__close(recording) methods.close(recording) end
 

@@ -37,8 +37,8 @@ return function(sim, host)
     for _, key in ipairs(type(options) == "table" and host.sorted_keys(options) or {}) do
       local found = find(options[key])
       if #found.numbers > 0 or #found.arrays > 0 then
-        host.fail("bad argument to 'solve' of sim.%s (key '%s': plain value expected, got a tracked one; use " ..
-          "sim.stop_gradient(x))", what, tostring(key))
+        host.fail("bad argument to 'solve' of sim.%s (key '%s': plain value expected, got a tracked one; "
+          .. "use sim.stop_gradient(x))", what, tostring(key))
       end
     end
     return options
@@ -229,7 +229,7 @@ return function(sim, host)
     local parts = track("contact", data, { r, u, info.v }, function(dl)
       local g = sim.contact.vjp(plain, r, u, solved, { r = dl[1], u = dl[2], v = dl[3] })
       if g.why and g.why:find("not determined", 1, true) then
-        host.fail("sim.contact.solve: the derivative depends on %s; set kappa above 0", g.why)
+        host.fail("sim.contact.solve: the solution has no derivative: %s; set kappa above 0", g.why)
       end
       return g
     end)
@@ -268,8 +268,8 @@ return function(sim, host)
       adjoint.c, adjoint.b = dl[1], plain.b and dl[2]
       local p, s, why = sim.kkt.solve(adjoint)
       if not p then
-        host.fail("sim.kkt.solve: the solution has no derivative (%s): the loss depends on how redundant rows share a " ..
-          "load; set C above 0", s == "infeasible" and "rows repeat each other" or s .. ", residual "
+        host.fail("sim.kkt.solve: the solution has no derivative (%s): "
+          .. "the loss depends on how redundant rows share a load; set C above 0", s == "infeasible" and "rows repeat each other" or s .. ", residual "
           .. tostring(why.residual))
       end
       return {

@@ -155,7 +155,7 @@ return function(sim, host)
   -- Saves the columns with all digits by means of sim.data.
   function Table:save(path)
     if not self.has_header then
-      error("Table:save: its columns have no names; give sim.table `columns`", 2)
+      error("Table:save: the columns have no names; give `columns` to sim.table", 2)
     end
     local values, names = {}, {}
     for i, column in ipairs(self.columns) do

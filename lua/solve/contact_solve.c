@@ -108,7 +108,8 @@ static void contact_read_problem(const S2Keys *keys, Call *call, bool zeros) {
     call->matrix[1] = s2_lua_problem_sparse(keys, "H", freedoms, rows, zeros);
   } else {
     if (s2_keys_has(keys, "bias")) {
-      s2_keys_fail(keys, "bias", "applies only to the form with M and H; with W, q contains it");
+      s2_keys_fail(keys, "bias",
+                   "applies only to the form with M and H; in the form with W, add the bias to q");
     }
     call->q = free_velocity;
     call->matrix[0] = s2_lua_problem_sparse(keys, "W", rows, rows, zeros);
@@ -231,7 +232,7 @@ static const struct {
 } reasons[] = {
     {S2_VJP_WEAK, "a contact hardly touches or is about to slide"},
     {S2_VJP_REDUNDANT, "contacts repeat each other"},
-    {S2_VJP_UNDETERMINED, "how redundant contacts share a load is not determined"},
+    {S2_VJP_UNDETERMINED, "the shares of redundant contacts in a load are not determined"},
     {S2_VJP_SINGULAR, "numbers are not finite or a linear system was not solved"},
 };
 

@@ -218,7 +218,7 @@ S2Keys s2_lua_loss_open(lua_State *L, int argument, const S2LuaField *fields) {
 S2Keys s2_lua_solved_open(lua_State *L, int argument) {
   char text[S2_LUA_TEXT];
   if (lua_type(L, argument) != LUA_TTABLE) {
-    s2_lua_bad_argument(L, argument, "the info of the solve expected, got %s",
+    s2_lua_bad_argument(L, argument, "the info returned by the solve function expected, got %s",
                         s2_lua_describe(L, argument, text));
   }
   // Other keys are allowed, because the info contains more than this function reads.

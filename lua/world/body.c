@@ -395,7 +395,7 @@ static bool body_write_field(lua_State *L, S2LuaBody *body, int field, S2Complai
     }
     bool bound = field == S2_BODY_MAX_FORCE || field == S2_BODY_MAX_TORQUE;
     if (bound && !differentiable) {
-      s2_lua_not_on_tape(L, body->lw, "giving a body its first bound");
+      s2_lua_not_on_tape(L, body->lw, "setting the first max_force or max_torque of a body");
     }
     if (!read_scalar(L, (S2BodyField)field, &value, complaint)) {
       return false;

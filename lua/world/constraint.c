@@ -394,8 +394,8 @@ static void constraint_read_bounds(const S2Keys *keys, const S2LuaWorld *lw, S2J
   bool hi = s2_keys_number(keys, "hi", S2_ANY_NUMBER, &def->bound_hi);
   if (lo != hi) {
     s2_keys_fail(keys, lo ? "lo" : "hi",
-                 "lo and hi belong together: '%s' is missing (a "
-                 "constraint that only pushes has unilateral = true)",
+                 "lo and hi belong together: '%s' is missing (for a constraint that only pushes, "
+                 "set unilateral = true)",
                  lo ? "hi" : "lo");
   }
   def->bounded = lo;

@@ -44,9 +44,9 @@ void s2_lua_hint_jump(lua_State *L, S2LuaWorld *lw, S2JointId joint, bool rope) 
     hint_warn(
         L, lw,
         rope ? "key 'max_length': less than the present distance of the rope's anchors, so its "
-               "bodies jump in the next step; move them, or make the rope longer"
-             : "Joint.limits: they exclude the joint's present coordinate, so its bodies jump in "
-               "the next step; set the coordinate first, or limits that include it");
+               "bodies jump in the next step; move the bodies, or make the rope longer"
+             : "Joint.limits: the limits exclude the joint's present coordinate, so its bodies "
+               "jump in the next step; set the coordinate first, or set limits that include it");
   }
 }
 

@@ -184,7 +184,7 @@ static int motion_answer(lua_State *L) {
   double end = call->t + call->h;
   static const int place[3] = {1, 2, 0}; // index of x, y, angle in (angle, x, y)
   if (lua_type(L, 1) != LUA_TTABLE) {
-    return luaL_error(L, "motion: its functions no longer exist");
+    return luaL_error(L, "motion: the functions of the motion no longer exist");
   }
   // Components without a function keep their velocity.
   motion_begin_slopes(L, asked);

@@ -462,7 +462,8 @@ static int world_query_aabb(lua_State *L) {
   S2Vec2 lo = s2_argument_vec2(L, 2), hi = s2_argument_vec2(L, 3);
   if (hi.x < lo.x || hi.y < lo.y) {
     return s2_lua_bad_argument(
-        L, 3, "the upper corner must not lie below the lower one or to the left of it");
+        L, 3,
+        "the upper right corner must not be below the lower left corner or to the left of it");
   }
   S2QueryFilter filter = query_filter(L, lw, 4, NULL);
   int capacity;

@@ -236,9 +236,10 @@ static void bytes_that_are_no_text(void **state) {
   (void)state;
   static const char bytes[] = "1 2\n3\0 4\n";
   S2Tokens tokens;
-  must_fail(open_bytes(&tokens, bytes, sizeof bytes - 1), ":2: not a text file (it has a byte 0)");
+  must_fail(open_bytes(&tokens, bytes, sizeof bytes - 1),
+            ":2: not a text file (it contains a zero byte)");
   s2_tokens_close(&tokens);
-  must_fail(open_bytes(&tokens, "", 1), ":1: not a text file (it has a byte 0)");
+  must_fail(open_bytes(&tokens, "", 1), ":1: not a text file (it contains a zero byte)");
   s2_tokens_close(&tokens);
 }
 

@@ -518,7 +518,7 @@ static void test_worlds_have_to_be_alike(void **state) {
   must(s2_body_destroy(worlds[2], disc_of(worlds[2])));
   more = add_disc(worlds[2], at(5, 5), 0.1);
   expect(s2_batch_create(&def, worlds, 3, workers, &batch),
-         "world 3 differs from world 1: its bodies were created or destroyed in another order, "
+         "world 3 differs from world 1: bodies were created or destroyed in a different order, "
          "from body 4 on");
   must(s2_joint_destroy(worlds[1], s2_world_joint(worlds[1], 1)));
   expect(s2_batch_create(&def, worlds, 3, workers, &batch),

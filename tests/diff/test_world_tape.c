@@ -268,7 +268,7 @@ static void shapes_that_change_their_vertices_are_refused(void **state) {
   S2Made made = {build_more, NULL, 1, &input, &one};
   S2Status status = s2_world_tape_made_body(on, world, 0, &made);
   assert_int_equal(status.code, S2_UNAVAILABLE);
-  assert_non_null(strstr(status.message, "other vertices"));
+  assert_non_null(strstr(status.message, "different vertices"));
   s2_world_destroy(world);
   s2_tape_free(tape);
 }

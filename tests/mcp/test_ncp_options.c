@@ -254,8 +254,9 @@ static void test_refusals(void **state) {
   assert_string_equal(s2_ncp_check(&ncp).message,
                       "second-order cone 1 has size 0; it must be at least 1");
   ncp.cones = (S2Cones){.orthant = 2000000000};
-  assert_string_equal(s2_ncp_check(&ncp).message,
-                      "x and twice the cones have 4000000000 numbers, more than 2048");
+  assert_string_equal(
+      s2_ncp_check(&ncp).message,
+      "the sizes of x and of the cones (counted twice) add up to 4000000000; the limit is 2048");
   ncp.cones = (S2Cones){.orthant = -1};
   assert_int_equal(s2_ncp_check(&ncp).code, S2_INVALID);
   ncp = (S2Ncp){.x = {.size = 2, .rotations = 1, .rotation = &first}, .residual = rod_residual};

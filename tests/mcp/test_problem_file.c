@@ -160,7 +160,8 @@ static void problem_malformed(void **state) {
       {"0.005 1", "nan 1", ":7: mass is not a number (nan)"},
       {"0.005 1", "1e999 1", ":7: mass must be finite"},
       {"0.3 -0.1", "0.3", ":7: right side is missing"},
-      {"row 0 -1 -1 0", "row -1 -1 -1 0", ":8: a row needs a node: both are -1 (ground)"},
+      {"row 0 -1 -1 0", "row -1 -1 -1 0",
+       ":8: a row needs at least one node: both are -1 (ground)"},
       {"row 0 -1 -1 0", "row 1 -1 -1 0", ":8: node a is 1; it must be in -1..0"},
       {"row 0 -1 -1 0", "row 0 -1 0 0",
        ":8: row 0 is coupled to row 0; a friction row must directly follow its normal row "

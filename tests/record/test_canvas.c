@@ -125,7 +125,7 @@ static void test_sizes_and_paths_that_cannot_be(void **state) {
   S2Status status = s2_canvas_open(&canvas, S2_CANVAS_PLOT, 1e5, 10, 1);
   assert_int_equal(status.code, S2_INVALID);
   assert_string_equal(status.message,
-                      "a picture of 100000 x 10 pixels: each side must have 1 to 16384");
+                      "a picture of 100000 x 10 pixels: each side must be from 1 to 16384 pixels");
   assert_int_equal(s2_canvas_open(&canvas, S2_CANVAS_PLOT, (double)NAN, 10, 1).code, S2_INVALID);
   assert_int_equal(s2_canvas_open(&canvas, S2_CANVAS_PLOT, 0, 10, 1).code, S2_INVALID);
   assert_null(canvas);

@@ -287,7 +287,7 @@ static void test_npy_headers(void **state) {
           S2_INVALID, "above 2^63");
   refused(load_line("{'descr': '<U2', 'fortran_order': False, 'shape': (1,), }", "\0\0\0\0a\0\0\0",
                     8, &set),
-          S2_INVALID, "zero inside");
+          S2_INVALID, "zero character");
 }
 
 // ---- CSV --------------------------------------------------------------------------------------
@@ -352,14 +352,15 @@ static void test_csv_refusals(void **state) {
   static const char *const names[] = {"x", "y", "z"};
   const S2DataOptions named = {.names = names, .name_count = 3}, ragged = {.ragged = true};
   S2DataSet set;
-  refused(load_csv("x,y\n1,2\n3\n", NULL, &set), S2_INVALID, "line 3 has 1 cells, line 1 has 2");
+  refused(load_csv("x,y\n1,2\n3\n", NULL, &set), S2_INVALID,
+          "line 3 has 1 cells, but line 1 has 2");
   refused(load_csv("1,2\n3,a\n", NULL, &set), S2_INVALID, "line 2: 'a' is not a number");
   refused(load_csv("1,2\n3,1.2.3\n", NULL, &set), S2_INVALID, "'1.2.3' is not a number");
   refused(load_csv("1\n2,b\n", &ragged, &set), S2_INVALID, "line 2: 'b' is not a number");
   refused(load_csv("x,x [m]\n1,2\n", NULL, &set), S2_INVALID, "two columns have the name 'x'");
   refused(load_csv("1,2\n", &named, &set), S2_INVALID, "2 columns, but the number of names is 3");
-  refused(load_csv("x\n\"a\nb\n", NULL, &set), S2_INVALID, "line 2: the quote");
-  refused(load_csv("x\n\"a\"b\n", NULL, &set), S2_INVALID, "after the quotes");
+  refused(load_csv("x\n\"a\nb\n", NULL, &set), S2_INVALID, "line 2: a quote");
+  refused(load_csv("x\n\"a\"b\n", NULL, &set), S2_INVALID, "after the closing quote");
   write_all(in_directory("text.csv"), "1\0002", 3);
   refused(s2_data_load(in_directory("text.csv"), NULL, &set), S2_INVALID, "not a text file");
   refused(s2_data_load(in_directory("nothing.csv"), NULL, &set), S2_IO, "No such file");

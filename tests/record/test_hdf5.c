@@ -257,7 +257,7 @@ static void test_claims(void **state) {
   S2DataSet set;
   S2Status status = load(bytes, size, &set);
   assert_int_equal(status.code, S2_INVALID);
-  assert_non_null(strstr(status.message, "claims more than a file of this size can hold"));
+  assert_non_null(strstr(status.message, "claims more data than a file of this size can hold"));
   s2_data_free(&set);
   s2_memory_free(bytes);
 }

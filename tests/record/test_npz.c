@@ -137,7 +137,7 @@ static void test_sizes_that_cannot_be(void **state) {
   Entry entry = put_zeros(&archive, "a", 1000);
   entry.unpacked = entry.size * 1033 + 1033;
   put_directory(&archive, &entry, 1);
-  assert_refused(&archive, "it cannot have the size it claims");
+  assert_refused(&archive, "its stated size is impossible");
   // Bytes that become numbers of 8 bytes each.
   S2DataSet set = {0};
   S2DataArray *array = NULL;

@@ -529,7 +529,7 @@ static void test_file_in_use(void **state) {
   must(s2_recorder_frame(one, world));
   S2Status status = s2_recorder_open(in_directory("used.s2d"), &two);
   assert_int_equal(status.code, S2_IO);
-  assert_non_null(strstr(status.message, "being written already"));
+  assert_non_null(strstr(status.message, "already being written"));
   assert_null(two);
   must(s2_recorder_close(one));
   S2Replay *replay = NULL;

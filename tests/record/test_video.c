@@ -369,7 +369,7 @@ static void test_ffmpeg_fails(void **state) {
                  "echo first line >&2\necho 'Unknown encoder' >&2\nexit 1\n",
                  "run.mp4", "run.mp4': ffmpeg failed: Unknown encoder");
   expect_failure("#!/bin/sh\ncase $* in *-version) exit 0;; esac\nkill -9 $$\n", "run.mp4",
-                 "ended by signal 9");
+                 "killed by signal 9");
   expect_failure("#!/bin/sh\nexit 0\n", "run.gif", "ended before the last frame");
   expect_failure(keeping, "no/such/run.mp4", "No such file or directory");
   // An incomplete video is dropped: the former one stays.

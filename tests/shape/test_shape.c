@@ -47,7 +47,7 @@ static void test_check(void **state) {
   shape.radius = NAN;
   refuses(&shape, "radius is nan");
   shape = shape_of(square, 1, 0);
-  refuses(&shape, "that of a circle");
+  refuses(&shape, "the radius of a circle");
   shape = shape_of(square, 0, 1);
   refuses(&shape, "has 0 vertices");
   S2Vec2 clockwise[] = {{0, 0}, {0, 1}, {1, 1}, {1, 0}};
@@ -74,7 +74,7 @@ static void test_check(void **state) {
   shape = shape_of(square, 2, 0);
   shape.has_next = true;
   shape.next = square[1];
-  refuses(&shape, "next point of the chain is 0 m away");
+  refuses(&shape, "next point of the chain is 0 m from");
   shape = shape_of(square, 4, 0);
   shape.has_previous = true;
   refuses(&shape, "in a chain has 4 vertices");

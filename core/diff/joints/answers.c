@@ -30,7 +30,7 @@ static void answer_number_vjp(void *user, S2Asked asked, const double q[S2_JOINT
   const S2Answer *answer = s2_answer_of(answers, asked, (int32_t)(joint - world->joints.at), t, q);
   if (answer == NULL) {
     world->memos.at[joint - world->joints.at].world->refused =
-        s2_error(S2_INVALID, "no recorded answer of a function of the program (this is a bug)");
+        s2_error(S2_INVALID, "a callback of the program has no recorded result (this is a bug)");
     return;
   }
   // Add to the adjoint of the poses, which were arguments of the call.

@@ -348,8 +348,8 @@ static S2Status lcs_check_bounces(const S2LcsWork *work, const S2Step *step) {
       s2_body_label(work->world, touch->body_a, label);
       s2_body_label(work->world, touch->body_b, other);
       return s2_error(S2_INVALID,
-                      "lcs: body %s bounces off body %s (restitution %g), which has no rows in an "
-                      "impact: set restitution = 0, or impacts = false",
+                      "lcs: body %s bounces off body %s (restitution %g), but impacts in an LCS "
+                      "have no restitution: set restitution = 0, or impacts = false",
                       label, other, touch->restitution);
     }
   }

@@ -11,14 +11,14 @@
 static S2Status lcs_check_joint(const S2World *world, int32_t slot) {
   const S2Joint *joint = &world->joints.at[slot];
   char label[S2_NAME_SIZE + 32];
-  const char *why = joint->type == S2_GROUND_FRICTION
-                        ? "friction on the ground is a disc, not a cone "
-                          "of rows: remove it"
-                    : joint->type == S2_CONSTRAINT ? "custom constraints have no "
-                                                     "rows in an LCS: use a joint of the library"
-                    : s2_lock_yields(joint) ? "a lock with a bounded force has no such rows: leave "
-                                              "out max_force and max_torque"
-                                            : NULL;
+  const char *why =
+      joint->type == S2_GROUND_FRICTION ? "ground friction is limited to a disc, which the rows of "
+                                          "an LCS cannot express: remove it"
+      : joint->type == S2_CONSTRAINT    ? "custom constraints have no "
+                                          "rows in an LCS: use a joint of the library"
+      : s2_lock_yields(joint)
+          ? "a lock with a bounded force has no rows in an LCS: leave out max_force and max_torque"
+          : NULL;
   if (why == NULL) {
     return s2_ok();
   }
@@ -45,7 +45,8 @@ S2Status s2_lcs_check(const S2World *world) {
     return s2_error(S2_INVALID, "lcs: contact 'coulomb' or 'frictionless' expected");
   }
   if (def->substeps > 1) {
-    return s2_error(S2_INVALID, "lcs: substeps = 1 expected, because one step must be one problem");
+    return s2_error(S2_INVALID,
+                    "lcs: substeps = 1 expected, because an LCS describes one step problem");
   }
   for (int i = 0; i < world->joint_order.count; i++) {
     int32_t slot = world->joint_order.at[i];

@@ -100,6 +100,6 @@ S2Status s2_lcs_solve(const S2LcsWork *work, int from, int to) {
   S2SolveStatus found = s2_lcp_solve(&(S2LcpProblem){n, f, q}, &options, work->arena, &solution);
   return found == S2_SOLVED || solution.residual < GOOD
              ? s2_ok()
-             : s2_error(S2_UNSOLVED, "lcs: the problem of the step was not solved (%s)",
+             : s2_error(S2_UNSOLVED, "lcs: the step problem was not solved (%s)",
                         s2_solve_status_name(found));
 }

@@ -264,7 +264,8 @@ static S2Status linearize_swept(S2Linearizer *linearizer, S2World *world, const 
   // There is no derivative if a linear system of the sweep was singular.
   return (linearizer->g.flags & S2_GRADIENT_SINGULAR) == 0
              ? s2_ok()
-             : s2_error(S2_UNSOLVED, "linearize: a linear system of the derivative was not solved");
+             : s2_error(S2_UNSOLVED,
+                        "linearize: a linear system for the derivative could not be solved");
 }
 
 // Only a step that calls a force law shows whether the law supplies slopes. If a law has no slopes,

@@ -368,5 +368,6 @@ S2Status s2_lines_solve_for(const S2World *world, const S2Reduction *reduction, 
   }
   return s2_dense_factor(&system->factor) && lines_apart(&system->factor)
              ? s2_ok()
-             : s2_error(S2_INVALID, "coordinates: they do not determine the motion");
+             : s2_error(S2_INVALID,
+                        "coordinates: the given coordinates do not determine the motion");
 }

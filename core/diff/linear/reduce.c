@@ -142,7 +142,7 @@ static S2Status reduction_rigid_factor(const S2LineSystem *system, Settled *sett
   }
   return rigid == 0 || s2_dense_factor(&settled->factor)
              ? s2_ok()
-             : s2_error(S2_INVALID, "coordinates: joints repeat each other");
+             : s2_error(S2_INVALID, "coordinates: some joints are redundant");
 }
 
 // The velocities over the columns, without the part that violates the joints, and the multipliers

@@ -148,9 +148,9 @@ S2Status s2_static_vjp(const S2Trace *trace, int count, const int32_t *at,
   }
   // Solve for x if it is determined.
   if (status.code == S2_OK && !static_solve(&system, x)) {
-    status = s2_error(S2_INVALID,
-                      "world:solve_static() ended where bodies could also rest nearby (friction "
-                      "holds them, or nothing moves them back), so the result has no derivative");
+    status = s2_error(
+        S2_INVALID, "world:solve_static() ended in a state of rest that is not unique (friction "
+                    "holds bodies, or no force moves them back), so the result has no derivative");
   }
   // Compute dl/dp = (dQ/dp)' x with one more sweep.
   s2_world_gradient_clear(one);

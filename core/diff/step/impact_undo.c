@@ -203,7 +203,7 @@ static void impact_gain_vjp(S2Undo *undo, const S2Note *note) {
 }
 
 void s2_undo_blend(S2Undo *undo, const S2Note *note) {
-  if (s2_undo_refuses_impulses(undo, note, "an impact of generalised reflections")) {
+  if (s2_undo_refuses_impulses(undo, note, "an impact with generalised reflections")) {
     return;
   }
   double e = note->blend.e, e_bar = 0;

@@ -118,9 +118,9 @@ bool s2_undo_refuses_impulses(const S2Undo *undo, const S2Note *note, const char
   }
   if (contacts || joints) {
     *undo->failed = s2_error(S2_INVALID,
-                             "the loss depends on the %s of %s, which have no derivative; use "
-                             "sim.stop_gradient() of them",
-                             contacts ? "impulses of contacts" : "reactions of joints", what);
+                             "the loss depends on the %s of %s, which have no derivative; pass "
+                             "them through sim.stop_gradient()",
+                             contacts ? "contact impulses" : "joint reactions", what);
   }
   return contacts || joints;
 }

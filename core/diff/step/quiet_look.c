@@ -111,8 +111,8 @@ void s2_quiet_look_at_step(S2Undo *undo) {
   quiet->linked |= t->gravity.x != 0 || t->gravity.y != 0 || t->dt != 0;
   if (entered != S2_NONE && asked != S2_NONE) {
     quiet_of_pair(undo, S2_QUIET_UNLINKED, entered, asked,
-                  "the parameters enter body %s, the loss depends on body %s, and nothing links "
-                  "the two");
+                  "the parameters affect body %s, but the loss depends on body %s, and nothing "
+                  "connects the two");
   }
 }
 
@@ -220,10 +220,9 @@ static void quiet_look_at_point(const S2Undo *undo, const S2Touch *touch, int k,
   S2Vec2 t = s2_left(touch->points[k].at.normal);
   bool of_a = quiet_is_held(undo, bars, a, t);
   if (of_a || quiet_is_held(undo, bars, b, t)) {
-    quiet_of_pair(
-        undo, S2_QUIET_HELD, of_a ? a : b, of_a ? b : a,
-        "body %s sticks to body %s: friction holds it against all changes by the parameters "
-        "(use gradient = \"smooth\" to see beyond that)");
+    quiet_of_pair(undo, S2_QUIET_HELD, of_a ? a : b, of_a ? b : a,
+                  "body %s sticks to body %s: friction holds it against all changes by the "
+                  "parameters (gradient = \"smooth\" gives a smoothed derivative here)");
   }
 }
 

@@ -260,7 +260,8 @@ S2Status s2_trace_sweep(const S2Trace *trace, unsigned other, unsigned *found,
     sweep_act(&undo, s2_note_at(notes, undo.index));
     if (failed.code == S2_OK && undo.world->refused.code != S2_OK) {
       failed = s2_error(
-          S2_INVALID, "a step called the program differently when it was repeated (this is a bug)");
+          S2_INVALID,
+          "a repeated step called the callbacks of the program differently (this is a bug)");
     }
   }
   // From here on the adjoints of impulses are included in the adjoints of the step.

@@ -222,7 +222,7 @@ void s2_tape_at_start(S2Tape *tape, void (*start)(void *data), void *data) {
 
 S2Status s2_tape_begin(S2Tape *tape, S2Var node) {
   if (tape->sweeping) {
-    return s2_error(S2_BUSY, "a tape cannot be swept from within its sweep");
+    return s2_error(S2_BUSY, "a tape cannot be swept while a sweep of it is running");
   }
   if (tape->full) {
     return s2_error(S2_MEMORY,
@@ -235,7 +235,7 @@ S2Status s2_tape_begin(S2Tape *tape, S2Var node) {
                     (unsigned long)(tape->nodes - 1));
   }
   if (node != 0 && s2_tape_count(tape, node) == 0) {
-    return s2_error(S2_INVALID, "node %lu has no numbers to take derivatives of",
+    return s2_error(S2_INVALID, "node %lu has no numbers, so it has no derivatives",
                     (unsigned long)node);
   }
   tape->adjoint = // uses the capacity of the values, so that both grow together
@@ -295,7 +295,7 @@ S2Var s2_tape_next(const S2Tape *tape) {
 S2Status s2_tape_sweep_since(S2Tape *tape, S2Var output, S2Var first) {
   assert(first > 0 && output >= first && output < tape->nodes);
   if (tape->sweeping) {
-    return s2_error(S2_BUSY, "a tape cannot be swept from within its sweep");
+    return s2_error(S2_BUSY, "a tape cannot be swept while a sweep of it is running");
   }
   size_t had = tape->adjoint_capacity;
   tape->adjoint = tape_grown(tape->adjoint, &tape->adjoint_capacity, tape->value_capacity,

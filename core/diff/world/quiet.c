@@ -10,7 +10,7 @@ void s2_quiet_clipped(S2Quiet *quiet, const char *actuator) {
   }
 }
 
-static const char nothing_moved[] = "no body that the loss depends on moved";
+static const char nothing_moved[] = "none of the bodies that the loss depends on moved";
 
 const char *s2_quiet_rest(const S2Quiet *quiet) {
   const char *held = quiet->text[S2_QUIET_HELD];
@@ -20,7 +20,7 @@ const char *s2_quiet_rest(const S2Quiet *quiet) {
 const char *s2_quiet_sentence(const S2Quiet *quiet) {
   if (!quiet->asked) {
     return "all derivatives of the loss with respect to the numbers it was computed from are 0 "
-           "here (a square at 0, a clamp, a floor, or parameters that it does not use)";
+           "here (a square at 0, a clamp or floor function, or parameters that it does not use)";
   }
   for (int i = 0; i < S2_QUIET_REASONS; i++) {
     bool unlinked = i == S2_QUIET_UNLINKED && quiet->linked;
@@ -31,5 +31,5 @@ const char *s2_quiet_sentence(const S2Quiet *quiet) {
   if (!quiet->moved) {
     return nothing_moved;
   }
-  return "in no step do the parameters affect anything that the loss depends on";
+  return "the parameters do not affect anything that the loss depends on, in any step";
 }

@@ -61,7 +61,7 @@ static S2Status joint_field(S2WorldTape *tape, S2World *world, S2JointId id, S2J
   switch (field) {
   case S2_JOINT_FORCE:
   case S2_JOINT_TORQUE:
-    return s2_error(S2_UNAVAILABLE, "a rollout has no derivative of the field '%s' of joints",
+    return s2_error(S2_UNAVAILABLE, "a rollout cannot differentiate the joint field '%s'",
                     s2_joint_field_name(field));
   case S2_JOINT_ANGLE:
   case S2_JOINT_TRANSLATION:
@@ -84,7 +84,7 @@ static S2Status joint_field(S2WorldTape *tape, S2World *world, S2JointId id, S2J
     Measured measured = {id, field};
     *var = s2_world_tape_measure(tape, world, 1, &value, measure_field, &measured, count, places);
   } else {
-    return s2_error(S2_UNAVAILABLE, "a rollout has no derivative of the measurement of a %s",
+    return s2_error(S2_UNAVAILABLE, "a rollout cannot differentiate a measurement of a %s",
                     s2_joint_type_name(joint->type));
   }
   return s2_ok();

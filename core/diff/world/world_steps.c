@@ -188,8 +188,8 @@ static S2Status world_tape_undo_rest(S2Tape *tape, S2Var node, void *data) {
     asked |= world->gradient.q[rest->at[i]] != 0;
   }
   if (asked && !rest->found) {
-    return s2_error(S2_INVALID, "world:solve_static() found no rest within its max_steps: the "
-                                "final positions have no derivative");
+    return s2_error(S2_INVALID, "world:solve_static() found no state of rest within max_steps, so "
+                                "the final positions have no derivative");
   }
   s2_arena_reset(&world->arena);
   S2_TRY(s2_static_vjp(rest->trace, rest->count, rest->at, &world->gradient, &world->arena));

@@ -363,12 +363,11 @@ static int world_tape_list_places(const Maker *maker, const S2World *world, int3
 static S2Status world_tape_other_vertices(const Maker *maker) {
   char label[S2_NAME_SIZE + 8];
   s2_body_label(maker->world, maker->slot, label);
-  return s2_error(
-      S2_UNAVAILABLE,
-      "the shapes of body %s get other vertices as soon as a tracked number in them changes: "
-      "there is no derivative at such a number; leave out vertices on straight edges, "
-      "or start from another number",
-      label);
+  return s2_error(S2_UNAVAILABLE,
+                  "the shapes of body %s get different vertices as soon as a tracked number in "
+                  "them changes, so there is no derivative at this number: leave out vertices on "
+                  "straight edges, or start from another number",
+                  label);
 }
 
 // Reads the numbers of the newest object in the scratch world, and removes the object again.

@@ -64,7 +64,7 @@ static void judge_momentum(S2World *world, const S2Auditor *audit, const double 
     if (rest > allowed) {
       world->residuals.audit.momentum = fmax(world->residuals.audit.momentum, rest);
       s2_audit_find(world, &world->stats.audit.momenta, slot, S2_NONE, 0,
-                    "%.3g N s of its momentum have no cause", rest);
+                    "its momentum changed by %.3g N s without a cause", rest);
     }
   }
 }

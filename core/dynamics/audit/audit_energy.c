@@ -225,8 +225,8 @@ static void judge_run(S2World *world, S2Auditor *audit, const Budget *budget, in
       world->residuals.audit.energy = run->rest;
     }
     s2_audit_find(world, &world->stats.audit.energies, slot, S2_NONE, 0,
-                  "rigid joints have %s its island %.3g J in the last steps",
-                  run->rest > 0 ? "given" : "taken from", fabs(run->rest));
+                  "rigid joints have %s the energy of its island by %.3g J in the last steps",
+                  run->rest > 0 ? "raised" : "lowered", fabs(run->rest));
     run->members = 0;
   }
 }
@@ -260,13 +260,14 @@ static void judge_energy(S2World *world, S2Auditor *audit, const Budget *budget,
       budget->lifted + budget->slow + (S2_AUDIT_CORRECTION + square) * budget->kinetic;
   if (fabs(step) > allowed) {
     s2_audit_find(world, &world->stats.audit.energies, slot, S2_NONE, 0,
-                  "its island %s %.3g J of %.3g J without a cause", step > 0 ? "gained" : "lost",
-                  fabs(step), budget->kinetic);
+                  "its island %s %.3g J without a cause (kinetic energy %.3g J)",
+                  step > 0 ? "gained" : "lost", fabs(step), budget->kinetic);
   } else if (own > corrects) {
     world->residuals.audit.energy = fmax(world->residuals.audit.energy, own);
-    s2_audit_find(world, &world->stats.audit.energies, slot, S2_NONE, 0,
-                  "the stepping itself changed the energy of its island by %.3g J of %.3g J", own,
-                  budget->kinetic);
+    s2_audit_find(
+        world, &world->stats.audit.energies, slot, S2_NONE, 0,
+        "time stepping itself changed the energy of its island by %.3g J (kinetic energy %.3g J)",
+        own, budget->kinetic);
   }
 }
 

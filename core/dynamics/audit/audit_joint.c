@@ -103,8 +103,8 @@ void s2_audit_joints(S2World *world, S2Auditor *audit) {
     if (against.energy > S2_AUDIT_DRIFT * against.kinetic + against.slow) {
       s2_audit_find(world, &world->stats.audit.drifts, joint->a != S2_NONE ? joint->a : joint->b,
                     joint->a != S2_NONE ? joint->b : S2_NONE, audit->h,
-                    "%.3g J of their kinetic energy, %.3g J, violate the joint", against.energy,
-                    against.kinetic);
+                    "velocities that violate the joint have %.3g J (kinetic energy %.3g J)",
+                    against.energy, against.kinetic);
     }
   }
 }

@@ -324,7 +324,7 @@ static void pair_judge(Pair *pair) {
   if (isfinite(found.crossed)) {
     worst->passage = fmax(worst->passage, found.depth);
     s2_audit_find(world, &stats->passages, pair->a, pair->b, found.crossed,
-                  "one passed through the other (%.3g m deep)", found.depth);
+                  "one body passed through the other (%.3g m deep)", found.depth);
   } else if (deep > slop) {
     worst->passage = fmax(worst->passage, deep);
     s2_audit_find(world, &stats->overlaps, pair->a, pair->b, found.at,

@@ -44,8 +44,8 @@ static S2Status actuator_on_joint(const S2World *world, const S2ActuatorDef *def
               : def->kind == S2_ACTUATOR_SPEED ? driven
                                                : placed;
   if (!good) {
-    return s2_error(S2_INVALID, "actuator '%s': its kind cannot act on a %s", def->name,
-                    s2_joint_type_name(type));
+    return s2_error(S2_INVALID, "actuator '%s': an actuator of this kind cannot act on a %s",
+                    def->name, s2_joint_type_name(type));
   }
   *turns =
       def->kind == S2_ACTUATOR_TORQUE || (def->kind == S2_ACTUATOR_POSITION && type == S2_HINGE);
@@ -88,7 +88,7 @@ S2Status s2_actuator_create(S2World *world, const S2ActuatorDef *def, int *index
   actuator.fixed = def->fixed;
   actuator.at = def->at;
   if (def->name == NULL || def->name[0] == 0 || strlen(def->name) >= S2_NAME_SIZE) {
-    return s2_error(S2_INVALID, "an actuator's name: 1 to %d bytes expected", S2_NAME_SIZE - 1);
+    return s2_error(S2_INVALID, "actuator name: 1 to %d bytes expected", S2_NAME_SIZE - 1);
   }
   memcpy(actuator.name, def->name, strlen(def->name) + 1);
   if (!(def->lo <= def->hi) || !(def->delay >= 0) || !isfinite(def->delay) || !isfinite(def->kp) ||
@@ -114,24 +114,25 @@ S2Status s2_actuator_create(S2World *world, const S2ActuatorDef *def, int *index
     double length = sqrt(def->direction.x * def->direction.x + def->direction.y * def->direction.y);
     if (def->kind > S2_ACTUATOR_TORQUE || (!actuator.turns && !(length > 0 && isfinite(length)))) {
       return s2_error(S2_INVALID, "actuator '%s': %s", def->name,
-                      def->kind > S2_ACTUATOR_TORQUE ? "its kind acts on joints only"
-                                                     : "a direction expected");
+                      def->kind > S2_ACTUATOR_TORQUE
+                          ? "an actuator of this kind can act only on a joint"
+                          : "a direction expected");
     }
     actuator.direction = actuator.turns
                              ? s2_vec2(0, 0)
                              : s2_vec2(def->direction.x / length, def->direction.y / length);
   }
   if (actuator.fixed && (actuator.on_joint || actuator.turns)) {
-    return s2_error(S2_INVALID, "actuator '%s': fixed applies to a force on a body only",
+    return s2_error(S2_INVALID, "actuator '%s': fixed: applies only to a force on a body",
                     def->name);
   }
   if (!actuator.fixed && (def->at.x != 0 || def->at.y != 0)) {
-    return s2_error(S2_INVALID, "actuator '%s': at applies only to a force fixed to its body",
+    return s2_error(S2_INVALID, "actuator '%s': at: applies only to a force fixed to its body",
                     def->name);
   }
   if (isfinite(def->most) && def->kind < S2_ACTUATOR_SPEED) {
     return s2_error(S2_INVALID,
-                    "actuator '%s': most does not apply to a force or torque (use lo, hi)",
+                    "actuator '%s': most: does not apply to a force or torque; use lo and hi",
                     def->name);
   }
   if (def->kind == S2_ACTUATOR_SPEED && isfinite(def->most)) {

@@ -260,7 +260,8 @@ S2Status s2_joint_set_speed(S2World *world, S2JointId id, double speed) {
   assert(s.world != NULL && memory != NULL);
   S2Status status = s2_joint_get(world, id, S2_JOINT_SPEED, &now);
   if (status.code == S2_OK && !speed_add(&s, s.slot, speed - now)) {
-    status = s2_error(S2_INVALID, "speed: its anchors coincide, so its length has no direction");
+    status =
+        s2_error(S2_INVALID, "speed: the joint's anchors coincide, so its length has no direction");
   }
   status = status.code == S2_OK ? speed_close_loops(&s) : status;
   for (int i = 0; i < 3 * world->bodies.count && status.code == S2_OK; i++) {
@@ -291,6 +292,6 @@ S2Status s2_joint_branch(S2World *world, S2JointId id, S2BodyId *bodies, int *co
   good = good && speed_largest_open(&s, rows) <= CARRIED * speed_largest(&s);
   s2_memory_free(memory);
   return good ? s2_ok()
-              : s2_error(S2_UNAVAILABLE, "speed: it has no derivative, because joints close loops: "
-                                         "set velocities of bodies");
+              : s2_error(S2_UNAVAILABLE, "speed: setting it has no derivative when joints form "
+                                         "closed loops: set the velocities of bodies instead");
 }

@@ -323,7 +323,8 @@ static S2Status coordinates_check(const S2World *world, const S2JointCoordinate 
       return s2_error(S2_INVALID, "%s: a hinge or slider expected", label);
     }
     if (!joint->enabled) {
-      return s2_error(S2_INVALID, "%s: it is disabled, so its coordinate cannot be set", label);
+      return s2_error(S2_INVALID, "%s: the joint is disabled, so its coordinate cannot be set",
+                      label);
     }
     // The value must be finite and within the limits.
     if (!isfinite(set[i].value)) {

@@ -139,7 +139,8 @@ static S2Status joint_find_bodies(const S2World *world, const S2JointDef *def, S
   if (joint->a == joint->b) {
     return joint->a == S2_NONE
                ? s2_error(S2_INVALID, "a joint needs at least one body")
-               : s2_error(S2_INVALID, "a joint needs two different bodies, got the same one twice");
+               : s2_error(S2_INVALID,
+                          "a joint needs two different bodies, got the same body twice");
   }
   return s2_ok();
 }

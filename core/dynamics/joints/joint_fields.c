@@ -158,10 +158,10 @@ S2Status s2_joint_get(const S2World *world, S2JointId id, S2JointField field, do
 static S2Status joint_check_constraint(const S2Joint *joint, S2JointField field, double value) {
   const char *name = fields[field].name;
   if (!joint->bounded && (field == S2_JOINT_BOUND_LO || field == S2_JOINT_BOUND_HI)) {
-    return s2_error(S2_INVALID, "%s: applies only to a constraint made with lo and hi", name);
+    return s2_error(S2_INVALID, "%s: applies only to a constraint created with lo and hi", name);
   }
   if (joint->coupled == S2_NONE && field == S2_JOINT_FRICTION) {
-    return s2_error(S2_INVALID, "friction: applies only to a constraint made with coupled_to");
+    return s2_error(S2_INVALID, "friction: applies only to a constraint created with coupled_to");
   }
   if (!joint->unilateral && field == S2_JOINT_RESTITUTION) {
     return s2_error(S2_INVALID, "restitution: applies only to a unilateral constraint");
@@ -214,8 +214,8 @@ static S2Status joint_check(const S2Joint *joint, S2JointField field, double val
   }
   if ((field == S2_JOINT_BOUND_LO && !(value < joint->bound_hi)) ||
       (field == S2_JOINT_BOUND_HI && !(value > joint->bound_lo))) {
-    return s2_error(S2_INVALID, "%s: lo < hi expected, got %s = %g beside %g", name, name, value,
-                    field == S2_JOINT_BOUND_LO ? joint->bound_hi : joint->bound_lo);
+    return s2_error(S2_INVALID, "%s: lo < hi expected, got %s = %g with the other bound %g", name,
+                    name, value, field == S2_JOINT_BOUND_LO ? joint->bound_hi : joint->bound_lo);
   }
   // Check the ranges of single fields.
   if (field == S2_JOINT_BREAK_FORCE && value == 0) {

@@ -324,7 +324,7 @@ void s2_step_warn_of_misfits(const S2Step *step, const S2Island *island) {
     Writer to = {text, sizeof text, 0};
     write_list(&to, step, &list, "m");
     s2_world_warn(step->world,
-                  "step %llu (t = %.6g s): joints do not fit together; off: %s (a loop that "
+                  "step %llu (t = %.6g s): joints contradict each other; errors: %s (a loop that "
                   "cannot close? bodies that are held too far apart?)",
                   (unsigned long long)step->world->kept.steps + 1, step->t, text);
   }

@@ -452,7 +452,8 @@ static Outcome solve_piece(S2Rattle *rattle, double *law, bool last) {
   }
   Outcome outcome = solve_stages(rattle, law, last);
   if (outcome == SOLVED && placed && rattle->shortened) {
-    s2_note_refuse_joints(step, rattle->island, "flow \"rattle\" and poses far off the joints");
+    s2_note_refuse_joints(step, rattle->island,
+                          "flow \"rattle\" and poses that are far from satisfying the joints");
   }
   return step->world->refused.code != S2_OK ? ABORTED : outcome;
 }

@@ -115,11 +115,11 @@ void s2_rattle_warn_of_unsolved(const S2Step *step) {
     }
     char label[S2_NAME_SIZE + 32];
     s2_joint_label(step->world, island->joint[0], label);
-    s2_world_warn(
-        step->world,
-        "an island of %d bod%s (%s%s) was not solved by the two stages in %d pieces of the step, "
-        "so projection was used: do its joints contradict each other, or is it taut?",
-        island->nodes, island->nodes == 1 ? "y" : "ies", label, island->joints > 1 ? ", ..." : "",
-        S2_RATTLE_PIECES);
+    s2_world_warn(step->world,
+                  "an island of %d bod%s (%s%s) was not solved by the two stages of RATTLE, even "
+                  "in %d parts of the step, so projection was used: do its joints contradict each "
+                  "other, or is it stretched taut?",
+                  island->nodes, island->nodes == 1 ? "y" : "ies", label,
+                  island->joints > 1 ? ", ..." : "", S2_RATTLE_PIECES);
   }
 }

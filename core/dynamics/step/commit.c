@@ -35,8 +35,8 @@ static S2Status commit_check(const S2Step *step) {
   // create a message.
   if (step->cut && world->kept.def.strict && world->warning[0] == '\0') {
     return s2_error(S2_UNSOLVED,
-                    "step %llu (t = %.6g s) was cut by its budget, at a scaled residual of %.1e, "
-                    "tolerance %.1e",
+                    "step %llu (t = %.6g s) was cut by its budget, with a scaled residual of %.1e "
+                    "(tolerance %.1e)",
                     (unsigned long long)world->kept.steps + 1, step->t,
                     step->residuals.solve.scaled, world->kept.def.tolerance);
   }

@@ -84,7 +84,7 @@ static void laws_keep_answer(const View *view, const S2ForceCall *call, S2LawAns
   const S2World *world = view->step->world;
   int count = world->slopes.count;
   if (!call->sloped) {
-    world->notes->reason = "a force law that gives no slopes (s2_force_slope)";
+    world->notes->reason = "a force law that returns no slopes (s2_force_slope)";
   }
   S2LawTerm *terms = S2_TAKE(view->step->arena, S2LawTerm, count + 1);
   for (int i = 0; i < count; i++) {

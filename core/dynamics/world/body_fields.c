@@ -115,7 +115,7 @@ static S2Status body_set_bound(S2World *world, int32_t slot, S2BodyField field, 
     return s2_ok();
   }
   if (!(body->mass > 0) || !(body->inertia > 0)) {
-    return s2_error(S2_INVALID, "%s: a body without area or mass cannot yield",
+    return s2_error(S2_INVALID, "%s: a body with area or mass expected",
                     s2_body_field(field)->name);
   }
   // The first bound creates the lock. Removing the last bound destroys it.
@@ -162,8 +162,8 @@ S2Status s2_body_set(S2World *world, S2BodyId id, S2BodyField field, double valu
   case S2_BODY_INERTIA:
     if (!s2_body_yields(body)) {
       return s2_error(S2_INVALID,
-                      "%s: only a dynamic body has one, or a kinematic body with a "
-                      "max_force or max_torque",
+                      "%s: applies only to a dynamic body, or to a kinematic body with a max_force "
+                      "or max_torque",
                       s2_body_field(field)->name);
     }
     revises = true;
@@ -336,7 +336,7 @@ S2Status s2_body_set_motion(S2World *world, S2BodyId id, bool has_motion) {
   S2_TRY(s2_body_slot(world, id, &slot));
   S2Body *body = &world->bodies.at[slot];
   if (has_motion && body->type != S2_KINEMATIC) {
-    return s2_error(S2_INVALID, "motion: a kinematic body expected; use a lock for a dynamic one");
+    return s2_error(S2_INVALID, "motion: a kinematic body expected; use a lock for a dynamic body");
   }
   body->has_motion = has_motion;
   s2_world_changed(world);

@@ -109,7 +109,8 @@ S2Status s2_world_image_read(S2World *world, const void *image, size_t size) {
   }
   memcpy(&header, image, sizeof header);
   if (header.magic != IMAGE_MAGIC || header.size != size) {
-    return s2_error(S2_INVALID, "not a snapshot of a world of this version of sim2d");
+    return s2_error(S2_INVALID,
+                    "not a snapshot of a world, or a snapshot of another version of sim2d");
   }
   // Read the arrays in the order of s2_world_image_write().
   const unsigned char *from = (const unsigned char *)image + sizeof header;

@@ -70,8 +70,8 @@ S2NcpOptions s2_ncp_options(void) {
 S2Status s2_ncp_check(const S2Ncp *ncp) {
   if (!s2_ncp_space_valid(&ncp->x)) {
     return s2_error(S2_INVALID,
-                    "rotations (2 numbers) and quaternions (4) must be in order, apart "
-                    "from each other and within the %d numbers of x",
+                    "rotations (2 numbers) and quaternions (4) must be in ascending order, must "
+                    "not overlap, and must lie within the %d numbers of x",
                     ncp->x.size);
   }
   // Check all sizes. Their sum must not exceed the limit of the matrix.
@@ -87,8 +87,10 @@ S2Status s2_ncp_check(const S2Ncp *ncp) {
     numbers += 2 * (int64_t)ncp->cones.soc[i];
   }
   if (numbers > S2_NCP_MAX_SIZE) {
-    return s2_error(S2_INVALID, "x and twice the cones have %lld numbers, more than %d",
-                    (long long)numbers, S2_NCP_MAX_SIZE);
+    return s2_error(
+        S2_INVALID,
+        "the sizes of x and of the cones (counted twice) add up to %lld; the limit is %d",
+        (long long)numbers, S2_NCP_MAX_SIZE);
   }
   return s2_ok();
 }

@@ -206,5 +206,5 @@ void s2_ncp_system_solve(const S2NcpSystem *system, double *b) {
 }
 
 S2Status s2_ncp_aborted(void) {
-  return s2_error(S2_ABORTED, "a function of the problem asked to stop");
+  return s2_error(S2_ABORTED, "a callback of the problem requested a stop");
 }

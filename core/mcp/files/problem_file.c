@@ -85,7 +85,8 @@ static S2Status problem_read_node(S2Tokens *reader, double *mass, double *rhs) {
 static S2Status problem_check_row(const S2Tokens *reader, const S2Row *rows, int index) {
   const S2Row *row = &rows[index];
   if (row->a == S2_GROUND && row->b == S2_GROUND) {
-    return s2_tokens_complain(reader, "a row needs a node: both are %d (ground)", S2_GROUND);
+    return s2_tokens_complain(reader, "a row needs at least one node: both are %d (ground)",
+                              S2_GROUND);
   }
   // A friction row directly follows its normal row. Other rows have bounds.
   if (row->coupled_to >= 0) {

@@ -140,10 +140,11 @@ static const struct {
   const char *name, *summary;
   MethodFn *solve;
 } METHODS[S2_KKT_SOLVER_COUNT] = {
-    {"ldl", "L D L' of the whole system, rows as nodes of its graph", s2_kkt_solve_ldl},
-    {"schur", "Cholesky of J W^-1 J' + C, dense or in blocks", s2_kkt_solve_schur},
-    {"cg", "conjugate gradients on J W^-1 J' + C, never formed", s2_kkt_solve_cg},
-    {"minres", "minimal residuals on the whole system", s2_kkt_solve_minres},
+    {"ldl", "L D L' factorisation of the whole system, with rows as nodes of its graph",
+     s2_kkt_solve_ldl},
+    {"schur", "Cholesky factorisation of J W^-1 J' + C, dense or in blocks", s2_kkt_solve_schur},
+    {"cg", "conjugate gradients on J W^-1 J' + C, which is never formed", s2_kkt_solve_cg},
+    {"minres", "minimal residual method on the whole system", s2_kkt_solve_minres},
 };
 
 const char *s2_kkt_solver_name(S2KktSolver solver) {

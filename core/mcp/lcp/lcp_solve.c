@@ -16,13 +16,13 @@ static const struct {
 } METHODS[S2_LCP_SOLVER_COUNT] = {
     [S2_LCP_AUTO] = {"auto", "block pivoting, then Lemke, then other methods", s2_lcp_auto_stage},
     [S2_LCP_LEMKE] = {"lemke", "complementary pivoting, lexicographic", s2_lcp_lemke_stage},
-    [S2_LCP_BPP] = {"bpp", "block principal pivoting, for P matrices", s2_lcp_bpp_stage},
-    [S2_LCP_ENUMERATE] = {"enumerate", "every complementary basis, up to 16 rows; always decides",
+    [S2_LCP_BPP] = {"bpp", "block principal pivoting, for P-matrices", s2_lcp_bpp_stage},
+    [S2_LCP_ENUMERATE] = {"enumerate", "checks every complementary basis, for at most 16 rows",
                           s2_lcp_enumerate_stage},
     [S2_LCP_PGS] = {"pgs", "projected Gauss-Seidel with over-relaxation", s2_lcp_pgs_stage},
     [S2_LCP_NEWTON] = {"newton", "semismooth Newton on the Fischer-Burmeister function",
                        s2_lcp_newton_stage},
-    [S2_LCP_PDIPM] = {"pdipm", "interior point, for monotone problems", s2_lcp_pdipm_stage},
+    [S2_LCP_PDIPM] = {"pdipm", "interior-point method, for monotone problems", s2_lcp_pdipm_stage},
 };
 
 const char *s2_lcp_solver_name(S2LcpSolver solver) {

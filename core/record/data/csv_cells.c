@@ -21,7 +21,7 @@ static S2Status quoted_cell(S2CsvCells *cells, Cursor *cursor) {
   char *to = ++cursor->at;
   while (*cursor->at != '"' || *++cursor->at == '"') {
     if (*cursor->at == '\0') {
-      return s2_data_refuse(cells->path, "line %d: the quote that starts there does not end", line);
+      return s2_data_refuse(cells->path, "line %d: a quote starts here and is never closed", line);
     }
     cursor->line += *cursor->at == '\n';
     cells->commas |= *cursor->at == ',';
@@ -30,7 +30,8 @@ static S2Status quoted_cell(S2CsvCells *cells, Cursor *cursor) {
   char *end = csv_skip_blanks(cells, cursor->at);
   if (*end != cells->separator && *end != '\n' && *end != '\r' && *end != '\0' &&
       cells->separator != ' ') {
-    return s2_data_refuse(cells->path, "line %d: text after the quotes of a cell", cursor->line);
+    return s2_data_refuse(cells->path, "line %d: text after the closing quote of a cell",
+                          cursor->line);
   }
   cursor->at = end;
   // `to` is before the next character: at least the closing quote was dropped.
@@ -106,7 +107,7 @@ S2Status s2_csv_cut(S2CsvCells *cells, char *text, int line) {
     do {
       S2_TRY(read_cell(cells, &cursor));
       if (cells->cells.count > INT32_MAX / 2) {
-        return s2_data_refuse(cells->path, "more than a thousand million cells");
+        return s2_data_refuse(cells->path, "the file has more than a thousand million cells");
       }
     } while (cursor.more);
     // A last line without a line end may be truncated.

@@ -177,7 +177,8 @@ S2Status s2_csv_find_decimal(S2CsvCells *cells) {
       points |= what == POINT;
       commas |= what == COMMA;
       if (points && commas) {
-        return decimal_unknown(cells, i, k, "has a different decimal point from the cells before");
+        return decimal_unknown(cells, i, k,
+                               "has a different decimal point than the cells before it");
       }
       if (what == EITHER && row < 0 && strchr(cell, ',') != NULL) {
         row = i;
@@ -192,11 +193,13 @@ S2Status s2_csv_find_decimal(S2CsvCells *cells) {
   // Spreadsheets use semicolons as separators when commas are decimal points.
   bool guess = row >= 0 && !points && !commas && cells->separator != ';';
   if (guess) {
-    return decimal_unknown(cells, row, column, "may be a fraction or a thousand");
+    return decimal_unknown(cells, row, column,
+                           "may contain a decimal point or a thousands separator");
   }
   // In a file with decimal commas, a point may have been written by another program.
   if (commas && point_row >= 0) {
-    return decimal_unknown(cells, point_row, point_column, "may be a fraction or a thousand");
+    return decimal_unknown(cells, point_row, point_column,
+                           "may contain a decimal point or a thousands separator");
   }
   cells->decimal = commas || (row >= 0 && !points) ? ',' : '.';
   return s2_ok();

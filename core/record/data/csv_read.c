@@ -83,14 +83,15 @@ static S2Status check_lengths(const Table *table, int from) {
   for (int i = from + 1; i < cells->rows.count; i++) {
     const S2CsvRow *row = &cells->rows.at[i];
     if (row->count > first->count || (row->count < first->count && !table->options->fill)) {
-      const char *how = "ragged = true, or missing cells at their ends as nan with fill = true";
+      const char *how = "ragged = true, or fill = true to read missing cells at the end as nan";
       if (row->count > first->count) {
         bool comma = cells->separator == ',' && row->count == 2 * first->count;
-        how = comma ? "ragged = true, decimal commas with decimal = \",\"" : "ragged = true";
+        how = comma ? "ragged = true, or decimal = \",\" if commas are decimal points"
+                    : "ragged = true";
       }
       return s2_data_refuse(
           cells->path,
-          "line %d has %d cells, line %d has %d; rows of different lengths are read with %s",
+          "line %d has %d cells, but line %d has %d; to read rows of different lengths, set %s",
           row->line, row->count, first->line, first->count, how);
     }
   }
@@ -205,11 +206,10 @@ static S2Status check_texts(const Table *table, int column, const char *name) {
   if (bad < 0) {
     return s2_ok();
   }
-  return s2_data_refuse(
-      cells->path,
-      "line %d, column '%.40s': '%.30s' is not a number, but most of the column is; "
-      "a column of texts is read with texts = {\"%.40s\"}",
-      cells->rows.at[bad].line, name, s2_csv_cell(cells, bad, column), name);
+  return s2_data_refuse(cells->path,
+                        "line %d, column '%.40s': '%.30s' is not a number, but most of the column "
+                        "is; to read a column of texts, set texts = {\"%.40s\"}",
+                        cells->rows.at[bad].line, name, s2_csv_cell(cells, bad, column), name);
 }
 
 static S2Status read_column(const Table *table, int column, const char *title, S2DataSet *set) {
@@ -240,8 +240,9 @@ static S2Status read_column(const Table *table, int column, const char *title, S
 static S2Status read_columns(const Table *table, S2DataSet *set) {
   const S2DataOptions *options = table->options;
   if (options->names != NULL && options->name_count != table->width) {
-    return s2_data_refuse(table->cells->path, "it has %d columns, but the number of names is %d",
-                          table->width, options->name_count);
+    return s2_data_refuse(table->cells->path,
+                          "the file has %d columns, but the number of names is %d", table->width,
+                          options->name_count);
   }
   for (int k = 0; k < table->width; k++) {
     char title[24];
@@ -255,7 +256,7 @@ static S2Status read_columns(const Table *table, S2DataSet *set) {
   }
   for (int i = 0; i < options->text_count; i++) {
     if (s2_data_find(set, options->texts[i]) == NULL) {
-      return s2_data_refuse(table->cells->path, "it has no column '%.60s' for `texts`",
+      return s2_data_refuse(table->cells->path, "the file has no column '%.60s' for `texts`",
                             options->texts[i]);
     }
   }

@@ -68,14 +68,14 @@ S2Status s2_csv_decode(const S2DataFile *file, char **text, char **owned) {
     *text = *owned = from_utf16(file->bytes, size, big);
     size = strlen(*text);
     if (size == 0) {
-      return s2_data_refuse(file->path, "not a text file (it has a byte 0)");
+      return s2_data_refuse(file->path, "not a text file (it contains a zero byte)");
     }
   } else if (memchr(file->bytes, 0, size) != NULL) {
     int line = 1;
     for (const unsigned char *at = file->bytes; *at != 0; at++) {
       line += *at == '\n';
     }
-    return s2_data_refuse(file->path, "line %d: not a text file (it has a byte 0)", line);
+    return s2_data_refuse(file->path, "line %d: not a text file (it contains a zero byte)", line);
   } else if (!is_utf8(*text, size)) {
     *text = *owned = from_latin1(file->bytes, size);
   }

@@ -51,8 +51,8 @@ S2Status s2_csv_check(const S2DataSet *set) {
     }
     if (s2_data_count(array) != s2_data_count(first)) {
       return s2_error(S2_INVALID,
-                      "'%s' has %zu rows and '%s' has %zu: the columns of a .csv file must have "
-                      "one length; use .npz",
+                      "'%s' has %zu rows and '%s' has %zu: all columns of a .csv file must have "
+                      "the same length; use .npz",
                       array->name, s2_data_count(array), first->name, s2_data_count(first));
     }
   }

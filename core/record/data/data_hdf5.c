@@ -47,10 +47,11 @@ S2Status s2_hdf5_check(const S2DataSet *set) {
   for (size_t i = 0; i < count && status.code == S2_OK; i++) {
     names[i] = set->arrays.at[i].name;
     if (!is_path(names[i]) || strlen(names[i]) > LONGEST_NAME) {
-      status = s2_error(S2_INVALID,
-                        "an array of an .h5 file cannot have the name '%.60s': each part between "
-                        "slashes must be a name other than '.', and the whole at most %d bytes",
-                        names[i], (int)LONGEST_NAME);
+      status =
+          s2_error(S2_INVALID,
+                   "an array of an .h5 file cannot have the name '%.60s': no part between slashes "
+                   "may be empty or '.', and the whole name must have at most %d bytes",
+                   names[i], (int)LONGEST_NAME);
     } else if (strlen(set->arrays.at[i].unit) > LONGEST_TEXT) {
       status = s2_error(S2_INVALID, "the unit of '%.60s' is longer than %d bytes", names[i],
                         (int)LONGEST_TEXT);
@@ -66,9 +67,10 @@ S2Status s2_hdf5_check(const S2DataSet *set) {
     bool inside = strncmp(names[i], names[i - 1], length) == 0 &&
                   (names[i][length] == '/' || names[i][length] == '\0');
     if (inside) {
-      status = s2_error(S2_INVALID,
-                        "an .h5 file cannot hold '%.60s' beside '%.60s': slashes name groups",
-                        names[i], names[i - 1]);
+      status = s2_error(
+          S2_INVALID,
+          "an .h5 file cannot hold both '%.60s' and '%.60s': a name before a slash is a group",
+          names[i], names[i - 1]);
     }
   }
   s2_memory_free(names);
@@ -123,8 +125,8 @@ static bool write_attribute(hid_t object, const char *name, const char *text) {
 static S2Status hdf5_written(bool good, const S2DataArray *array) {
   return good ? s2_ok()
               : s2_error(S2_INVALID,
-                         "HDF5 cannot hold the array '%.60s': is the name free and without"
-                         " '.' alone between slashes?",
+                         "HDF5 cannot store the array '%.60s': is the name already in use, or is a "
+                         "part between slashes '.'?",
                          array->name);
 }
 
@@ -227,7 +229,7 @@ static S2Status hdf5_write_all(hid_t file, S2Output *output, const S2DataSet *se
   H5Fflush(file, H5F_SCOPE_GLOBAL);
   ssize_t size = H5Fget_file_image(file, NULL, 0);
   if (size <= 0) {
-    return s2_error(S2_INVALID, "HDF5 cannot make the file");
+    return s2_error(S2_INVALID, "HDF5 cannot create the file");
   }
   void *image = s2_memory_try((size_t)size);
   if (image == NULL) {
@@ -236,7 +238,7 @@ static S2Status hdf5_write_all(hid_t file, S2Output *output, const S2DataSet *se
   bool good = H5Fget_file_image(file, image, (size_t)size) == size;
   s2_output_bytes(output, image, (size_t)size);
   s2_memory_free(image);
-  return good ? s2_ok() : s2_error(S2_INVALID, "HDF5 cannot make the file");
+  return good ? s2_ok() : s2_error(S2_INVALID, "HDF5 cannot create the file");
 }
 
 // The library has global state and is usually built without locks, so only one thread may use it at
@@ -249,7 +251,7 @@ static S2Status hdf5_save_alone(S2Output *output, const S2DataSet *set) {
   H5Pset_fapl_core(access, GROWTH, 0);
   hid_t creation = H5Pcreate(H5P_FILE_CREATE);
   H5Pset_link_creation_order(creation, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED);
-  S2Status status = s2_error(S2_INVALID, "HDF5 cannot make the file");
+  S2Status status = s2_error(S2_INVALID, "HDF5 cannot create the file");
   hid_t file = H5Fcreate("sim2d", H5F_ACC_TRUNC, creation, access); // a name that no real file has
   if (file >= 0) {
     status = hdf5_write_all(file, output, set);

@@ -44,13 +44,13 @@ static bool read_array(Reading *reading, const char *name, const S2H5Object *obj
   S2H5Type type;
   S2H5Space space;
   if (kind->shared || extent->shared) {
-    return s2_h5_fail(h5, "it has a committed (named) type, which is not supported");
+    return s2_h5_fail(h5, "committed (named) types are not supported");
   }
   if (!s2_h5_type(h5, kind->data, &type) || !s2_h5_space(h5, extent->data, &space)) {
     return false;
   }
   if (type.class == S2_H5_OTHER) {
-    return s2_h5_fail(h5, "it holds neither texts nor numbers of a supported kind");
+    return s2_h5_fail(h5, "only texts and numbers of a supported type can be read");
   }
   // Read the bytes from any storage layout, compressed or not.
   S2H5Values values;
@@ -84,7 +84,7 @@ static bool read_group(Reading *reading, const char *name, const S2H5Object *obj
         snprintf(whole, sizeof whole, "%s%s%s", name, *name != '\0' ? "/" : "", links.at[i].name);
     good = length <= LONGEST_NAME
                ? read_object(reading, whole, links.at[i].address)
-               : s2_h5_fail(&reading->h5, "a name in it is longer than 1000 bytes");
+               : s2_h5_fail(&reading->h5, "the file contains a name longer than 1000 bytes");
   }
   s2_h5_free_links(&links);
   return good;

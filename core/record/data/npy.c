@@ -388,7 +388,7 @@ static S2Status decode_values(const char *path, const char *what, const Line *li
   S2_TRY(s2_data_add_read(path, set, name, kind, line->axes, line->shape, text_bytes, &array));
   if (!npy_fill(array, line, &type, bytes, count)) {
     return s2_data_refuse(path,
-                          kind == S2_DATA_TEXT ? "%s has a text with a zero inside"
+                          kind == S2_DATA_TEXT ? "%s has a text that contains a zero character"
                                                : "%s has an integer above 2^63 - 1",
                           what);
   }

@@ -76,7 +76,7 @@ S2Status s2_npz_check(const S2DataSet *set) {
     bytes += s2_data_count(array) * value + LOCAL_HEADER + ENTRY_HEADER + 1024;
     if (s2_data_find(&extras, array->name) != NULL) {
       status = s2_error(S2_INVALID, "an array of an .npz file cannot have the name '%s': %s",
-                        array->name, "it is reserved for units");
+                        array->name, "this name is reserved for units");
     } else if (strlen(array->name) > LONGEST_NAME) {
       status = s2_error(S2_INVALID, "the name '%.40s...' is longer than %d bytes", array->name,
                         (int)LONGEST_NAME);
@@ -268,7 +268,8 @@ static S2Status find_bytes(const S2DataFile *file, const Directory *directory, P
   size_t length = strlen(packed->name), start = packed->local, end = directory->offset;
   // Check that the directory describes a possible array.
   if (length < 4 || strcmp(packed->name + length - 4, ".npy") != 0) {
-    return s2_data_refuse(file->path, "'%s' in it is not an array (.npy)", packed->name);
+    return s2_data_refuse(file->path, "the member '%s' of the archive is not an array (.npy)",
+                          packed->name);
   }
   if (packed->size == UINT32_MAX || packed->unpacked == UINT32_MAX) {
     return s2_data_refuse(file->path, "'%s': arrays of 4 GB and more are not supported",
@@ -278,7 +279,8 @@ static S2Status find_bytes(const S2DataFile *file, const Directory *directory, P
   // contents.
   if (start > end || end - start < LOCAL_HEADER ||
       s2_s2d_get32(file->bytes + start) != LOCAL_MAGIC) {
-    return s2_data_refuse(file->path, "'%s' is not where the directory says", packed->name);
+    return s2_data_refuse(
+        file->path, "'%s' is not at the position given in the archive's directory", packed->name);
   }
   start += LOCAL_HEADER + npz_get16(file->bytes + start + 26) + npz_get16(file->bytes + start + 28);
   if (start > end || packed->size > end - start) {
@@ -295,7 +297,7 @@ static S2Status find_bytes(const S2DataFile *file, const Directory *directory, P
   bool possible = packed->method == DEFLATED ? packed->unpacked / S2_DEFLATE_MOST <= packed->size
                                              : packed->size == packed->unpacked;
   if (!possible) {
-    return s2_data_refuse(file->path, "'%s' is damaged (it cannot have the size it claims)",
+    return s2_data_refuse(file->path, "'%s' is damaged (its stated size is impossible)",
                           packed->name);
   }
   packed->name[length - 4] = '\0';

@@ -12,7 +12,7 @@ static const size_t MOST_IN_MEMORY = (size_t)1 << 22; // bytes
 static const size_t DOUBLED = (size_t)1 << 26;        // bytes; larger arrays grow by a quarter
 
 static S2Status spill_failure(int error) {
-  return s2_error(S2_IO, "no room for a recording in a temporary file: %s", strerror(error));
+  return s2_error(S2_IO, "a temporary file cannot hold the recording: %s", strerror(error));
 }
 
 // Reserves the space on the disk in advance. Otherwise a write to the mapping would end the process

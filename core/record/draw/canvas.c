@@ -32,7 +32,8 @@ S2Status s2_canvas_open(S2Canvas **canvas, S2CanvasLook look, double width, doub
                         double scale) {
   double across = ceil(width * scale), down = ceil(height * scale);
   if (!(across >= 1 && across <= MOST_PIXELS && down >= 1 && down <= MOST_PIXELS)) {
-    return s2_error(S2_INVALID, "a picture of %g x %g pixels: each side must have 1 to %d", across,
+    return s2_error(S2_INVALID,
+                    "a picture of %g x %g pixels: each side must be from 1 to %d pixels", across,
                     down, MOST_PIXELS);
   }
   cairo_surface_t *surface = cairo_image_surface_create(CAIRO_FORMAT_RGB24, (int)across, (int)down);

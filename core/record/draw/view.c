@@ -411,7 +411,7 @@ void s2_view_follow(S2SceneView *view, const S2Moment *moment, const S2DrawOptio
 S2Status s2_view_fit(const S2Sweep *sweep, const S2Moment *moment, const S2DrawOptions *options,
                      S2SceneView *view) {
   if (options->width < SMALLEST_WIDTH || options->width > LARGEST_WIDTH) {
-    return s2_error(S2_INVALID, "width of a picture is %d; it must be %d .. %d pixels",
+    return s2_error(S2_INVALID, "the width of a picture is %d; it must be from %d to %d pixels",
                     options->width, SMALLEST_WIDTH, LARGEST_WIDTH);
   }
   *view = (S2SceneView){.width = options->width};
@@ -427,8 +427,8 @@ S2Status s2_view_fit(const S2Sweep *sweep, const S2Moment *moment, const S2DrawO
               fabs(hi.y) < FARTHEST;
   if (!near || !(lo.x < hi.x) || !(lo.y < hi.y)) {
     return s2_error(S2_INVALID,
-                    "view of a picture is (%g, %g) .. (%g, %g); the first corner must be left of "
-                    "and below the second",
+                    "the view of a picture is (%g, %g) .. (%g, %g); the first corner must be to "
+                    "the left of the second corner and below it",
                     lo.x, lo.y, hi.x, hi.y);
   }
   set_view(view, (S2Box){lo, hi}, FLATTEST_CHOSEN, STEEPEST_CHOSEN, 0.5);

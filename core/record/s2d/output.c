@@ -122,7 +122,7 @@ static S2Status set_names(S2Output *output, const char *path, const char *target
 static S2Status cannot_write(S2Output *output, int reason) {
   S2Status status =
       s2_error(S2_IO, "cannot write '%s': %s", s2_path_tail(output->path),
-               reason == EWOULDBLOCK ? "it is being written already" : strerror(reason));
+               reason == EWOULDBLOCK ? "the file is already being written" : strerror(reason));
   output_release(output);
   return status;
 }

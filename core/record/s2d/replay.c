@@ -486,8 +486,8 @@ static S2Status replay_read_header(S2Replay *replay) {
 
 static S2Status replay_refuse(const S2Replay *replay) {
   return s2_error(S2_INVALID,
-                  "'%s' has steps by the midpoint rule (nonlinear), which this program does not "
-                  "know: read it with the version that wrote it",
+                  "'%s' has steps of the midpoint rule (nonlinear), which this program does not "
+                  "support: read it with the version that wrote it",
                   s2_path_tail(replay->path));
 }
 

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-_Static_assert(S2_NAME_SIZE == 48, "the file has 48 bytes for a name");
+_Static_assert(S2_NAME_SIZE == 48, "the file format has 48 bytes for a name");
 _Static_assert(S2_NAME_SIZE + S2_UNIT_SIZE == S2_S2D_CHANNEL, "and 16 for a unit");
 
 // ---- Building bytes ---------------------------------------------------------------------------

@@ -69,7 +69,7 @@ static int ffmpeg_spawn(S2Ffmpeg *ffmpeg, const char *const *arguments, int inpu
 S2Status s2_ffmpeg_start(S2Ffmpeg *ffmpeg, const char *const *arguments) {
   *ffmpeg = (S2Ffmpeg){.input = -1, .errors = tmpfile()};
   if (ffmpeg->errors == NULL) {
-    return s2_error(S2_IO, "cannot make a temporary file for the output of ffmpeg: %s",
+    return s2_error(S2_IO, "cannot create a temporary file for the output of ffmpeg: %s",
                     strerror(errno));
   }
   int ends[2];
@@ -145,7 +145,7 @@ S2Status s2_ffmpeg_end(S2Ffmpeg *ffmpeg) {
     return s2_error(S2_IO, "ffmpeg was interrupted");
   }
   if (ended > 0 && WIFSIGNALED(state)) {
-    return s2_error(S2_IO, "ffmpeg was ended by signal %d", WTERMSIG(state));
+    return s2_error(S2_IO, "ffmpeg was killed by signal %d", WTERMSIG(state));
   }
   return s2_error(S2_IO, "ffmpeg failed: %s", !quiet ? line : "it gave no reason");
 }

@@ -195,7 +195,7 @@ static S2Status video_make_gif(Film *film, const char *path) {
   char *name = palette + strlen("file:");
   int file = length < (int)sizeof palette ? mkstemp(name) : -1;
   if (file < 0) {
-    return s2_error(S2_IO, "cannot make a temporary file for the colours of a .gif: %s",
+    return s2_error(S2_IO, "cannot create a temporary file for the colours of a .gif: %s",
                     strerror(errno));
   }
   (void)close(file);

@@ -41,7 +41,7 @@ return function(sim, host)
     local good = shape[2] and shape[1] == rows and shape[2] == columns
       or not shape[2] and (columns == 1 and shape[1] == rows or rows == 1 and shape[1] == columns)
     if not good then
-      host.fail("%s: an array of %d x %d expected, got one of %s", what, rows, columns, table.concat(shape, " x "))
+      host.fail("%s: an array of %d x %d expected, got %s", what, rows, columns, table.concat(shape, " x "))
     end
     return array
   end

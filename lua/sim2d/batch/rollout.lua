@@ -18,7 +18,7 @@ return function(sim, host)
         local array = getmetatable(sequence) == "Array" and sequence or sim.array(sequence)
         local shape = array.shape
         if shape[2] and shape[2] ~= count or not shape[2] and count ~= 1 and shape[1] % count ~= 0 then
-          host.fail("%s[%d]: an array of knots x %d expected, got one of %s", what, i, count,
+          host.fail("%s[%d]: an array of knots x %d expected, got %s", what, i, count,
             table.concat(shape, " x "))
         end
         rows[i] = array:reshape(array.size)
@@ -35,7 +35,7 @@ return function(sim, host)
     end
     local shape = controls.shape
     if not shape[2] or shape[2] == 0 or shape[2] % count ~= 0 then
-      host.fail("%s: an array of sequences x (knots * %d) expected, got one of %s", what, count,
+      host.fail("%s: an array of sequences x (knots * %d) expected, got %s", what, count,
         table.concat(shape, " x "))
     end
     return controls, shape[1], shape[2] // count

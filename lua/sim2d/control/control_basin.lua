@@ -65,7 +65,7 @@ return function(sim, host)
     end
     local x, xs, x_label = read_axis(def, "x")
     local y, ys, y_label = read_axis(def, "y")
-    if x == y then host.bad_law_key("basin", "y", "a name other than that of x", y) end
+    if x == y then host.bad_law_key("basin", "y", "a name that differs from x", y) end
     local order = { grid = { [x] = xs, [y] = ys }, order = { x, y }, failures = def.failures or "raise" }
     for _, key in ipairs { "run", "common", "threads", "seed", "journal", "progress", "time_limit" } do order[key] = def[key] end
     local sweep = sim.sweep(order)

@@ -77,8 +77,8 @@ return function(sim, host)
         for _, list in ipairs(kind == "Body" and { OF_BODY, OF_BODY_SPEED } or { OF_JOINT, { speed = true } }) do
           for _, name in ipairs(host.sorted_keys(list)) do known[#known + 1] = name end
         end
-        fail("bad argument #1 to 'cost' (%skey 'field': one of %s expected, got %s; for others use residual = " ..
-          "function(world))",
+        fail("bad argument #1 to 'cost' (%skey 'field': one of %s expected, got %s; "
+          .. "for other quantities, use residual = function(world))",
           where, table.concat(known, ", "), describe(field))
       end
       for _, part in ipairs(parts) do
@@ -120,7 +120,7 @@ return function(sim, host)
     where = ("'%s': "):format(name)
     -- the values of the term are given by fields or by a function
     if name == "controls" then
-      fail("bad argument #1 to 'cost' (%skey 'name': 'controls' is the name of the commands)", where)
+      fail("bad argument #1 to 'cost' (%skey 'name': 'controls' is reserved for the commands)", where)
     end
     if names[name] then fail("bad argument #1 to 'cost' (there is a term '%s' already)", name) end
     names[name] = true
@@ -165,7 +165,7 @@ return function(sim, host)
     end
     local terminal = def.terminal or {}
     if type(terminal) ~= "table" then
-      fail("bad argument #1 to 'cost' (key 'terminal': weights by the name of terms expected, got %s)", describe(terminal))
+      fail("bad argument #1 to 'cost' (key 'terminal': weights by the names of terms expected, got %s)", describe(terminal))
     end
     for _, name in ipairs(host.sorted_keys(terminal)) do
       local found
@@ -276,7 +276,7 @@ return function(sim, host)
       local all = {}
       for _, f in ipairs(functions) do
         local list = as_list(f[3], f[1](w))
-        if #list ~= f[2] then fail("cost: '%s': the residual has %d numbers, before it had %d", f[3], #list, f[2]) end
+        if #list ~= f[2] then fail("cost: '%s': the residual has %d numbers, but it had %d before", f[3], #list, f[2]) end
         for i, value in ipairs(list) do
           if not host.finite(sim.stop_gradient(value)) then
             fail("cost: '%s': number %d of its residual is not finite at t = %g s: %s", f[3], i, sim.stop_gradient(w.time),

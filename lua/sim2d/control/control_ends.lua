@@ -62,7 +62,7 @@ return function(_, host)
     elseif #left == 0 and #problem.terms > 0 then
       result.state = "converged" -- only smaller commands could lower the cost further
     elseif result.state == "stuck" or not problem.ends_flat and problem.promised > SLACK * problem.tolerance then
-      stuck(left, ("no step lowers the cost, though its slope is not 0; not met: %s"):format(quoted(left)))
+      stuck(left, ("no step lowers the cost, although its slope is not 0; terms not met: %s"):format(quoted(left)))
     end
   end
 
@@ -83,8 +83,9 @@ return function(_, host)
     local _, dead = terms_left(problem, IDLE_PART * problem.most_cost)
     if #dead == 0 then return end
     problem.warned_idle = true
-    host.warn(world, ("planner: the cost has not changed for %d periods, because no command of its plan changes %s: a body sticks or is out of "
-      .. "reach, or the cost is flat there; give the planner u0, starts = n, gradient = \"smooth\" or a method that samples"):format(
+    host.warn(world, ("planner: the cost has not changed for %d periods, because no command of its plan changes %s: "
+      .. "a body sticks or is out of reach, or the cost is flat there; give the planner u0, starts = n, "
+      .. "gradient = \"smooth\" or a method that samples"):format(
       STILL_PERIODS, quoted(dead)))
   end
 end

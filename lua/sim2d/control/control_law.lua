@@ -374,7 +374,9 @@ return function(sim, host)
     local kind = def.kind or "linear"
     if not KINDS[kind] then bad_key("reference", "kind", "'linear', 'cubic' or 'minimum_jerk'", def.kind) end
     local points, times = def.points, def.times
-    if type(points) ~= "table" or #points < 2 then bad_key("reference", "points", "a list of at least two", points) end
+    if type(points) ~= "table" or #points < 2 then
+      bad_key("reference", "points", "a list of at least two points", points)
+    end
     if type(times) ~= "table" or #times ~= #points then
       bad_key("reference", "times", ("%d times"):format(#points), times)
     end
@@ -388,7 +390,7 @@ return function(sim, host)
       end
       rows[i] = row
       if not host.finite(times[i]) or (i > 1 and not (times[i] > times[i - 1])) then
-        bad_key("reference", ("times[%d]"):format(i), "a time after the one before it", times[i])
+        bad_key("reference", ("times[%d]"):format(i), "a time later than the previous one", times[i])
       end
     end
     local reference = setmetatable({ kind = kind, points = rows, times = times, size = size, single = single }, Reference)

@@ -308,7 +308,7 @@ return function(sim, host)
     if period == nil then return 1, dt end
     local steps = host.finite(period) and math.floor(period / dt + 0.5) or 0
     if steps < 1 or math.abs(steps * dt - period) > EARLY * dt * steps then
-      bad_key("lqr", "period", ("a multiple of the world's dt, %g s,"):format(dt), period)
+      bad_key("lqr", "period", ("a multiple of the world's dt (%g s)"):format(dt), period)
     end
     return steps, steps * dt
   end

@@ -130,7 +130,7 @@ return function(sim, host)
     if period ~= nil and dt then
       local steps = host.finite(period) and math.floor(period / dt + 0.5) or 0
       if steps < 1 or math.abs(steps * dt - period) > 1e-6 * dt * steps then
-        fail("bad argument #3 to 'panel' (key 'period': a multiple of dt, %g s, expected, got %s)", dt, describe(period))
+        fail("bad argument #3 to 'panel' (key 'period': a multiple of dt (%g s) expected, got %s)", dt, describe(period))
       end
       A, B = held(A, B, steps)
       dt = steps * dt

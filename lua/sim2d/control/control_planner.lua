@@ -43,10 +43,11 @@ return function(sim, host)
     local period = read_number(what, def, "period", dt, 0, true)
     local steps = math.floor(period / dt + 0.5)
     if steps < 1 or math.abs(steps * dt - period) > EARLY * dt * math.max(1, steps) then
-      host.bad_law_key(what, "period", ("a multiple of the world's dt, %g s"):format(dt), def.period)
+      host.bad_law_key(what, "period", ("a multiple of the world's dt (%g s)"):format(dt), def.period)
     end
-    if def.horizon == nil then fail("bad argument #2 to '%s' (key 'horizon': a number of seconds above 0 " ..
-      "expected)", what) end
+    if def.horizon == nil then
+      fail("bad argument #2 to '%s' (key 'horizon': a number of seconds above 0 expected)", what)
+    end
     local horizon = read_number(what, def, "horizon", nil, 0, true)
     local periods = math.floor(horizon / period + 0.5)
     if periods < 1 then
@@ -231,7 +232,7 @@ return function(sim, host)
     if not SPLINES[kind] then host.bad_law_key(what, "spline", "'zero', 'linear' or 'cubic'", def.spline) end
     local knots = read_integer(what, def, "knots", math.min(default, problem.periods))
     if knots > problem.periods then
-      host.bad_law_key(what, "knots", ("at most one per period, %d"):format(problem.periods), knots)
+      host.bad_law_key(what, "knots", ("at most one knot per period (%d)"):format(problem.periods), knots)
     end
     problem.matrix = spline_matrix(problem.periods, knots, kind)
     problem.knots = knots
@@ -479,7 +480,7 @@ return function(sim, host)
     problem.elites = read_integer(what, def, "elites", math.max(2, problem.samples // 5))
     problem.temperature = read_number(what, def, "temperature", 0.1, 0, true)
     if problem.elites > problem.samples then
-      host.bad_law_key(what, "elites", "at most as many as samples", def.elites)
+      host.bad_law_key(what, "elites", "a number not above 'samples'", def.elites)
     end
     local noise = def.noise
     if noise == nil then

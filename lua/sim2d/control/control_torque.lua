@@ -43,8 +43,8 @@ return function(sim, host)
 
   local function square(what, r, m)
     if r ~= m then
-      fail("%s: %d coordinates, but %d actuators: as many actuators as coordinates are needed, and their effects " ..
-        "must be independent", what, r, m)
+      fail("%s: %d coordinates, but %d actuators: "
+        .. "one actuator per coordinate is needed, and their effects must be independent", what, r, m)
     end
   end
 

@@ -335,7 +335,7 @@ return function(sim, host)
     local period = def.period == nil and dt or def.period
     env.substeps = host.finite(period) and math.floor(period / dt + 0.5) or 0
     if env.substeps < 1 or math.abs(env.substeps * dt - period) > EARLY * dt * env.substeps then
-      bad("env", "period", ("a multiple of the world's dt, %g s"):format(dt), def.period)
+      bad("env", "period", ("a multiple of the world's dt (%g s)"):format(dt), def.period)
     end
     env.period = env.substeps * dt
     spaces(env, def, first)

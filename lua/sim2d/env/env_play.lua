@@ -43,12 +43,12 @@ return function(sim, host)
   end
 
   local function check(env, keys)
-    if type(keys) ~= "table" then bad("keys", "a table from names of keys to their actions,", keys) end
+    if type(keys) ~= "table" then bad("keys", "a table that maps names of keys to actions", keys) end
     local n, count = env.action_space.n, #env.action_space.names
     for _, name in ipairs(host.sorted_keys(keys)) do
       local value, key = keys[name], "keys." .. tostring(name)
-      if type(name) ~= "string" or name ~= name:lower() then bad("keys", "names of keys in small letters", name) end
-      if TAKEN[name] then fail("bad argument #1 to 'env' (key '%s': this key is taken: %s)", key, TAKEN[name]) end
+      if type(name) ~= "string" or name ~= name:lower() then bad("keys", "names of keys in lower case", name) end
+      if TAKEN[name] then fail("bad argument #1 to 'env' (key '%s': this key is reserved: %s)", key, TAKEN[name]) end
       if n then
         if not host.whole(value) or value < 1 or value > n then bad(key, ("an action from 1 to %d"):format(n), value) end
       else
@@ -95,7 +95,7 @@ return function(sim, host)
       env[key] = def[key]
     end
     if def.view ~= nil and not host.is_area(def.view) then
-      bad("view", "{ {x, y}, {x, y} }, the lower left corner and the upper right one,", def.view)
+      bad("view", "{ {x, y}, {x, y} } (lower left and upper right corner)", def.view)
     end
     env.view = def.view
     followed_in(env)

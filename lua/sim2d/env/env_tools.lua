@@ -64,7 +64,7 @@ return function(sim, host)
     for i = 1, #list do
       if not host.finite(list[i]) then fail("%s: %s: number %d of the observation is %s", env.name, where, i, describe(list[i])) end
       if list[i] < low[i] or list[i] > high[i] then
-        fail("%s: %s: number %d of the observation, %g, is not from %g to %g", env.name, where, i, list[i], low[i], high[i])
+        fail("%s: %s: number %d of the observation is %g, outside %g to %g", env.name, where, i, list[i], low[i], high[i])
       end
     end
   end
@@ -87,8 +87,8 @@ return function(sim, host)
       for _, value in ipairs(seen) do told[#told + 1] = value end
       told[#told + 1] = reward
     until terminated or truncated
-    if truncated and steps ~= env.max_steps then fail("%s: truncated after %d steps, but max_steps " ..
-      "is %d", env.name, steps, env.max_steps) end
+    if truncated and steps ~= env.max_steps then fail("%s: truncated after %d steps, but max_steps is %d",
+      env.name, steps, env.max_steps) end
     return told, steps
   end
 

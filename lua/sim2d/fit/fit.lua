@@ -187,7 +187,7 @@ return function(sim, host)
       for _, name in ipairs(list) do
         if not known[name] then
           local near = type(name) == "string" and host.nearest(name, known)
-          fail("sim.fit: noise or bias of '%s', which the world does not observe%s", tostring(name),
+          fail("sim.fit: noise or bias is given for '%s', which the world does not observe%s", tostring(name),
             near and ("; did you mean '%s'?"):format(near) or "")
         end
       end
@@ -384,9 +384,11 @@ return function(sim, host)
       lines[#lines + 1] = ("%s: %d samples are missing and were left out"):format(name, result.missing[name])
     end
     for _, name in ipairs(host.sorted_keys(result.held)) do
-      lines[#lines + 1] = ("%s: %d commands are missing; each is replaced by the last one before it"):format(name, result.held[name])
+      lines[#lines + 1] = ("%s: %d commands are missing; each is replaced by the previous command"):format(name, result.held[name])
     end
-    if result.repeated > 0 then lines[#lines + 1] = ("%d rows have the same time as the row before"):format(result.repeated) end
+    if result.repeated > 0 then
+      lines[#lines + 1] = ("%d rows have the same time as the previous row"):format(result.repeated)
+    end
     return table.concat(lines, "\n")
   end
 
@@ -462,8 +464,9 @@ return function(sim, host)
     fit.window = { rows = rows, seconds = seconds }
     if windows.free ~= nil and type(windows.free) ~= "table" then bad("windows.free", "parameters by name", windows.free) end
     for _, name in ipairs(host.sorted_keys(windows.free or {})) do
-      if def.parameters[name] ~= nil then fail("sim.fit: '%s' is both a common parameter and a parameter of each " ..
-        "window", tostring(name)) end
+      if def.parameters[name] ~= nil then
+        fail("sim.fit: '%s' is both a common parameter and a parameter of each window", tostring(name))
+      end
       fit.free[#fit.free + 1] = name
     end
   end
@@ -472,9 +475,9 @@ return function(sim, host)
     fit.loss = def.loss == nil and "l2" or def.loss
     if LOSSES[fit.loss] == nil then bad("loss", "'l2', 'huber' or 'cauchy'", def.loss) end
     if def.scale ~= nil and not (host.finite(def.scale) and def.scale > 0) then
-      bad("scale", "a number of deviations above 0, beyond which residuals count less", def.scale)
+      bad("scale", "a number of deviations above 0 (residuals beyond it count less)", def.scale)
     end
-    if def.scale ~= nil and fit.loss == "l2" then bad("scale", "a loss that has a scale, 'huber' or 'cauchy'", fit.loss) end
+    if def.scale ~= nil and fit.loss == "l2" then bad("scale", "a loss that has a scale ('huber' or 'cauchy')", fit.loss) end
     fit.given_scale = def.scale
     fit.loss_scale = def.scale or LOSSES[fit.loss]
   end
@@ -489,7 +492,9 @@ return function(sim, host)
     local fit = { builder = def.world, start = def.start, parameters = {}, biases = {}, actuators = {}, logs = {}, delay = {},
       rollouts = 0, split = def.split == nil and SPLIT or def.split, windows = {}, free = {}, time_unit = def.time_unit,
       count = { missing = {}, held = {}, repeated = 0 } }
-    if not host.finite(fit.split) or fit.split <= 0 or fit.split > 1 then bad("split", "a part of the rows, above 0 and at most 1", def.split) end
+    if not host.finite(fit.split) or fit.split <= 0 or fit.split > 1 then
+      bad("split", "a fraction of the rows, above 0 and at most 1", def.split)
+    end
     if def.report ~= nil and (type(def.report) ~= "string" or not def.report:find "%.html$") then
       bad("report", "a name that ends with .html", def.report)
     end
@@ -514,7 +519,9 @@ return function(sim, host)
   -- Reads the largest delay to try for each actuator, in steps.
   local function read_delays(fit, delays)
     if delays == nil then return {} end
-    if type(delays) ~= "table" then bad("delays", "the longest delay to be tried, s, by the names of actuators", delays) end
+    if type(delays) ~= "table" then
+      bad("delays", "the longest delays to be tried (s) by the names of actuators", delays)
+    end
     local list = {}
     for _, name in ipairs(host.sorted_keys(delays)) do
       local at

@@ -36,9 +36,8 @@ return function(sim, host)
     check_numbers(what, list, #list, false)
     for i = 2, #list do
       if list[i] < list[i - 1] then
-        fail("sim.fit: %s: time decreases: row %d is %.9g after %.9g; sort the rows, " ..
-          "or give two logs", what, i, list[i],
-          list[i - 1])
+        fail("sim.fit: %s: time decreases: row %d is %.9g after %.9g; sort the rows, or give two logs",
+          what, i, list[i], list[i - 1])
       end
     end
   end
@@ -48,8 +47,9 @@ return function(sim, host)
   local function read_column(what, column, times)
     local own = type(column) == "table" and getmetatable(column) ~= "Array" and column.t ~= nil
     if own then
-      if column.value == nil then fail("sim.fit: %s: a column with separate times must have the form { t =, value = " ..
-        "}", what) end
+      if column.value == nil then
+        fail("sim.fit: %s: a column with separate times must have the form { t =, value = }", what)
+      end
       local t = as_list(what .. ".t", column.t)
       check_times(what .. ".t", t)
       times, column = t, column.value
@@ -85,8 +85,8 @@ return function(sim, host)
     local unused = unused_names(fit, data)
     for k, name in ipairs(fit.actuators) do
       if data[name] == nil then
-        fail("sim.fit: %s has no column '%s', the name of an actuator of the " ..
-          "world%s", log.what, name, or_near(name, unused))
+        fail("sim.fit: %s has no column '%s', the name of an actuator of the world%s",
+          log.what, name, or_near(name, unused))
       end
       log.u[k] = read_column(("%s: %s"):format(log.what, name), data[name], times)
     end
@@ -193,8 +193,8 @@ return function(sim, host)
     if unit == nil then return 1 end
     local seconds = type(unit) == "number" and unit or UNITS[unit]
     if type(seconds) ~= "number" or not (seconds > 0 and seconds < math.huge) then
-      fail("sim.fit: %s: times in '%s': give time_unit: s, ms, us, ns, min, h, or the number of seconds per " ..
-        "unit", log.what, tostring(unit))
+      fail("sim.fit: %s: times in '%s': give time_unit: s, ms, us, ns, min, h, or the number of seconds per unit",
+        log.what, tostring(unit))
     end
     return seconds
   end
@@ -262,8 +262,8 @@ return function(sim, host)
     end
     return setmetatable(first, { __index = function(_, name)
       if holes[name] then
-        fail("sim.fit: start: '%s' is nan in row %d of %s, where a world starts: fill it in, start elsewhere, or make it free by "
-          .. "windows = { free = }", name, row, log.what)
+        fail("sim.fit: start: '%s' is nan in row %d of %s, where a world starts: "
+          .. "fill in the value, start elsewhere, or make it free with windows = { free = }", name, row, log.what)
       end
     end })
   end

@@ -147,7 +147,7 @@ return function(sim, host)
           layout:name(i))
       end
       if not (lower[i] <= upper[i]) then
-        host.fail("%s: %s: the lower bound %.14g is not below the upper bound %.14g", what,
+        host.fail("%s: %s: the lower bound %.14g is above the upper bound %.14g", what,
           layout:name(i), lower[i], upper[i])
       end
       x[i] = math.max(lower[i], math.min(upper[i], x[i]))
@@ -188,7 +188,7 @@ return function(sim, host)
 
   local function check_value(run, value)
     if type(value) ~= "number" then
-      host.fail("%s: the function has to return a number first; it returned %s", run.what,
+      host.fail("%s: the function has to return a number as its first result; it returned %s", run.what,
         host.describe(value))
     end
     return value
@@ -209,8 +209,8 @@ return function(sim, host)
       journal:add(HEAD, C.pack(head, "head"))
     elseif kind ~= HEAD or C.unpack(bytes) ~= head then
       journal:close()
-      host.fail("%s: the journal '%s' belongs to another run, with another function, method or number of parameters; "
-        .. "remove it, or name another", run.what, path)
+      host.fail("%s: the journal '%s' belongs to another run, "
+        .. "with another function, method or number of parameters; remove this journal, or name another", run.what, path)
     end
     return journal
   end
@@ -232,9 +232,9 @@ return function(sim, host)
         local before = C.unpack(bytes)
         for i = 1, run.n do
           if before.x[i] ~= x[i] then
-            host.fail("%s: the journal '%s' belongs to another run: evaluation %d was at other parameters (another " ..
-              "start, "
-              .. "other options, or no 'seed'); remove it, or name another", run.what, run.options.journal, run.evaluations)
+            host.fail("%s: the journal '%s' belongs to another run: evaluation %d was at other parameters "
+              .. "(another start, other options, or no 'seed'); remove this journal, or name another",
+              run.what, run.options.journal, run.evaluations)
           end
         end
         return before.answer
@@ -345,7 +345,7 @@ return function(sim, host)
   function Run:flat_message(norm)
     if norm > 0 then return "the derivatives are within tolerance" end
     return self.iterations == 0 and "all derivatives are 0 at the start"
-      or "all derivatives (that no bound holds) are 0 at the end: a minimum, or a plateau"
+      or "all derivatives are 0 at the end (except for parameters at a bound): a minimum or a plateau"
   end
 
   function Run:finish(status, message, x, value, gradient_norm)
@@ -377,7 +377,7 @@ return function(sim, host)
         near and ("; did you mean '%s'?"):format(near) or "")
     end,
     __newindex = function(_, key)
-      host.fail("sim.optimize.%s: it cannot be assigned", tostring(key))
+      host.fail("sim.optimize.%s cannot be assigned", tostring(key))
     end,
     __pairs = function() return pairs(names) end,
   })

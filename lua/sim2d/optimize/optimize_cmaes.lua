@@ -228,7 +228,7 @@ return function(sim, host)
     end
     run.first = run:value_at(run.x0)
     if run.first == math.huge then
-      host.fail("minimize: the value at the start is not finite; it has to be finite there")
+      host.fail("minimize: the value of the function at the start is not finite; start at another point")
     end
     -- run generations until a limit, the callback or the target ends them
     local random = sim.random.split()

@@ -58,8 +58,8 @@ return function(_, host)
     if type(rate) == "function" then
       rate = rate(run.iterations + 1)
       if not host.finite(rate) or rate <= 0 then
-        host.fail("minimize: the function learning_rate has to return a positive number; it "
-          .. "returned %s", host.describe(rate))
+        host.fail("minimize: the function learning_rate has to return a positive number; it returned %s",
+          host.describe(rate))
       end
     end
     return rate

@@ -210,8 +210,8 @@ return function(_, host)
       -- a line search along the quasi-Newton direction or the negative gradient
       local next = advance(run, memory, here)
       if not next then
-        return finish("stalled", "no smaller value was found down the gradient, because of rounding, noise, "
-          .. "a kink or a wrong gradient")
+        return finish("stalled", "no smaller value was found along the negative gradient, "
+          .. "because of rounding, noise, a kink or a wrong gradient")
       end
       -- many tiny decreases in a row also end the search
       flat = here.value - next.value <= FLAT * math.abs(here.value) and flat + 1 or 0

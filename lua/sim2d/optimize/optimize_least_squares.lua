@@ -54,12 +54,12 @@ return function(sim, host)
       return getmetatable(r) == "Array" and r:reshape(r.size):table() or r
     end)
     if type(r) ~= "table" or #r == 0 then
-      host.fail("least_squares: the function has to return residuals, a list of numbers or an array; "
-        .. "it returned %s", type(r) == "table" and "an empty table" or host.describe(r))
+      host.fail("least_squares: the function has to return residuals, a list of numbers or an array; it returned %s",
+        type(r) == "table" and "an empty table" or host.describe(r))
     end
     -- the number of residuals must be constant, because the Jacobian has a row for each
     if run.count and #r ~= run.count then
-      host.fail("least_squares: the function returned %d residuals, %d before", #r, run.count)
+      host.fail("least_squares: the function returned %d residuals, but %d before", #r, run.count)
     end
     run.count = #r
     -- a residual that is not finite is not an error: the search avoids this point
@@ -212,8 +212,8 @@ return function(sim, host)
   function host.optimize.least_squares(f, p0, options)
     local run <close> = host.optimization("least_squares", f, p0, options, "least_squares")
     if options and options.scale ~= nil and run.options.loss == "l2" then
-      host.fail("bad argument #3 to 'least_squares' (key 'scale': the default loss has no scale: give loss = 'huber' or "
-        .. "'cauchy', too, or leave 'scale' out)")
+      host.fail("bad argument #3 to 'least_squares' (key 'scale': the default loss has no scale: "
+        .. "set loss = 'huber' or 'cauchy', or leave out 'scale')")
     end
     local most = run.options.max_iterations or MOST_ITERATIONS
     local here, why = { x = run.x0 }, nil

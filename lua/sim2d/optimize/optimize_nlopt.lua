@@ -10,8 +10,9 @@ return function(_, host)
   local function read_algorithm(name)
     local names = host.nlopt_about()
     if not names then
-      host.fail("minimize: method 'nlopt' is not in this build: NLopt was not found when it was made "
-        .. "(Debian: libnlopt-dev); use another method, for example 'cmaes' or 'nelder-mead'")
+      host.fail("minimize: method 'nlopt' is not in this build: "
+        .. "NLopt was not found when sim2d was built (Debian: libnlopt-dev); "
+        .. "use another method, for example 'cmaes' or 'nelder-mead'")
     end
     local about = type(name) == "string" and host.nlopt_about(name)
     if not about then
@@ -28,14 +29,13 @@ return function(_, host)
     -- global methods search the whole range between the bounds
     for i = 1, run.n do
       if about.bounds and not (run.lower and host.finite(run.lower[i]) and host.finite(run.upper[i])) then
-        host.fail("minimize: algorithm '%s' searches only between bounds: give 'lower' and 'upper' for " ..
-          "%s", options.algorithm,
-          run.layout:name(i))
+        host.fail("minimize: algorithm '%s' searches only between bounds: give 'lower' and 'upper' for %s",
+          options.algorithm, run.layout:name(i))
       end
     end
     run.first = run:value_at(run.x0)
     if run.first == math.huge then
-      host.fail("minimize: the value at the start is not finite; it has to be finite there")
+      host.fail("minimize: the value of the function at the start is not finite; start at another point")
     end
     local best = { x = run.x0, value = run.first }
     local x, result = host.nlopt(function(list, wants_gradient)

@@ -114,7 +114,7 @@ return function(_, host)
     local most = options.max_iterations or MOST_ITERATIONS * run.n
     local origin = { x = run.x0, value = run:value_at(run.x0) }
     if origin.value == math.huge then
-      host.fail("minimize: the value at the start is not finite; it has to be finite there")
+      host.fail("minimize: the value of the function at the start is not finite; start at another point")
     end
     run.first = origin.value
     local least = {}

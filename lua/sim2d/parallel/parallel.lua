@@ -27,8 +27,8 @@ return function(sim, host)
       elseif rawequal(value, _G) then
         upvalues[i] = "_G"
       else
-        host.fail("bad argument #1 to '%s' (the function uses the local '%s' of its surroundings, a %s, "
-          .. "which is not passed on: make it a local of the function, or send it as `common` or in the items)",
+        host.fail("bad argument #1 to '%s' (the function uses the outer local variable '%s' (a %s), which is not sent to the jobs: "
+          .. "define it inside the function, or send it as `common` or in the items)",
           what, name, type(value))
       end
     end

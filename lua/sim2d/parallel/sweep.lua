@@ -93,7 +93,7 @@ return function(sim, host)
       return random:normal(mean, deviation)
     elseif kind == "log" then
       local lo, hi = pair(of)
-      if lo <= 0 or hi <= lo then fail("random.%s: log: two numbers, 0 < lo < hi, expected", name) end
+      if lo <= 0 or hi <= lo then fail("random.%s: log: two numbers with 0 < lo < hi expected", name) end
       return lo * (hi / lo) ^ random:uniform()
     elseif kind == "choice" then
       return random:choice(to_list(of, "random." .. name))
@@ -157,9 +157,9 @@ return function(sim, host)
     for name, value in pairs(result or {}) do
       local kind = type(value)
       if type(name) ~= "string" or taken[name] then
-        fail("job %d: its result: keys that are not names of parameters expected, got %s", row.job, host.describe(name))
+        fail("job %d: result: keys other than the names of parameters expected, got %s", row.job, host.describe(name))
       elseif kind ~= "number" and kind ~= "boolean" and kind ~= "string" then
-        fail("job %d: its result: %s: a number, a boolean or a text expected, got %s", row.job, name,
+        fail("job %d: result: %s: a number, a boolean or a text expected, got %s", row.job, name,
           host.describe(value))
       end
       row[name] = value

@@ -199,7 +199,7 @@ return function(sim, host)
     __index = function(_, key)
       return names[key] or host.fail("sim.plot has no field %s; it has 'grid'", host.describe(key))
     end,
-    __newindex = function(_, key) host.fail("sim.plot.%s: it cannot be assigned", tostring(key)) end,
+    __newindex = function(_, key) host.fail("sim.plot.%s cannot be assigned", tostring(key)) end,
     __pairs = function() return pairs(names) end,
   })
 

@@ -64,9 +64,9 @@ return function(_, host)
       end
       return
     elseif series.points ~= nil then
-      parts.fail("%s.points: only a function has them", what)
+      parts.fail("%s.points: applies only to a function", what)
     elseif series[3] == nil then
-      parts.fail("%s: {xs, ys, rows}, rows[j][i] at xs[i], ys[j], or {fn} expected", what)
+      parts.fail("%s: {xs, ys, rows} with rows[j][i] at (xs[i], ys[j]), or {fn}, expected", what)
     end
     read.across, read.up = parts.read_numbers(series[1], what), parts.read_numbers(series[2], what)
     rising(read.across, what, "xs")

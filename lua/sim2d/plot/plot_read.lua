@@ -115,8 +115,8 @@ return function(_, host)
     for i = 2, count + 1 do
       results[i] = plain(results[i])
       if type(results[i]) ~= "number" then
-        fail("%s: the function has to return %s; it returned %s at " ..
-          "%s", what, count == 1 and "a number" or count .. " numbers",
+        fail("%s: the function has to return %s; it returned %s at %s",
+          what, count == 1 and "a number" or count .. " numbers",
           host.describe(results[i]), at)
       end
     end
@@ -255,7 +255,7 @@ return function(_, host)
   end
 
   function readers.band(_, series, read, what)
-    if series.low == nil or series.high == nil then fail("%s: a band needs low = and high =", what) end
+    if series.low == nil or series.high == nil then fail("%s: a band needs the keys low and high", what) end
     read.low, read.high = read_numbers(series.low, what .. ".low"), read_numbers(series.high, what .. ".high")
     read.xs = series[1] and read_numbers(series[1], what) or {}
     if not series[1] then
@@ -273,8 +273,7 @@ return function(_, host)
     local xs, ys = read_curve(plot, series, what)
     local below = plot.stack
     for i = 1, below and math.max(#xs, #below.xs) or 0 do
-      if xs[i] ~= below.xs[i] then fail("%s: stacked series must have the same x values; number %d " ..
-        "differs", what, i) end
+      if xs[i] ~= below.xs[i] then fail("%s: stacked series must have the same x values; number %d differs", what, i) end
     end
     local low, high = {}, {}
     for i = 1, #xs do

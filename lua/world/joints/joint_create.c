@@ -34,7 +34,7 @@ static S2BodyId read_body(const S2Keys *keys, const S2LuaWorld *lw, int place, c
     if (body == NULL) {
       char text[S2_LUA_TEXT];
       s2_keys_fail(keys, key, "Body expected, got %s%s", s2_lua_describe(L, -1, text),
-                   pair ? "; the world is \"world\" or false" : "");
+                   pair ? "; for the world, give \"world\" or false" : "");
     } else if (body->lw != lw) {
       s2_keys_fail(keys, key, "the body belongs to another world");
     } else if (!s2_body_alive(lw->world, body->id)) {
@@ -149,7 +149,7 @@ static void read_matrix(const S2Keys *keys, const char *key, S2JointWeights *wei
   weights->size = size;
   for (int i = 0; i < size; i++) {
     if (lua_rawgeti(L, table, i + 1) != LUA_TTABLE || (int)lua_rawlen(L, -1) != size) {
-      s2_keys_fail(keys, key, "a square matrix expected: %d numbers in row %d", size, i + 1);
+      s2_keys_fail(keys, key, "a square matrix expected, with %d numbers in row %d", size, i + 1);
     }
     for (int j = 0; j < size; j++) {
       // Entries may be tracked. If an entry is not a number, the message gives its index.
@@ -158,7 +158,8 @@ static void read_matrix(const S2Keys *keys, const char *key, S2JointWeights *wei
       if (lua_rawgeti(L, -1, j + 1) == LUA_TNUMBER) {
         *entry = lua_tonumber(L, -1);
       } else if (!s2_lua_is_tracked(L, -1)) {
-        s2_keys_fail(keys, key, "numbers expected, but row %d column %d has none", i + 1, j + 1);
+        s2_keys_fail(keys, key, "numbers expected, but there is none in row %d, column %d", i + 1,
+                     j + 1);
       } else if (!s2_value_number(L, -1, S2_ANY_NUMBER, entry, &complaint)) {
         s2_keys_fail(keys, key, "%s", complaint.text);
       }

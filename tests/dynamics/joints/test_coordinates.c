@@ -266,7 +266,7 @@ static void refusals(void **state) {
       {{{hinge, 2}}, 1, "2 is beyond its limits, {-1, 1}"},
       {{{hinge, NAN}}, 1, "finite number expected"},
       {{{hinge, 0.5}, {hinge, 0.25}}, 2, "given twice"},
-      {{{off, 1}}, 1, "it is disabled"},
+      {{{off, 1}}, 1, "the joint is disabled"},
       {{{{99, 1}, 1}}, 1, "joint"},
   };
   uint64_t before = s2_world_hash(world);

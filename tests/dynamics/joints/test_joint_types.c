@@ -602,7 +602,7 @@ static void nonsense_is_refused(void **state) {
   S2BodyId body = add_disc(world, at(0, 0), 1), gone = add_disc(world, at(9, 0), 1);
   S2BodyId wall = add_disc(world, fixed_at(3, 0), 1), other = add_disc(world, fixed_at(6, 0), 1);
   must(s2_body_destroy(world, gone));
-  refused(world, hinge_def(body, body, 0, 0), S2_INVALID, "same one twice");
+  refused(world, hinge_def(body, body, 0, 0), S2_INVALID, "same body twice");
   refused(world, hinge_def(no_body, no_body, 0, 0), S2_INVALID, "at least one body");
   refused(world, hinge_def(wall, other, 0, 0), S2_INVALID, "at least one dynamic body");
   refused(world, hinge_def(wall, no_body, 0, 0), S2_INVALID, "at least one dynamic body");

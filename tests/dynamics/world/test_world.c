@@ -142,7 +142,7 @@ static void joints_refuse_nonsense(void **state) {
   S2BodyId body = add_disc(world, at(0, 0), 1);
   S2JointId joint;
   S2JointDef def = hinge_def(body, body, 0, 0);
-  refused(s2_joint_create(world, &def, &joint), S2_INVALID, "same one twice");
+  refused(s2_joint_create(world, &def, &joint), S2_INVALID, "same body twice");
   def = hinge_def(no_body, no_body, 0, 0);
   refused(s2_joint_create(world, &def, &joint), S2_INVALID, "at least one body");
   def = hinge_def(body, no_body, NAN, 0);

@@ -235,8 +235,8 @@ end)
 
 test("bad input is refused, and the message names the expected input", function()
   local batch = sim.batch(build(1), 2)
-  raises("actions: an array of 2 x 1 expected, got one of 3", function() batch:step { 1, 2, 3 } end)
-  raises("actions: an array of 2 x 1 expected, got one of 1 x 2", function() batch:step { { 1, 2 } } end)
+  raises("actions: an array of 2 x 1 expected, got 3", function() batch:step { 1, 2, 3 } end)
+  raises("actions: an array of 2 x 1 expected, got 1 x 2", function() batch:step { { 1, 2 } } end)
   raises("actions: an array of 2 x 1 expected, got 3", function() batch:step(3) end)
   raises("finite number expected, got nan", function() batch:step(sim.array { 1, 1 } * (0 / 0)) end)
   near(batch.time[1], 0, 0)
@@ -277,7 +277,7 @@ test("impossible costs, bounds and parameters", function()
     { parameters = { { of = "cart", field = "mass" } } })
   refused("draw 1: lo <= hi expected", { parameters = { { of = "cart", field = "mass", uniform = { 2, 1 } } } })
   refused("draw 1: mass", { parameters = { { of = "cart", field = "mass", uniform = { -2, -1 } } } })
-  refused("parameters%[1%]: values: an array of 2 x 1 expected, got one of 3",
+  refused("parameters%[1%]: values: an array of 2 x 1 expected, got 3",
     { parameters = { { of = "cart", field = "mass", values = { 1, 2, 3 } } } })
 end)
 

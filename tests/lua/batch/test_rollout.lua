@@ -139,7 +139,7 @@ test("bad input is refused, and the message names the expected input", function(
   local world, u = build(), sequences()
   raises("period: a whole number of steps of 0.02 s expected, got 0.03 s",
     function() sim.rollout(world, u, { period = 0.03 }) end)
-  raises("controls: an array of sequences x %(knots %* 2%) expected, got one of 2 x 3",
+  raises("controls: an array of sequences x %(knots %* 2%) expected, got 2 x 3",
     function() sim.rollout(world, sim.zeros(2, 3)) end)
   raises("controls: an array of sequences x %(knots %* 2%) or a list of sequences expected, got 3",
     function() sim.rollout(world, 3) end)
@@ -155,7 +155,7 @@ test("bad input is refused, and the message names the expected input", function(
   end)
   raises("unknown key 'costs'; did you mean 'cost'?", function() sim.rollout(world, u, { costs = COST }) end)
   raises("the world has no actuators", function() sim.rollout(sim.world {}, u) end)
-  raises("a rollout has no derivative of the field 'force' of joints", function()
+  raises("a rollout cannot differentiate the joint field 'force'", function()
     sim.grad(function(p) return sim.rollout(world, p, { cost = { { of = "hinge", field = "force" } } }):sum() end, u)
   end)
   world:close()

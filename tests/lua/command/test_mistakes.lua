@@ -54,7 +54,7 @@ local errors = {
   { "box.velocity.x = 3", "velocity", "assign the whole vector: body.velocity = {x, y}" },
   { "box:applyForce { 1, 0 }", "'applyForce'", "write body:apply_force({fx, fy}" },
   { "box.apply_force = { 1, 0 }", "Body.apply_force", "write body:apply_force(...)" },
-  { "floor.mass = 5", "Body.mass", "only a dynamic body has one" },
+  { "floor.mass = 5", "Body.mass", "applies only to a dynamic body" },
   -- joints
   { "world:spring { floor, box, k = 10 }", "'k'", "write stiffness = N/m" },
   { "world:spring { floor, box, stiffness = 10, length = 2 }", "'length'", "write rest_length = m" },
@@ -83,7 +83,7 @@ local warnings = {
   { "world:hinge { floor, box, anchor = { 0, 2 }, limits = { -90, 0 } }", "'limits'", "write math.rad(-90)" },
   { "hinge.limits = { 0, 60 }", "'limits'", "write math.rad(60)" },
   { 'world:box { type = "static", size = { 1, 1 }, mass = 5 }', "'mass'", 'write type = "dynamic"' },
-  { "hinge.limits = { 0.5, 1 }", "Joint.limits: they exclude the joint's present coordinate", "set the coordinate first" },
+  { "hinge.limits = { 0.5, 1 }", "Joint.limits: the limits exclude the joint's present coordinate", "set the coordinate first" },
   { "world:rope { box, anchor_b = { 0, 9 }, max_length = 1 }", "'max_length'", "make the rope longer" },
   { "box.x = 30\nhinge:destroy()\nworld:run { duration = 2 }", "every moving body falls", "make the ground wider", 8 },
   { "print(sim.grad(function(p) return 3 end, { x = 1 }).x)", "a plain number", "use the parameters directly" },

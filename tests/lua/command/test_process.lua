@@ -149,7 +149,7 @@ test("a cut recording is converted with a note", function()
   eq(sh "$SIM2D prints.lua whole.s2d >out && head -c 2000 whole.s2d >cut.s2d", 0)
   local status, err = sh "$SIM2D replay cut.s2d cut.csv"
   eq(status, 1)
-  ok(err:match "^sim2d: note: 'cut.s2d' is cut short or damaged; 'cut.csv' holds the %d+ frames up to there\n$", err)
+  ok(err:match "^sim2d: note: 'cut.s2d' is cut short or damaged; 'cut.csv' holds the %d+ frames before that point\n$", err)
   ok(#read_file "cut.csv" > 100)
   status, err = sh "$SIM2D replay whole.s2d whole.csv"
   eq(status, 0)

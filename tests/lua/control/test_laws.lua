@@ -307,7 +307,7 @@ test("bad laws and options", function()
   raises("key 'range': {lo, hi} expected, two values without names, got key 'min'", world.actuator, world,
     { "named", body = world.bodies[1], kind = "torque", range = { min = -1 } })
   raises("key 'times': 2 times expected", control.reference, { points = { 1, 2 }, times = { 1 } })
-  raises("key 'times%[2%]': a time after", control.reference, { points = { 1, 2 }, times = { 1, 1 } })
+  raises("key 'times%[2%]': a time later", control.reference, { points = { 1, 2 }, times = { 1, 1 } })
 end)
 
 -- ---- Regulators of a sampling period --------------------------------------------------------------
@@ -458,7 +458,7 @@ end)
 test("invalid periods of a regulator", function()
   local world, rail, hinge = cart_pole()
   for _, period in ipairs { 0, -0.01, 0.015, math.huge, "0.1" } do
-    raises("key 'period': a multiple of the world's dt, 0.01 s, expected", sim.control.lqr, world,
+    raises("key 'period': a multiple of the world's dt %(0.01 s%) expected", sim.control.lqr, world,
       { coordinates = { rail, hinge }, period = period })
   end
 end)

@@ -371,7 +371,7 @@ test("check_grad distinguishes nearby kinks from wrong derivatives", function()
   end
   local function bent(p) return sim.abs(p.x - 0.0004) + p.y end
   local text = printed(bent, { x = 0, y = 1 })
-  ok(text:find("p.x: differences with step 1e%-03 give %-0.933333, those with step 1e%-05 give %-1: f has a kink"), text)
+  ok(text:find("p.x: differences with step 1e%-03 give %-0.933333, but those with step 1e%-05 give %-1: f has a kink"), text)
   ok(not text:find("p.y: "), text)
   ok(not printed(bent, { x = 0, y = 1 }, { step = 1e-5 }):find "kink")
   local wrong = sim.custom { forward = function(x) return x ^ 2 end,
@@ -412,9 +412,9 @@ test("custom: misuse", function()
     return sim.grad(sim.custom { forward = forward, backward = backward }, 2)
   end
   local function same(x) return x end
-  raises("forward has to return a plain number or array first; it returned no value", with,
+  raises("forward has to return a plain number or array as its first result; it returned no value", with,
     function() end, same)
-  raises("derivative with respect to argument 1, a number; it returned nil", with, same, function() end)
+  raises("derivative with respect to argument 1 %(a number%); it returned nil", with, same, function() end)
   raises("it returned 'x'", with, same, function() return "x" end)
   raises("test_gradient.lua:%d+: boom", with, same, function() error "boom" end)
   raises("inside a gradient call", with, same, function() return sim.grad(same, 1) end)
@@ -525,11 +525,11 @@ test("numbers of an ended call", function()
   end
   eq({ kept:value(), tostring(kept) }, { 6.0, "6.0 (tracked)" })
   raises("gradient call", inside(function() return array:sum() end))
-  raises("p.x has to be plain, got a tracked number", sim.grad, print, { x = kept })
+  raises("p.x has to be a plain value, got a tracked number", sim.grad, print, { x = kept })
 end)
 
 test("invalid losses", function()
-  raises("has to return the loss, a number, first; it returned no value", inside(function() end))
+  raises("has to return the loss %(a number%) as its first result; it returned no value", inside(function() end))
   raises("it returned table", inside(function(x) return { x } end))
   raises("it returned 'a'", inside(function() return "a" end))
   raises("the loss is nan", inside(function(x) return x * (0 / 0) end))

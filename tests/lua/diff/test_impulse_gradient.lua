@@ -245,7 +245,7 @@ test("operations without a derivative raise, and work with plain numbers", funct
   for what, settings in pairs {
     ["generalised reflections"] = { restitution_model = "reflections" },
   } do
-    raises("cannot be computed: the loss depends on the impulses of contacts of .*" .. what
+    raises("cannot be computed: the loss depends on the contact impulses of .*" .. what
       .. ".*sim.stop_gradient", function() sim.grad(loss(settings), { v = 1 }) end)
     eq(sim.grad(loss(settings, true), { v = 1 }).v, 1.0)
   end
@@ -726,7 +726,7 @@ test("an impact of reflections in an earlier part is refused as one in the last"
       local loss = pushed(kind, {
         substeps = substeps, stepping = "speculative", restitution_model = "reflections",
       }, 0.5)
-      raises("an impact of generalised reflections", sim.grad, loss, { y = 0.2, v = 2, m = 1.5, k = 0.7 })
+      raises("an impact with generalised reflections", sim.grad, loss, { y = 0.2, v = 2, m = 1.5, k = 0.7 })
     end
   end
 end)

@@ -478,7 +478,7 @@ local function one(make)
 end
 
 test("errors in functions name the place and the remedy", function()
-  raises("number expected, got tracked number, use sim.sin for math.sin", one(function(world, ball)
+  raises("number expected, got tracked number, use sim.sin instead of math.sin", one(function(world, ball)
     world:constraint { bodies = { ball }, phi = function(q) return math.sin(q.x) end }
   end))
   raises("number expected, got tracked number, use sim.sin", one(function(world, ball)

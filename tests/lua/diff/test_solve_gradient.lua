@@ -228,7 +228,7 @@ test("no derivative", function()
     end
   end
   near(sim.grad(share(function(r) return r[1] + r[3] end), -2), -1, 1e-9)
-  raises("sim.contact.solve: the derivative depends on .*not determined; set kappa above 0", sim.grad,
+  raises("sim.contact.solve: the solution has no derivative: .*not determined; set kappa above 0", sim.grad,
     share(function(r) return r[1] end), -2)
 end)
 

@@ -552,7 +552,7 @@ for _, stepping in ipairs { "auto", "speculative" } do
       w:run { duration = 0.2 }
       return box.x
     end, { mu = 0.5 })
-    says("no body that the loss depends on moved", function(p)
+    says("none of the bodies that the loss depends on moved", function(p)
       local w = new_world()
       local box = stands_on(w, { m = p.m })
       w:run { duration = 0.2 }
@@ -560,7 +560,7 @@ for _, stepping in ipairs { "auto", "speculative" } do
     end, { m = 1 })
     -- a body that falls, turns or drifts freely has moved
     for k = 1, 12 do
-      says("in no step do the parameters affect anything that the loss depends on", function(p)
+      says("the parameters do not affect anything that the loss depends on, in any step", function(p)
         local w = new_world { gravity = { 0, k % 2 == 0 and -9.81 or 0 } }
         local box = w:box { size = { 1, 1 }, mass = 2, position = { 0, 9 }, mask = 0 }
         box.inertia = p.i
@@ -581,7 +581,7 @@ for _, stepping in ipairs { "auto", "speculative" } do
       w:run { duration = 0.2 }
       return box.y
     end, { mu = 0.5 })
-    says("the parameters enter body 'pushed', the loss depends on body 'crate'", function(p)
+    says("the parameters affect body 'pushed', but the loss depends on body 'crate'", function(p)
       local w = new_world()
       local box = stands_on(w, { y = 9 })
       w:box { name = "pushed", size = { 1, 1 }, position = { 5, 9 }, velocity = { p.v, 0 } }

@@ -191,7 +191,7 @@ test("functions that raise, worlds that are closed", function()
   vector:step { 0.5, 1, 2 }
   eq({ vector.rewards[1], vector.rewards[2], vector.envs[2].steps }, { 0.5, 0, 0 })
   vector.envs[3].world:close()
-  raises("cart: environment 3: its world is closed", vector.step, vector, { 0, 0, 0 })
+  raises("cart: environment 3: the world is closed", vector.step, vector, { 0, 0, 0 })
   vector:step { 0, 0, 0 }
   vector:step { 0, 0, 1.5 }
   eq(vector.rewards[3], 1.5)
@@ -206,7 +206,7 @@ test("functions that raise, worlds that are closed", function()
   vector:step { 0, 0, 0 }
   vector:step { 0, 0, 0 }
   vector.envs[1].world:actuator { "more", body = vector.envs[1].world.bodies.cart, kind = "torque" }
-  raises("environment 1: its world has a different number of actuators", vector.step, vector, { 0, 0, 0 })
+  raises("environment 1: the world has a different number of actuators", vector.step, vector, { 0, 0, 0 })
   -- from within
   local inner
   inner = sim.env.vector(sim.env(def { reward = function() return inner:step { 0 } end }), { count = 1 })

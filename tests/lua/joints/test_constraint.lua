@@ -397,12 +397,12 @@ test("impossible values are refused with the key", function()
   raises("pushes and pulls", make, { coupled_to = make {}, friction = 1 })
   local stop = make { unilateral = true }
   raises("'friction' is missing", make, { coupled_to = stop })
-  raises("same bodies", make, { bodies = { world:circle { radius = 1 } }, coupled_to = stop, friction = 1 })
+  raises("same one or two bodies", make, { bodies = { world:circle { radius = 1 } }, coupled_to = stop, friction = 1 })
   local rough = make { coupled_to = stop, friction = 1 }
-  raises("another constraint as its friction", make, { coupled_to = stop, friction = 1 })
+  raises("another friction constraint", make, { coupled_to = stop, friction = 1 })
   raises("'none' or 'baumgarte'", make, { stabilization = "pre" })
-  raises("applies only to a constraint made with lo and hi", function() rough.lo = 3 end)
-  raises("applies only to a constraint made with coupled_to", function() stop.friction = 3 end)
+  raises("applies only to a constraint created with lo and hi", function() rough.lo = 3 end)
+  raises("applies only to a constraint created with coupled_to", function() stop.friction = 3 end)
   raises("lo < hi", function() make { lo = -1, hi = 1 }.lo = 2 end)
   raises("event", function()
     local w = sim.world { stepping = "event" }
@@ -663,11 +663,11 @@ test("impossible rows of three are reported", function()
   for i = 1, 5 do b[i] = world:circle { radius = 0.1, position = { i, 0 } } end
   local function phi() return 0 end
   raises("a list of 1 to 4 bodies expected, got 5", world.constraint, world, { bodies = b, phi = phi })
-  raises("the same one twice", world.constraint, world, { bodies = { b[1], b[2], b[1] }, phi = phi })
+  raises("the same body twice", world.constraint, world, { bodies = { b[1], b[2], b[1] }, phi = phi })
   raises("lo, hi: possible only for a constraint of one or two bodies, got 3", world.constraint, world,
     { bodies = { b[1], b[2], b[3] }, lo = -1, hi = 1, phi = phi })
   local push = world:constraint { bodies = { b[1], b[2], b[3] }, unilateral = true, phi = function() return 1 end }
-  raises("same bodies, one or two,", world.constraint, world,
+  raises("same one or two bodies,", world.constraint, world,
     { bodies = { b[1], b[2] }, coupled_to = push, friction = 0.3, phi = phi })
   raises("compliance, damping: a matrix is possible only for a constraint of one or two bodies, got 3", world.constraint, world,
     { bodies = { b[1], b[2], b[3] }, phi = function() return 0, 0 end, compliance = { { 1, 0 }, { 0, 1 } } })

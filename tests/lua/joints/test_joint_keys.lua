@@ -51,7 +51,7 @@ local function weights(rows)
     bad = { { -1, "expected, got %-1" }, { nan, "expected, got %-?nan" }, { inf, "expected, got inf" },
       { "soft", "expected, got" }, { true, "expected, got true" }, { { linear = -1 }, "linear.*expected, got %-1" },
       { { angular = nan }, "angular.*expected, got" }, { { linera = 1 }, "linera.*linear" },
-      { { { 1 }, { 1, 2 } }, "square matrix expected" }, { { { 1, "a" }, { 1, 2 } }, "row 1 column 2" },
+      { { { 1 }, { 1, 2 } }, "square matrix expected" }, { { { 1, "a" }, { 1, 2 } }, "row 1, column 2" },
       { { { 1, 0, 0, 0 }, 0, 0, 0 }, "1 to 3 rows expected" } } }
   if rows == 2 then
     table.insert(key.good, { { 1e-3, 0 }, { 0, 2e-3 } })
@@ -234,14 +234,14 @@ for _, kind in ipairs(NAMES) do
     for _, key in ipairs(keys) do def[key] = nil end
     refused(s, kind, def, keys[1], "missing")
     if #keys == 2 and not KINDS[kind].joints then
-      refused(s, kind, definition(s, kind, { b = s.a }), "a", "same one twice")
+      refused(s, kind, definition(s, kind, { b = s.a }), "a", "same body twice")
       refused(s, kind, definition(s, kind, { a = s.wall, b = s.floor }), "b", "at least one dynamic body")
       local ground = definition(s, kind, { a = s.wall, anchor_a = KINDS[kind].keys.anchor_a and { 0, 0 },
         anchor_b = KINDS[kind].keys.anchor_b and { 3, 0 } })
       ground.b = nil
       refused(s, kind, ground, "a", "at least one dynamic body")
     elseif KINDS[kind].joints then
-      refused(s, kind, definition(s, kind, { joint_b = s.hinge }), "joint", "same one twice")
+      refused(s, kind, definition(s, kind, { joint_b = s.hinge }), "joint", "same joint twice")
     else
       refused(s, kind, definition(s, kind, { body = s.wall }), "body", "dynamic body")
     end
@@ -393,8 +393,8 @@ test("a body may be the world by its name or false, and a hole before the other 
       ok(joint.a == nil and joint.b == body)
     end
     raises("key 'a': a body, \"world\" or false expected before 'b', got nil", world[kind], world, keys(nil, body))
-    raises("key 'b': Body expected, got 'ground'; the world is \"world\" or false", world[kind], world, keys(body, "ground"))
-    raises("key 'b': Body expected, got true; the world is \"world\" or false", world[kind], world, keys(body, true))
+    raises("key 'b': Body expected, got 'ground'; for the world, give \"world\" or false", world[kind], world, keys(body, "ground"))
+    raises("key 'b': Body expected, got true; for the world, give \"world\" or false", world[kind], world, keys(body, true))
   end
 end)
 

@@ -654,5 +654,5 @@ test("a missing derivative is reported", function()
     w:step()
     return bob.y
   end
-  raises('flow "rattle" and poses far off the joints', sim.grad, placed, { m = 1 })
+  raises('flow "rattle" and poses that are far from satisfying the joints', sim.grad, placed, { m = 1 })
 end)

@@ -154,7 +154,7 @@ test("endless jobs end with their time limit, whichever errors they catch", func
   eq(results, { [1] = 1, [6] = 6 })
   for i = 1, 4 do
     eq(failures[i].job, i + 1)
-    ok(failures[i].message:find "its time limit of 0.2 s is over", failures[i].message)
+    ok(failures[i].message:find "the job exceeded its time limit of 0.2 s", failures[i].message)
   end
 end)
 
@@ -182,7 +182,7 @@ end)
 
 test("functions that would leave something behind are refused", function()
   local gain = 3
-  raises("the function uses the local 'gain' of its surroundings, a number", map, function(x) return gain * x end, 1)
+  raises("the function uses the outer local variable 'gain' %(a number%)", map, function(x) return gain * x end, 1)
   raises("a function written in Lua expected", map, print, 1)
   raises("function or {\"module\", \"function\"} expected, got 3", map, 3, 1)
   raises("bad argument #2 to 'sim.parallel.map' %(a list of items or a number of jobs", map, function() end, "x")

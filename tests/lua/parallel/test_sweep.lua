@@ -123,7 +123,7 @@ test("errors are named", function()
     { run = run, grid = { a = { 1 }, b = { 1 } }, order = { "a" } })
   raises("count: the number of samples", sim.sweep, { run = run, random = { a = { 0, 1 } } })
   raises("random.a: {lo, hi}", sim.sweep, { run = run, random = { a = { low = 1 } }, count = 1 })
-  raises("job 1: its result: keys that are not names of parameters", sim.sweep, { run = function() return { a = 1 } end,
+  raises("job 1: result: keys other than the names of parameters", sim.sweep, { run = function() return { a = 1 } end,
     grid = { a = { 1 } } })
   raises("random.a: {lo, hi} with lo <= hi expected, got {2, 1}", sim.sweep,
     { run = run, random = { a = { 2, 1 } }, count = 1 })

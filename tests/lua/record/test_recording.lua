@@ -269,7 +269,7 @@ test("validate takes no code from a recording, and writes nothing that it names"
     os.remove(FOLDER .. "/ran")
     local result = run "replay code.s2d --validate --run"
     eq({ result.status, result.out }, { 2, "" })
-    has(result.err, " in a recorded command line is refused\n  the recorded command line: sim2d --record code.s2d -")
+    has(result.err, " is not allowed in a recorded command line\n  the recorded command line: sim2d --record code.s2d -")
     ok(not exists "ran")
   end
   eq(run("--seed 3 --dump-problems dumped --record run2.s2d bounce.lua").status, 0)
@@ -443,8 +443,8 @@ test("no room for the temporary files of arrays: the frames until then are writt
     ("cd '%s' && (trap '' XFSZ; ulimit -f 12000; exec '%s' large.lua) 2>&1 | cat >out; true"):format(FOLDER, SIM2D))
   eq(kind .. status, "exit0")
   local out = read_file "out"
-  has(out, "warning: the recording ends here: no room for a recording in a temporary file: File too large")
-  has(out, "800\tnil\tno room for a recording in a temporary file: File too large")
+  has(out, "warning: the recording ends here: a temporary file cannot hold the recording: File too large")
+  has(out, "800\tnil\ta temporary file cannot hold the recording: File too large")
   local sim = require "sim2d"
   local data = assert(sim.data.load(FOLDER .. "/large.npz"))
   ok(data.time.size > 300 and data.time.size < 801, "some of the run is there")
@@ -470,7 +470,7 @@ print(assert(world:record("twice.s2d")))
 ]])
   local result = run "twice.lua"
   eq(result.err, "")
-  eq(result.out, "nil\tcannot write 'twice.s2d': it is being written already\nRecording\n")
+  eq(result.out, "nil\tcannot write 'twice.s2d': the file is already being written\nRecording\n")
 end)
 
 write_file("plots.lua", [[

@@ -161,7 +161,7 @@ test("nonsense is refused", function()
     { name = "b", kind = "force", body = cart })
   refuse("'speed' acts on joints only", "actuator", { name = "b", kind = "speed", body = cart })
   refuse("'force' cannot act on a hinge", "actuator", { name = "b", kind = "force", joint = hinge })
-  refuse("one that exists in this world", "actuator", { name = "b", kind = "torque", body = other })
+  refuse("an existing joint or body of this world", "actuator", { name = "b", kind = "torque", body = other })
   refuse("key 'delay': a number not below 0", "actuator",
     { name = "b", kind = "torque", body = cart, delay = -1 })
   refuse("lo <= hi", "actuator", { name = "b", kind = "torque", body = cart, range = { 2, 1 } })

@@ -393,7 +393,7 @@ test("a start that is not finite raises", function()
     function(x) return x * (0 / 0) end, 1)
   raises("the derivative with respect to p.a is inf at the start", minimize,
     function(p) return sim.sqrt(p.a) end, { a = 0 })
-  raises("value at the start is not finite", minimize, function() return -1 / 0 end, 1,
+  raises("value of the function at the start is not finite", minimize, function() return -1 / 0 end, 1,
     { method = "nelder-mead" })
   raises("p.a%[2%] is nan: parameters have to be finite", minimize, print, { a = { 1, 0 / 0 } })
   raises("the sum of squares is inf at the start", least_squares,
@@ -541,7 +541,7 @@ test("least squares: options and results of the function", function()
   raises("it returned an empty table", least_squares, function() return {} end, 1)
   raises("residual 2 has to be a number, got 'a'", least_squares, function() return { 1, "a" } end, 1)
   local n = 0
-  raises("returned 3 residuals, 2 before", least_squares, function(q)
+  raises("returned 3 residuals, but 2 before", least_squares, function(q)
     n = n + 1
     return n <= 2 and { q, q - 1 } or { q, q, q }
   end, 1)
@@ -575,11 +575,11 @@ test("invalid arguments", function()
     { method = "sgd", keep = "first" })
   raises("minimize: lower: there is no parameter p.bb", minimize, print, { b = 1 }, { lower = { bb = 0 } })
   raises("upper: p.b: number expected, got 'x'", minimize, print, { b = 1 }, { upper = { b = "x" } })
-  raises("p.b: the lower bound 2 is not below the upper bound 1", minimize, print, { b = 1 },
+  raises("p.b: the lower bound 2 is above the upper bound 1", minimize, print, { b = 1 },
     { lower = 2, upper = 1 })
   raises("initial_step: p: positive number expected, got %-1", minimize, print, 1,
     { method = "nelder-mead", initial_step = -1 })
-  raises("has to return a number first; it returned 'a'", minimize, function() return "a" end, 1,
+  raises("has to return a number as its first result; it returned 'a'", minimize, function() return "a" end, 1,
     { method = "nelder-mead" })
   raises("sim.optimize has no field 'minimise'; did you mean 'minimize'",
     function() return sim.optimize.minimise end)
@@ -595,7 +595,7 @@ test("inside of a gradient call", function()
     minimize(function(y) return y ^ 2 end, 1)
     return x
   end))
-  raises("p.x has to be plain, got a tracked number", inside(function(x)
+  raises("p.x has to be a plain value, got a tracked number", inside(function(x)
     return minimize(function(q) return q.x ^ 2 end, { x = x })
   end))
   eq(sim.grad(function(x) -- without gradients it is possible

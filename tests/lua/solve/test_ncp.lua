@@ -198,7 +198,7 @@ test("arguments are checked", function()
     { residual = residual, options = { centering = -1 } })
   raises("key 'options.max_iter': integer expected, got 1.5", solve,
     { residual = residual, options = { max_iter = 1.5 } })
-  raises("x and twice the cones have 4000 numbers, more than 2048", solve,
+  raises("the sizes of x and of the cones %(counted twice%) add up to 4000; the limit is 2048", solve,
     { residual = residual, cones = { orthant = 2000 } })
   raises("dl_dw.y: 3 numbers expected, got 1", solve, sliding { dl_dw = { y = { 1 } } })
   raises("sim.ncp has no field 'slove'; did you mean 'solve'%?", function() return sim.ncp.slove end)

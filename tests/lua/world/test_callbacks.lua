@@ -252,7 +252,7 @@ test("the engine's callbacks may not change the world", function()
       return 0, 0, 0
     end)
     raises("test_callbacks.lua:%d+: the world is in the middle of a step: force laws, constraints, filters and "
-      .. "pre_solve callbacks must not change it", world.step, world)
+      .. "pre_solve callbacks must not change the world", world.step, world)
     eq(#world.bodies, 1)
     eq(world.time, 0)
   end

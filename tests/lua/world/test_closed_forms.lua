@@ -374,7 +374,7 @@ test("a tracked number where it has no place names the remedy", function()
   local ball = world:circle { radius = 1 }
   local snapshot, kept = nil, nil
   local remedy = "x:value%(%)"
-  raises("use sim.sin for math.sin and so on, " .. remedy, sim.grad, math.sin, 1)
+  raises("use sim.sin instead of math.sin and so on, or " .. remedy, sim.grad, math.sin, 1)
   raises(remedy, sim.grad, function(p) return string.format("%g", p) end, 1)
   sim.grad(function(p)
     ball.vx = p

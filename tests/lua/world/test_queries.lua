@@ -135,7 +135,7 @@ test("boxes and points", function()
   eq(#inside, 1)
   ok(inside[1] == right)
   eq(world:query_point { 0, 0 }, {}) -- sensors are left out
-  raises("bad argument #2 to 'query_aabb' %(the upper corner must not lie below the lower one or to the left of it%)",
+  raises("bad argument #2 to 'query_aabb' %(the upper right corner must not be below the lower left corner or to the left of it%)",
     function() world:query_aabb({ 1, 1 }, { 0, 0 }) end)
 end)
 

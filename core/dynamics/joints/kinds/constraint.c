@@ -452,15 +452,16 @@ static S2Status constraint_couple(const S2World *world, const S2JointDef *def, S
                                                   : s2_joint_type_name(normal->type));
   }
   if (normal->a != joint->a || normal->b != joint->b || s2_joint_is_wide(normal)) {
-    return s2_error(S2_INVALID,
-                    "coupled_to: a constraint of the same bodies, one or two, in the same "
-                    "order expected");
+    return s2_error(
+        S2_INVALID,
+        "coupled_to: a constraint of the same one or two bodies, in the same order, expected");
   }
   // It must not have a friction constraint yet.
   for (int i = 0; i < world->joint_order.count; i++) {
     const S2Joint *other = &world->joints.at[world->joint_order.at[i]];
     if (other->coupled == slot && other->coupled_serial == normal->serial) {
-      return s2_error(S2_INVALID, "coupled_to: it already has another constraint as its friction");
+      return s2_error(S2_INVALID,
+                      "coupled_to: the constraint already has another friction constraint");
     }
   }
   joint->coupled = slot;
@@ -474,20 +475,19 @@ static S2Status constraint_bound(const S2World *world, const S2JointDef *def, S2
   const char *what = def->bounded ? "lo, hi" : "coupled_to";
   if ((def->bounded || coupled) && (def->rows != 1 || def->unilateral || soft)) {
     return s2_error(S2_INVALID, "%s: %s", what,
-                    def->rows != 1    ? "only for a constraint of one row"
+                    def->rows != 1    ? "applies only to a constraint of one row"
                     : def->unilateral ? "does not apply to a unilateral constraint"
                                       : "cannot be combined with compliance");
   }
   if (def->bounded && coupled) {
-    return s2_error(
-        S2_INVALID,
-        "coupled_to: leave out lo and hi; they are friction times the other constraint's force");
+    return s2_error(S2_INVALID, "coupled_to: leave out lo and hi; the bounds are friction times "
+                                "the other constraint's force");
   }
   if (def->bounded &&
       !(isfinite(def->bound_lo) && isfinite(def->bound_hi) && def->bound_lo < def->bound_hi)) {
     return s2_error(S2_INVALID,
-                    "lo, hi: finite numbers, lo < hi, expected, got %g and %g (a constraint that "
-                    "only pushes is unilateral)",
+                    "lo, hi: finite numbers with lo < hi expected, got %g and %g (for a constraint "
+                    "that only pushes, set unilateral)",
                     def->bound_lo, def->bound_hi);
   }
   if (def->friction != 0 && !coupled) {
@@ -509,14 +509,15 @@ static S2Status constraint_widen(const S2World *world, const S2JointDef *def, S2
     S2_TRY(s2_body_slot(world, def->more[i], &joint->more[i]));
     for (int k = 0; k < 2 + i; k++) {
       if (*before[k] == joint->more[i]) {
-        return s2_error(S2_INVALID, "a joint needs different bodies, got the same one twice");
+        return s2_error(S2_INVALID, "a joint needs different bodies, got the same body twice");
       }
     }
   }
   bool wide = joint->more[0] != S2_NONE, gap = joint->a == S2_NONE || joint->b == S2_NONE;
   if ((wide && gap) || (def->more[1].index != 0 && def->more[0].index == 0)) {
-    return s2_error(S2_INVALID,
-                    "more: a and b expected before a third body, a third before a fourth");
+    return s2_error(
+        S2_INVALID,
+        "more: bodies a and b expected before a third body, and a third before a fourth");
   }
   // Constraints on more than two bodies support neither bounds nor matrices.
   const char *what = def->bounded                                        ? "lo, hi"

@@ -122,7 +122,7 @@ static S2Status gear_create(const S2World *world, const S2JointDef *def, S2Joint
     hinges &= kind == &s2_hinge_kind;
   }
   if (joint->joint_a == joint->joint_b) {
-    return s2_error(S2_INVALID, "a gear needs two different joints, got the same one twice");
+    return s2_error(S2_INVALID, "a gear needs two different joints, got the same joint twice");
   }
   if (!isfinite(def->ratio) || def->ratio == 0) {
     return s2_error(S2_INVALID, "ratio: a finite number other than 0 expected, got %g", def->ratio);

@@ -40,7 +40,7 @@ S2H5View s2_h5_stored(S2H5 *h5, uint64_t address, uint64_t size) {
 
 bool s2_h5_pay(S2H5 *h5, uint64_t stored, uint64_t unpacked) {
   if (stored > h5->stored || unpacked > h5->unpacked) {
-    return s2_h5_fail(h5, "it claims more than a file of this size can hold");
+    return s2_h5_fail(h5, "the file claims more data than a file of this size can hold");
   }
   h5->stored -= stored;
   h5->unpacked -= unpacked;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char DAMAGED[] = "a group in it is damaged";
-static const char LARGE[] = "a group in it is too large for this reader";
+static const char DAMAGED[] = "a group of the file is damaged";
+static const char LARGE[] = "a group of the file is too large for this reader";
 
 // ---- Old groups -------------------------------------------------------------------------------
 

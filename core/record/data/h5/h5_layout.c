@@ -6,10 +6,10 @@
 
 static const char DAMAGED[] = "its layout is damaged";
 static const char OTHER[] =
-    "its layout is not supported (supported: contiguous, or chunks as h5py "
-    "writes them without libver=\"latest\"; h5repack -l CONTI makes it contiguous)";
+    "this storage layout is not supported (supported: contiguous, or chunks as h5py writes them "
+    "without libver=\"latest\"; h5repack -l CONTI makes it contiguous)";
 static const char FILTER[] =
-    "it is packed by an unsupported filter (supported: deflate and shuffle)";
+    "the data are packed by an unsupported filter (supported: deflate and shuffle)";
 
 enum { MOST_FILTERS = 8 };
 
@@ -85,7 +85,7 @@ static const unsigned char *h5_unpack(S2H5 *h5, const Layout *layout, S2H5View p
     if (layout->filters[i] == DEFLATE) {
       if (size < layout->chunk_size / S2_DEFLATE_MOST ||
           !s2_data_inflate(at, size, to, layout->chunk_size, true)) {
-        s2_h5_fail(h5, "a chunk of it is damaged");
+        s2_h5_fail(h5, "a chunk of the data is damaged");
         return NULL;
       }
       size = layout->chunk_size;
@@ -99,7 +99,7 @@ static const unsigned char *h5_unpack(S2H5 *h5, const Layout *layout, S2H5View p
   }
   // The result must be a whole chunk.
   if (size != layout->chunk_size) {
-    s2_h5_fail(h5, "a chunk of it is damaged");
+    s2_h5_fail(h5, "a chunk of the data is damaged");
     return NULL;
   }
   return at;

@@ -20,7 +20,7 @@ static bool take_messages(S2H5 *h5, Header header, S2H5View view, S2H5Object *ob
     message.data = s2_h5_part(&view, size);
     *s2_array_append(*object) = message;
   }
-  return !view.bad || s2_h5_fail(h5, "the header of an object in it is damaged");
+  return !view.bad || s2_h5_fail(h5, "the header of an object of the file is damaged");
 }
 
 // Reads the first part of the header. *view receives its messages.
@@ -60,7 +60,7 @@ static bool h5_follow(S2H5 *h5, Header header, S2H5View where, S2H5Object *objec
     }
   }
   if (view.bad) {
-    return s2_h5_fail(h5, "the header of an object in it is damaged");
+    return s2_h5_fail(h5, "the header of an object of the file is damaged");
   }
   return take_messages(h5, header, view, object);
 }
@@ -69,7 +69,7 @@ bool s2_h5_object(S2H5 *h5, uint64_t address, S2H5Object *object) {
   Header header;
   S2H5View view;
   if (!read_start(h5, address, &header, &view)) {
-    return s2_h5_fail(h5, "the header of an object in it is damaged");
+    return s2_h5_fail(h5, "the header of an object of the file is damaged");
   }
   // Read each object only once, so that circular links end.
   uint64_t place = h5->base + address; // this is inside the file, because the header is
@@ -94,7 +94,7 @@ bool s2_h5_object(S2H5 *h5, uint64_t address, S2H5Object *object) {
       s2_h5_part(&data, numbered ? (links ? 8 : 2) : 0);
       uint64_t heap = s2_h5_address(h5, &data), tree = s2_h5_address(h5, &data);
       if (data.bad) {
-        return s2_h5_fail(h5, "the header of an object in it is damaged");
+        return s2_h5_fail(h5, "the header of an object of the file is damaged");
       }
       good = heap == S2_H5_NOWHERE ||
              s2_h5_dense(h5, heap, tree, links ? S2_H5_LINK : S2_H5_ATTRIBUTE, object);

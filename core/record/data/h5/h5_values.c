@@ -5,8 +5,8 @@
 #include <string.h>
 
 static const char DAMAGED[] = "its description is damaged";
-static const char ATTRIBUTE[] = "an attribute of it is damaged";
-static const char TEXTS[] = "a text of it is not where it should be";
+static const char ATTRIBUTE[] = "an attribute of the data is damaged";
+static const char TEXTS[] = "the position of a text in the file is wrong";
 
 // ---- Types and shapes -------------------------------------------------------------------------
 
@@ -72,7 +72,7 @@ bool s2_h5_space(S2H5 *h5, S2H5View view, S2H5Space *space) {
     return s2_h5_fail(h5, DAMAGED);
   }
   if (axes > S2_DATA_AXES || (version == 2 && kind == EMPTY)) {
-    return s2_h5_fail(h5, "it is empty or has more than 8 axes");
+    return s2_h5_fail(h5, "the array is empty or has more than 8 axes");
   }
   *space = (S2H5Space){.axes = (int)axes, .count = 1};
   bool empty = false;
@@ -239,7 +239,7 @@ bool s2_h5_decode(S2H5 *h5, const S2H5Type *type, const unsigned char *bytes, si
       break;
     case S2_H5_INTEGER:
       good = h5_load_integer(type, bytes, (int64_t *)array->values + i) ||
-             s2_h5_fail(h5, "it has an integer above 2^63 - 1");
+             s2_h5_fail(h5, "the array has an integer above 2^63 - 1");
       break;
     case S2_H5_FLAG:
       ((unsigned char *)array->values)[i] = *bytes != 0;
@@ -252,7 +252,7 @@ bool s2_h5_decode(S2H5 *h5, const S2H5Type *type, const unsigned char *bytes, si
       }
       break;
     case S2_H5_OTHER:
-      good = s2_h5_fail(h5, "it is neither numbers nor texts");
+      good = s2_h5_fail(h5, "the values are neither numbers nor texts");
       break;
     }
   }
