@@ -309,7 +309,10 @@ void s2_rattle_keep_contacts(const S2Rattle *rattle, S2RattleFlow *flow) {
       int k = touch->points[0].at.id == first->at.id ? 0 : 1;
       touch->points[k].normal_impulse = first->normal_impulse + second->normal_impulse;
       touch->points[k].tangent_impulse = first->tangent_impulse + second->tangent_impulse;
+      // A point also slides if its friction reaches the bound of stage 1, which moves the bodies.
       set_sliding(&touch->points[k], touch->friction);
+      set_sliding(first, touch->friction);
+      touch->points[k].sliding |= first->sliding;
       first->sliding = second->sliding = touch->points[k].sliding;
     }
     flow->first[i] = halves[0][t];
