@@ -7,19 +7,19 @@
 ---@field angle? number rad, initial angle; default 0
 ---@field velocity? sim2d.XY m/s, velocity of the centre of mass; default {0, 0}
 ---@field angular_velocity? number rad/s, initial angular velocity; default 0
----@field mass? number kg; computed from the density and the shapes if it is not given
+---@field mass? number kg, computed from the density and the shapes if it is not given
 ---@field density? number kg/m^2, default 1; determines the mass if `mass` is not given. A body has either a `density` or a `mass`
 ---@field inertia? number kg m^2, moment of inertia about the centre of mass; computed from the mass and the shapes if it is not given
----@field restitution? number coefficient of restitution, 0 to 1; default 0
----@field friction? number friction coefficient, at least 0, may exceed 1; default 0.5
+---@field restitution? number default 0; coefficient of restitution, 0 to 1
+---@field friction? number default 0.5; friction coefficient, at least 0, may exceed 1
 ---@field linear_damping? number 1/s, default 0; damping of the velocity, dv/dt = -damping v, integrated implicitly
 ---@field angular_damping? number 1/s, default 0; damping of the angular velocity, integrated implicitly
----@field gravity_scale? number factor on gravity; default 1
+---@field gravity_scale? number default 1; factor on gravity
 ---@field surface_speed? number m/s, default 0; speed of a conveyor belt. The surface moves counter-clockwise around the body, so the top of a belt moves to -x if the value is positive
----@field contact_compliance? number m/N, default 0; compliance of each contact point, at most 1e6. 0 means a rigid contact; see soft contacts
+---@field contact_compliance? number m/N, default 0; compliance of each contact point, at most 1e6. 0 means a rigid contact, see soft contacts
 ---@field contact_damping? number N s/m, default 0; damping in parallel with the compliance of the body. It has no effect if the compliance is 0
 ---@field contact_viscosity? number N s/m, default 0; coefficient of a drag along the surface at each contact point, in addition to friction. The drag is this value times the sliding speed. A pair uses the sum of the values of its bodies
----@field type? "dynamic"|"static"|"kinematic" default "dynamic". A "static" body does not move. A "kinematic" body moves with its velocity or as a function of time. Other bodies do not move it, unless its force has a bound
+---@field type? "dynamic"|"static"|"kinematic" default "dynamic"; a "static" body does not move. A "kinematic" body moves with its velocity or as a function of time. Other bodies do not move it, unless its force has a bound
 ---@field max_force? number N, default math.huge; largest force of a kinematic body, along x and along y. Beyond this force the body yields
 ---@field max_torque? number N m, default math.huge; largest torque of a kinematic body. Beyond this torque the body yields
 ---@field name? string name of at most 47 bytes
@@ -68,7 +68,7 @@
 ---@field omega number rad/s, equal to `angular_velocity`
 ---@field q number[] {angle, x, y}
 ---@field v number[] {va, vx, vy}
----@field mass number kg; computed from the density and the shapes if it is not given
+---@field mass number kg, computed from the density and the shapes if it is not given
 ---@field inertia number kg m^2, moment of inertia about the centre of mass; computed from the mass and the shapes if it is not given
 ---@field friction number friction coefficient, at least 0, may exceed 1
 ---@field restitution number coefficient of restitution, 0 to 1
@@ -76,7 +76,7 @@
 ---@field angular_damping number 1/s, damping of the angular velocity, integrated implicitly
 ---@field gravity_scale number factor on gravity
 ---@field surface_speed number m/s, speed of a conveyor belt. The surface moves counter-clockwise around the body, so the top of a belt moves to -x if the value is positive
----@field contact_compliance number m/N, compliance of each contact point, at most 1e6. 0 means a rigid contact; see soft contacts
+---@field contact_compliance number m/N, compliance of each contact point, at most 1e6. 0 means a rigid contact, see soft contacts
 ---@field contact_damping number N s/m, damping in parallel with the compliance of the body. It has no effect if the compliance is 0
 ---@field contact_viscosity number N s/m, coefficient of a drag along the surface at each contact point, in addition to friction. The drag is this value times the sliding speed. A pair uses the sum of the values of its bodies
 ---@field max_force number N, largest force of a kinematic body, along x and along y. Beyond this force the body yields

@@ -4,35 +4,35 @@
 ---Settings of a world. They are also fields of the world.
 ---@class sim2d.WorldDef
 ---@field gravity? sim2d.XY m/s^2, default {0, -9.81}
----@field dt? number s, length of a step; default 1/120
----@field solver? "auto"|"closed"|"pdipm"|"lemke"|"newton"|"al"|"ncp"|"nsgs"|"pgs"|"si"|"nncg"|"pcg"|"linear"|"active"|string method that solves steps, see solvers; default "auto". It may be the name of your own solver
----@field contact? "coulomb"|"frictionless"|"convex" friction law of contacts; default "coulomb". "convex" is easier to solve, but sliding bodies lift off
----@field stepping? "speculative"|"bisect"|"event"|"auto" handling of impacts within steps, see kinds of stepping; default "auto"
----@field stabilization? "projection"|"none"|"baumgarte"|"pre"|"post"|"post_assembly" correction of joint errors and overlaps, see stabilisations; default "projection"
----@field tolerance? number a step counts as solved if its scaled residual is at most this value; default 1e-9
----@field max_iterations? integer iteration limit of the interior-point method; default 100. The limits of other methods are proportional to it, for example 100 sweeps for each iteration
+---@field dt? number s, default 1/120; length of a step
+---@field solver? "auto"|"closed"|"pdipm"|"lemke"|"newton"|"al"|"ncp"|"nsgs"|"pgs"|"si"|"nncg"|"pcg"|"linear"|"active"|string default "auto"; the method that solves steps, see solvers; also the name of your own solver
+---@field contact? "coulomb"|"frictionless"|"convex" default "coulomb"; the friction law of contacts; "convex" is easier to solve, but sliding bodies lift
+---@field stepping? "speculative"|"bisect"|"event"|"auto" default "auto"; handling of impacts within steps, see kinds of stepping
+---@field stabilization? "projection"|"none"|"baumgarte"|"pre"|"post"|"post_assembly" default "projection"; correction of joint errors and overlaps, see stabilisations
+---@field tolerance? number default 1e-9; a step counts as solved if its scaled residual is at most this value
+---@field max_iterations? integer default 100; iteration limit of the interior-point method. The limits of other methods are proportional to it, for example 100 sweeps for each iteration
 ---@field contact_margin? number m, default 0.01; bodies closer than this are reported as being in contact
 ---@field restitution_model? "newton"|"reflections" default "newton"; with "reflections", impacts travel through bodies that touch
 ---@field post_stabilization? boolean default true; false is equivalent to stabilization = "none"
----@field alpha? number implicit blending: weight of the forces at the end of the step; default 1
----@field beta? number implicit blending: weight of the velocity at the end of the step; default 1. alpha = beta = 1 damps the motion. alpha = beta = 0.5 with geometric_stiffness = "on" is second order. Rigid joints need beta > 0
----@field formulation? "velocity"|"acceleration"|"variation" unknown of the step problem; default "velocity". The choice does not change the trajectory
----@field elasticity? "compliance"|"stiffness" form in which springs and compliant joints enter the step problem; default "compliance". The choice does not change the trajectory
----@field geometric_stiffness? "off"|"on"|"psd" default "off". With "on" and "psd", forces in joints turn with the bodies within the step. With "off", they do so only in steps that are too long for forces of fixed direction
----@field gradient? "exact"|"smooth" derivative of steps, see gradients; default "exact". "exact" covers the contacts that act, and "smooth" also covers contacts that may act
+---@field alpha? number default 1; implicit blending: weight of the forces at the end of the step
+---@field beta? number default 1; implicit blending: weight of the velocity at the end of the step. alpha = beta = 1 damps the motion. alpha = beta = 0.5 with geometric_stiffness = "on" is second order. Rigid joints need beta > 0
+---@field formulation? "velocity"|"acceleration"|"variation" default "velocity"; unknown of the step problem. The choice does not change the trajectory
+---@field elasticity? "compliance"|"stiffness" default "compliance"; form in which springs and compliant joints enter the step problem. The choice does not change the trajectory
+---@field geometric_stiffness? "off"|"on"|"psd" default "off"; with "on" and "psd", forces in joints turn with the bodies within the step. With "off", they do so only in steps that are too long for forces of fixed direction
+---@field gradient? "exact"|"smooth" default "exact"; derivative of steps. "exact" covers the contacts that act, and "smooth" also covers contacts that may act, see gradients
 ---@field smoothing? number default 0.0001; kappa of smooth derivatives
----@field substeps? integer number of substeps; default 1. Each has the length dt / substeps, see sub-steps
----@field flow? "projected"|"rattle"|"auto" default "auto". "rattle" makes second-order steps in islands that allow them, "projected" never does. With event stepping, "auto" means "rattle" unless another setting excludes it; otherwise it means "projected"
----@field linear_solver? "auto"|"ldlt"|"cholesky"|"cg"|"minres" method for islands that have joints but no contacts, if `solver` is "auto", see the linear system; default "auto"
----@field combine_friction? "geometric"|"average"|"multiply"|"min"|"max" rule that gives the friction of a pair from the values of its bodies, see pairs; default "geometric"
----@field combine_restitution? "geometric"|"average"|"multiply"|"min"|"max" rule that gives the restitution of a pair from the values of its bodies; default "average"
----@field stepping_partial? boolean default false. If true and stepping = "bisect", a step that has to be halved ends after its first part, before dt
----@field ncp_kappa? number with solver = "ncp": target for impulse times speed at each contact, see ncp; default 0
----@field ncp_undercut? number with solver = "ncp": the target for kappa stays at or above tolerance / ncp_undercut during the search; default 5
----@field profile? boolean default false. If true, stats() also measures times, and a step of a small world takes 10 % longer. `sim2d --stats` sets `profile` to true
----@field budget? number limit of the work that a step may spend on large islands, see budgets; default math.huge
----@field threads? integer number of threads that step large islands in parallel, see threads; default 1. The results are bitwise identical
----@field audit? boolean default false. If true, each step is also audited, which means checked as a whole. --strict makes this the default
+---@field substeps? integer default 1; number of substeps of length dt / substeps in each step, see sub-steps
+---@field flow? "projected"|"rattle"|"auto" default "auto"; "rattle" makes second-order steps in islands that allow them, "projected" never does. With event stepping, "auto" means "rattle" unless another setting excludes it; otherwise it means "projected"
+---@field linear_solver? "auto"|"ldlt"|"cholesky"|"cg"|"minres" default "auto"; method for islands that have joints but no contacts, if solver is "auto", see the linear system
+---@field combine_friction? "geometric"|"average"|"multiply"|"min"|"max" default "geometric"; rule that gives the friction of a pair from the values of its bodies, see pairs
+---@field combine_restitution? "geometric"|"average"|"multiply"|"min"|"max" default "average"; rule that gives the restitution of a pair from the values of its bodies
+---@field stepping_partial? boolean default false; with stepping = "bisect": if true, a step that has to be halved ends after its first part, before dt
+---@field ncp_kappa? number default 0; with solver = "ncp": target for impulse times speed at each contact, see ncp
+---@field ncp_undercut? number default 5; with solver = "ncp": the target for kappa stays at or above tolerance / ncp_undercut during the search
+---@field profile? boolean default false; if true, stats() also measures times, and a step of a small world takes 10 % longer. sim2d --stats sets profile to true
+---@field budget? number default math.huge; limit of the work that a step may spend on large islands, see budgets
+---@field threads? integer default 1; number of threads that step large islands in parallel, see threads. The results do not depend on it, to the last bit
+---@field audit? boolean default false; if true, each step is also checked as a whole. --strict makes this the default
 
 ---@class sim2d.World: sim2d.WorldDef
 ---@field gravity sim2d.Vector
