@@ -19,9 +19,9 @@ void s2_memory_free(void *memory);
 void *s2_memory_try(size_t bytes);
 void *s2_memory_try_grow(void *memory, size_t bytes);
 
-// Checks that an array of `count` times `item` bytes can be allocated. If not, it returns
-// S2_MEMORY, and the message contains `what`: "an array of 9 GB". Call this before you allocate a
-// large size that a script or a file requests.
+// Checks that an array of `count` items of `item` bytes each can be allocated. If not, it returns
+// S2_MEMORY with a message such as "out of memory: an array of 900 MB", where `what` is "an array".
+// Call this before you allocate a large size that a script or a file requests.
 S2Status s2_memory_room(size_t count, size_t item, const char *what);
 
 S2Status s2_memory_exhausted(size_t bytes); // S2_MEMORY, "out of memory (... more were requested)".

@@ -210,8 +210,7 @@ static void write_digits(char text[DIGITS], uint64_t digits) {
   write_four(text + 13, last % 10000);
 }
 
-// Writes a number as %g does: without trailing zeros, and with an exponent if the point is far
-// away.
+// Writes a number without an exponent, for example 0.0012 or 1200.
 static size_t write_plain(char *text, const char *digits, int count, int first) {
   char *at = text;
   if (first < 0) {
@@ -296,7 +295,7 @@ size_t s2_number_exact(char text[S2_NUMBER_SIZE], double value) {
   if (value < 0) {
     *at++ = '-';
   }
-  // Use an exponent if the point is far away, as %g does.
+  // Use an exponent for very small and very large numbers, as %g does.
   at += (first < -4 || first >= DIGITS ? write_scientific : write_plain)(at, digits, count, first);
   *at = '\0';
   return (size_t)(at - text);

@@ -17,7 +17,7 @@ S2Rng s2_rng_split(S2Rng *rng);
 uint64_t s2_rng_next(S2Rng *rng);
 double s2_rng_uniform(S2Rng *rng);                          // a number in [0, 1), 53 bits
 double s2_rng_normal(S2Rng *rng);                           // normal distribution with mean 0 and
-                                                            // deviation 1 (polar method)
+                                                            // standard deviation 1 (polar method)
 int64_t s2_rng_integer(S2Rng *rng, int64_t lo, int64_t hi); // an integer in lo..hi inclusive,
                                                             // unbiased; lo <= hi
 

@@ -7,13 +7,13 @@
 
 typedef enum S2Code {
   S2_OK = 0,
-  S2_INVALID,     // a value out of its domain; the message names value and domain
-  S2_STALE,       // a handle to an object that was destroyed
-  S2_BUSY,        // a call from inside a step that forbids it
-  S2_ABORTED,     // a callback asked to stop; the step was rolled back
-  S2_UNSOLVED,    // a step missed its tolerance and the caller asked for strictness
-  S2_IO,          // a file could not be read or written
-  S2_MEMORY,      // out of memory
+  S2_INVALID,  // a value out of its domain; the message names the value and the domain
+  S2_STALE,    // a handle to an object that was destroyed
+  S2_BUSY,     // a call that is not allowed during a step or a sweep of a tape
+  S2_ABORTED,  // a callback asked to stop; the step was rolled back
+  S2_UNSOLVED, // a computation found no solution, or a step of a strict world missed its tolerance
+  S2_IO,       // a file could not be read or written
+  S2_MEMORY,   // out of memory
   S2_UNAVAILABLE, // this build lacks the library for the call, or (core/diff) the operation has no
                   // derivative
 } S2Code;

@@ -22,10 +22,10 @@ int s2_utf8_put(char bytes[S2_UTF8_MOST], uint32_t code);
 // A character is valid if it is UTF-8 and is neither a control character (except blanks) nor
 // forbidden in XML.
 typedef enum S2TextForm {
-  S2_TEXT_PLAIN, // for a line of a terminal or a message: blanks other than ' ' and invalid bytes
-                 // become \xNN
+  S2_TEXT_PLAIN, // for a line on a terminal or in a message: invalid bytes, and blanks other than
+                 // spaces, become \xNN
   S2_TEXT_CLEAN, // invalid characters become U+FFFD
-  S2_TEXT_XML,   // for the contents of an XML element; characters as in CLEAN
+  S2_TEXT_XML,   // for the contents of an XML element; invalid characters as in CLEAN
   S2_TEXT_JSON,  // for a JSON string between its quotes; control characters as \u00NN
 } S2TextForm;
 
@@ -40,8 +40,9 @@ void s2_text_print(FILE *file, S2TextForm form, const char *text);
 
 // ---- Near words -------------------------------------------------------------------------------
 
-// The nearest of `count` names within two edits and less than half the word's length (insert,
-// delete, replace, swap of neighbours each cost one), or NULL. Ties go to the first.
+// Returns the nearest of `count` names, or NULL if none is near. The distance is the number of
+// letters inserted, deleted, replaced, or swapped with a neighbour. It must be at most 2 and less
+// than half the word's length. Ties go to the first name.
 const char *s2_text_nearest(const char *word, const char *const *names, int count);
 
 #endif

@@ -14,11 +14,11 @@
 
 enum {
   READ_CHUNK = 65536, // initial size in bytes; doubled while the file is longer
-  SHOWN = 40,         // characters of a word that an error message quotes
+  SHOWN = 40,         // largest number of characters of a word that an error message quotes
 };
 
-static const size_t LARGEST_FILE = (size_t)1 << 30; // bytes; a limit on the length of devices and
-                                                    // pipes
+// Largest size of a file in bytes. It limits how much is read from a device or a pipe.
+static const size_t LARGEST_FILE = (size_t)1 << 30;
 
 static S2Status check_text(S2Tokens *tokens) {
   const char *zero = memchr(tokens->text, 0, tokens->size);

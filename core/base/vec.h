@@ -71,7 +71,8 @@ static inline S2Vec2 s2_right(S2Vec2 a) {
 #define S2_SINCOS_MOST 5e5
 
 // Defines `static inline void name(Real x, Real *sine, Real *cosine)` for |x| < S2_SINCOS_MOST,
-// within 0.8 units in the last place; `Real` is double or a vector of them, `Int` as many int64_t.
+// within 0.8 units in the last place; `Real` is double or a vector of doubles; `Int` is int64_t or
+// a vector of equally many int64_t.
 //
 // x = n pi/2 + (a + b), |a| <= pi/4 (118 bits of pi/2 in three parts, Cody and Waite); then the
 // minimax polynomials of fdlibm (Sun Microsystems 1993, k_sin.c and k_cos.c), whose order and signs

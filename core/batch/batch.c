@@ -15,12 +15,12 @@ typedef struct BatchWorld {
   unsigned char *image; // its beginning
   size_t size;
   uint64_t changes, revision; // s2_world_changes and s2_world_revision at the start of the batch
-  int controls, observed;     // numbers that were declared at the start
+  int controls, observed;     // numbers of commands and observations at the start of the batch
   const S2Judge *judge;
   int draws;
   const S2Draw *draw;
   S2BatchPlace place;
-  unsigned own;                    // functions that the calling program performs in this call
+  unsigned own;                    // S2_OWN_...: work that the calling program does in this call
   BatchLeft left;                  // work that threads leave to the calling program
   uint64_t unsolved, mode_changes; // statistics before the steps of this call
   S2Status failure;
@@ -195,8 +195,8 @@ static S2Status batch_see(const S2Batch *batch, int i, double *row) {
   if ((at->own & S2_OWN_OBSERVE) != 0) {
     return batch->def.program.observe(batch->def.program.user, i, row);
   }
-  int size = s2_world_observation_size(at->world); // the caller may have declared more numbers
-                                                   // since then
+  // The caller may have declared more observations since the start of the batch.
+  int size = s2_world_observation_size(at->world);
   return size == batch->observed
              ? s2_world_observe(at->world, row)
              : s2_error(S2_INVALID, "it observes %d numbers, not %d", size, batch->observed);
@@ -217,8 +217,8 @@ static void batch_see_or_note(S2Batch *batch, int i, double *row) {
   }
 }
 
-// Begins a new episode and takes its first observation. Work that threads leave to the program is
-// done later.
+// Begins a new episode and takes its first observation. On a thread, work that the calling program
+// does itself is left for later.
 static void batch_renew(S2Batch *batch, int i, bool threaded) {
   BatchWorld *at = &batch->world[i];
   if (threaded && (at->own & (S2_OWN_RESET | S2_OWN_OBSERVE)) != 0) {
@@ -251,7 +251,7 @@ static void batch_clip(const S2Batch *batch, int i) {
   }
 }
 
-// Asks the calling program which functions it performs for this world in this call.
+// Asks the calling program which parts of the work on this world it does itself in this call.
 static void batch_open(S2Batch *batch, int i) {
   BatchWorld *at = &batch->world[i];
   const S2BatchProgram *program = &batch->def.program;
@@ -503,7 +503,8 @@ static void batch_run_item(void *user, int worker, int i) {
   }
 }
 
-// Runs the threads, then processes the worlds of the calling program in order.
+// Runs the threads, then does the work that the calling program does itself, world by world in
+// order.
 static void batch_run(S2Batch *batch, S2Work *work) {
   BatchRun run = {batch, work};
   bool stepped = work == batch_step_world;

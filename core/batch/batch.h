@@ -48,7 +48,7 @@ typedef struct S2Draw {
 // set.
 S2Status s2_draw(const S2Draw *draw, S2World *world, S2Rng *rng);
 
-// The functions that the calling program performs for a world.
+// The parts of the work on a world that the calling program can do itself.
 enum {
   S2_OWN_STEP = 1,    // act and step
   S2_OWN_RESET = 2,   // reset
@@ -57,12 +57,12 @@ enum {
   S2_OWN_ALL = 15
 };
 
-// Functions that the calling program performs for worlds. They run on the calling thread, after the
-// other threads have finished.
+// Functions with which the calling program does parts of the work on its worlds. They run on the
+// calling thread, after the other threads have finished.
 typedef struct S2BatchProgram {
   void *user;
-  // Returns which functions the calling program performs (S2_OWN_STEP ...). Threads call this
-  // function in each step or reset, so it may read only that world.
+  // Returns which parts of the work the calling program does itself (S2_OWN_STEP ...). Threads call
+  // this function in each step or reset, so it may read only that world.
   unsigned (*own)(void *user, int world);
   S2Status (*step)(void *user, int world);                  // takes one step of the world
   S2Status (*act)(void *user, int world, double *commands); // may clip the commands in place
@@ -98,8 +98,8 @@ typedef struct S2Batch S2Batch;
 S2Status s2_batch_same(const S2World *a, const S2World *b);
 
 // Creates a batch of `count` >= 1 worlds. Their present states are the initial states of episodes,
-// and the first draws are applied. S2_INVALID, with nothing created: a world differs from the first
-// one, or a draw is not possible.
+// and the first draws are applied. Returns S2_INVALID, and creates nothing, if a world differs from
+// the first one or if a draw is not possible.
 S2Status s2_batch_create(const S2BatchDef *def, S2World *const *worlds, int count,
                          S2Workers *workers, S2Batch **batch);
 void s2_batch_free(S2Batch *batch); // NULL is allowed; worlds and workers are not freed
@@ -123,24 +123,25 @@ typedef struct S2BatchResult {
 // worlds.
 void s2_batch_reset(S2Batch *batch, const uint64_t *seed, const double *mask, double *observations);
 // Steps each world `steps` >= 1 times, or fewer if its episode ends. The commands
-// ([count][controls], finite; NULL: the previous ones) hold for these steps. S2_INVALID: a command
-// is not finite, and no world is stepped. With S2_WORTH_PERIODS, commands may be infinite and are
-// first clipped to the ranges of the actuators, so that the judge sees the applied values. A NaN
-// makes its world fail.
+// ([count][controls], finite; NULL: the previous ones) hold for these steps. Returns S2_INVALID,
+// and steps no world, if a command is not finite. With S2_WORTH_PERIODS, commands may be infinite
+// and are first clipped to the ranges of the actuators, so that the judge sees the applied values.
+// A NaN makes its world fail.
 S2Status s2_batch_step(S2Batch *batch, const double *commands, int steps, S2BatchResult *result);
 void s2_batch_observe(S2Batch *batch, double *observations);
 // Returns one world to its initial state, without draws.
 S2Status s2_batch_rewind(S2Batch *batch, int world);
-// Replaces a world by another one with a separate judge (NULL: none) and separate draws, which must
-// exist as long as the batch. The present state of the new world becomes its initial state. Its
-// steps fail if its numbers of commands and observations differ from those of the other worlds.
+// Replaces a world by another one, which has its own judge (NULL: none) and draws. All three must
+// exist as long as the batch. The present state of the new world becomes its initial state. Steps
+// of the new world fail if it does not have the same number of commands and the same number of
+// observations as the other worlds.
 void s2_batch_set_world(S2Batch *batch, int world, S2World *with, const S2Judge *judge, int draws,
                         const S2Draw *draw);
 // Whether the world still has the same structure (s2_world_revision), so that it can be reset.
 bool s2_batch_unchanged(const S2Batch *batch, int world);
 
-// Results of the last call: the number of worlds that failed, and the first failed world from
-// `from` on (-1: none).
+// Results of the last call. The first function returns the number of worlds that failed. The second
+// returns the first failed world whose index is at least `from`, or -1.
 int s2_batch_failures(const S2Batch *batch);
 int s2_batch_failed(const S2Batch *batch, int from, S2Status *why);
 

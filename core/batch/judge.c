@@ -214,7 +214,8 @@ static S2Status judge_term(const S2CostTerm *term, const S2World *world, const d
   return s2_ok();
 }
 
-// Adds sign weight_i n_i to the sum, term by term. `terminal`: uses the terminal weights.
+// Adds sign * weight_i * n_i to the sum for each term i, in order. `terminal`: uses the terminal
+// weights.
 static S2Status judge_add(const S2Judge *judge, const S2World *world, const double *controls,
                           bool terminal, double sign, double *sum) {
   for (int i = 0; i < s2_judge_terms(judge); i++) {

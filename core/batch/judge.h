@@ -1,5 +1,5 @@
-// The cost of a motion: terms and bounds for numbers of bodies and joints. They are declared once
-// and evaluated without user code, for batches, rollouts and planners.
+// The cost of a motion: terms and bounds for quantities of bodies and joints. They are declared
+// once and evaluated without user code, for batches, rollouts and planners.
 //
 // With residuals r_j = field_j - goal_j, a term is a norm n with a parameter p:
 //
@@ -76,9 +76,9 @@ typedef struct S2Bound {
 
 typedef struct S2Judge S2Judge;
 
-// Copies its arguments. `controls` is the number of controls. Returns S2_INVALID or S2_STALE if a
-// term or bound is not possible in `world` (and in worlds with the same handles). The message names
-// it.
+// Copies its arguments. `controls` is the number of controls. The judge can be used for `world` and
+// for worlds with the same handles. Returns S2_INVALID or S2_STALE if a term or bound is not
+// possible in `world`; the message names that term or bound.
 S2Status s2_judge_create(const S2World *world, int controls, int terms, const S2CostTerm *term,
                          int bounds, const S2Bound *bound, S2Judge **judge);
 void s2_judge_free(S2Judge *judge); // NULL is allowed

@@ -88,7 +88,7 @@ static void rollout_steps(const RolloutRun *run, RolloutLanes *lanes) {
   }
 }
 
-// Repeats a sample on a tape for its gradient.
+// Repeats the steps of a sample on a tape, to compute the gradient.
 static void rollout_gradient(const RolloutRun *run, S2World *world, int sample) {
   const S2Rollout *rollout = run->rollout;
   size_t first = (size_t)sample * (size_t)rollout->knots * (size_t)run->controls;

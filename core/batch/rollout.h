@@ -16,14 +16,14 @@ typedef struct S2Rollout {
   double *costs;          // [samples]: cost, or INFINITY if a step failed.
   // NULL, or [samples][knots][s2_world_state_size]: the state after each knot
   double *states;
-  // NULL, or the derivative of the cost with respect to the controls, in their shape; NAN after a
-  // failure
+  // NULL, or the derivative of the cost with respect to the controls, in the same layout as
+  // `controls`; NAN after a failure
   double *gradient;
 } S2Rollout;
 
-// S2_INVALID: a control is not finite, or there are no steps, and nothing is computed. *failed (or
-// NULL) receives the number of failed sequences; *why receives the error of the first failed
-// sequence, with its index.
+// Returns S2_INVALID, and computes nothing, if a control is not finite or if there are no steps.
+// *failed (or NULL) receives the number of failed sequences; *why receives the error of the first
+// failed sequence, with its index.
 S2Status s2_rollout(S2Workers *workers, const S2World *world, const S2Rollout *rollout, int *failed,
                     S2Status *why);
 

@@ -15,8 +15,8 @@
 #include <string.h>
 
 enum {
-  LOOSE_MIN = 32,   // up to this many loose proxies cost less than a rebuild
-  LOOSE_SHARE = 16, // one loose proxy per this many proxies in the tree costs less, too
+  LOOSE_MIN = 32,   // number of loose proxies that cost less than a rebuild
+  LOOSE_SHARE = 16, // one more loose proxy is allowed for every LOOSE_SHARE proxies in the tree
 };
 
 // The tree is rebuilt when a search visits this many times the nodes of a fresh tree.
@@ -42,7 +42,7 @@ struct S2Broadphase {
   S2Box *boxes;     // boxes as given by the caller; empty for absent proxies
   uint8_t *states;
   int32_t *leaves; // node of a proxy, loose_at(place in `loose`) or NO_LEAF
-  int32_t *loose;  // proxies without a leaf, in any order, because results are sorted
+  int32_t *loose;  // proxies without a leaf, in any order (results are sorted later)
   int32_t loose_count;
   Node *nodes;
   int32_t node_count, node_room;
@@ -269,7 +269,8 @@ void s2_broadphase_remove(S2Broadphase *b, int32_t proxy) {
   b->boxes[proxy] = EMPTY;
   b->states[proxy] = ABSENT;
   if (b->leaves[proxy] >= 0) {
-    set_leaf(b, b->leaves[proxy], EMPTY, false); // the leaf is reserved for the proxy's return
+    // The leaf stays reserved in case the proxy is inserted again.
+    set_leaf(b, b->leaves[proxy], EMPTY, false);
     return;
   }
   int32_t place = loose_at(b->leaves[proxy]), last = b->loose[--b->loose_count];
@@ -343,7 +344,8 @@ static bool makes_pair(const S2Broadphase *b, int32_t p, int32_t q) {
          s2_box_overlap(b->boxes[p], b->boxes[q]);
 }
 
-// Stable counting sort by one of the two numbers. `starts` holds capacity + 1 numbers.
+// Stable counting sort of the pairs by the number of one of their proxies. `starts` holds capacity
+// + 1 numbers.
 static void sort_pairs(S2Pair *sorted, const S2Pair *pairs, int64_t count, bool by_a,
                        int64_t *starts, int32_t capacity) {
   memset(starts, 0, ((size_t)capacity + 1) * sizeof *starts);

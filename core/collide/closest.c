@@ -12,7 +12,7 @@ S2Closest s2_closest(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose p
     S2Vec2 none = {NAN, NAN};
     return (S2Closest){NAN, none, none, none};
   }
-  // Take the nearer of two points. Each surface is half the gap away from it.
+  // Take the contact point with the smaller gap. It is midway between the two surfaces.
   const S2ManifoldPoint *closest = &manifold.points[0];
   if (manifold.count == 2 && manifold.points[1].gap < closest->gap) {
     closest = &manifold.points[1];

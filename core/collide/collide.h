@@ -52,8 +52,8 @@ void s2_manifold_point_update(S2ManifoldPoint *point, const S2Shape *a, S2Pose p
 
 // Decodes the features of an id; s2_manifold_point_update then computes the point.
 S2ManifoldPoint s2_manifold_point_of(uint32_t id, const S2Shape *a, const S2Shape *b);
-// The index in each shape: of an edge if the feature has an edge on that side, otherwise of a
-// vertex.
+// For each shape: the index of the edge that is part of the feature, or of the vertex if the
+// feature has no edge of that shape.
 void s2_manifold_indices(uint32_t id, int *in_a, int *in_b);
 
 typedef struct S2Closest {

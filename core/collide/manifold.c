@@ -28,14 +28,14 @@ static const double SUNK = 1e-2;
 // Two vertices closer than this fraction of their coordinates do not define a direction.
 static const double NO_DIRECTION = 1e-12;
 
-// A unit vector with a smaller component across a segment points along the segment, to neither
-// side.
+// A unit vector whose component across a segment is smaller than this points along the segment, not
+// to one of its sides.
 static const double ALONG_SEGMENT = 1e-9;
 
-// If the component of the least translation across a segment is at least this, the translation
-// leads to the far side of the segment. The depth there is bounded by that component divided by
-// this number. With a much smaller number than SUNK, a body that barely overlaps the end of a
-// segment could be pushed through it, by the whole height of the body.
+// The least translation leads to the far side of a segment if the sine of the angle between them is
+// at least this. The depth there is at most the length of the translation divided by this number.
+// If the number were much smaller than SUNK, a body that barely overlaps the end of a segment could
+// be pushed through the segment by its whole height.
 static const double TO_FAR_SIDE = 1e-2;
 
 typedef struct Candidate {
@@ -102,9 +102,10 @@ static void add_candidate(Candidates *found, Candidate candidate, double floor) 
   }
 }
 
-// Selects one of a segment's two edges, which are its two sides. If an edge (`against`) across the
-// segment ends at the segment's end, neither side faces that edge. Then the contact is on the side
-// to which the other shape extends from there, along its edge (`along`, unit) and inwards.
+// Selects one of a segment's two edges, which are its two sides. If the other shape's edge
+// `against` is at right angles to the segment and ends at the segment's end, neither side faces
+// that edge. The contact is then on the side to which the other shape extends from that end. The
+// unit vector `along` points from that end along `against`.
 static void take_side(const S2Placed *placed, const Edge *against, S2Vec2 along, int *index,
                       Edge *edge) {
   if (placed->shape->count == 2 && s2_dot(edge->normal, s2_sub(along, against->normal)) < 0) {
@@ -157,7 +158,8 @@ static Candidates manifold_clip(const Pair *pair, bool reference_is_a, const S2A
     }
     return found;
   }
-  // Two edges: the end of one and the near end of the other give at most one point.
+  // Both shapes have edges. The end of one edge and the near end of the other edge give at most one
+  // point.
   int i = facing_edge(incident, axis->support, edge.normal);
   Edge other = manifold_edge_of(incident, i);
   double shorter = fmin(edge.length, other.length);
@@ -431,11 +433,12 @@ static double sunk_depth(const Pair *pair) {
 }
 
 // Adds points of a joined shape whose neighbour has the closest features, because this shape may
-// still support another vertex of the other shape. `floor` bounds the gaps of such points. While
-// the cores are apart, no gap can be smaller than the smallest known gap. If the cores overlap, the
-// joined shape is inside the other one by at most the least translation, along its direction. The
-// same bound holds for the part of an edge beyond a vertex of the other shape, on the side of the
-// edge to which the translation leads.
+// still support another vertex of the other shape. `floor` is a lower bound for the gaps of such
+// points. While the cores are apart, no gap can be smaller than the smallest known gap. If the
+// cores overlap, the least translation separates them. So the joined shape is inside the other one
+// by at most the length of that translation, measured in its direction. The same bound holds for
+// the part of an edge beyond a vertex of the other shape, on the side of the edge to which the
+// translation leads.
 static void add_further(S2Manifold *manifold, const Pair *pair, bool joined_is_a,
                         const Candidates *closest, double separation, double reach) {
   const S2Placed *joined = joined_is_a ? &pair->a : &pair->b;
@@ -443,8 +446,8 @@ static void add_further(S2Manifold *manifold, const Pair *pair, bool joined_is_a
   manifold->count = 0;
   double floor = separation > 0 ? separation : -INFINITY;
   if (separation <= 0 && joined->shape->sides != NULL) {
-    // A point beyond another side of the piece is not a contact. A deeply sunk shape must be pushed
-    // out, so joints have no effect.
+    // A point beyond another side of the piece is not a contact. If a shape has sunk in deeply, all
+    // points are used, so that the shape is pushed out.
     floor = -sunk_depth(pair);
     if (separation < floor) {
       add_all(manifold, pair, closest, reach);

@@ -17,7 +17,7 @@ static const double ALONG_SINE = 1e-12;
 static const double END_SLACK = 1e-14;
 
 typedef struct Ray {
-  S2Vec2 from, along; // frame of the shape; from + t along, t in 0..1
+  S2Vec2 from, along; // the ray in the frame of the shape: from + t along, with t in 0..1
 } Ray;
 
 static void take_earlier(S2RayHit *hit, double fraction, S2Vec2 normal) {
@@ -52,7 +52,7 @@ static bool on_outline(const S2Shape *shape, int i, S2Vec2 to) {
   return shape->sides == NULL || s2_side_has(shape, i, s2_dot(to, edge) / length, length, 0);
 }
 
-// Records where the ray crosses, from outside, edge i moved outwards by the radius.
+// Edge i is moved outwards by the radius. Records where the ray crosses this edge from outside.
 static void cast_edge(S2RayHit *hit, const Ray *ray, const S2Shape *shape, int i) {
   S2Vec2 p = shape->vertices[i], q = shape->vertices[s2_edge_end(shape, i)];
   S2Vec2 normal = s2_edge_normal(shape, i);
@@ -61,7 +61,7 @@ static void cast_edge(S2RayHit *hit, const Ray *ray, const S2Shape *shape, int i
   if (approach <= 0) {
     return; // the ray leaves the shape or runs along the edge
   }
-  // The ray's intersection with the edge's line must be between its ends.
+  // The point where the ray meets the line of the edge must be between the ends of the edge.
   S2Vec2 to = s2_sub(ray->from, p);
   double fraction = (s2_dot(to, normal) - radius) / approach;
   S2Vec2 at = s2_add_scaled(to, fraction, ray->along);

@@ -16,8 +16,8 @@ typedef struct S2Axis {
   double length;     // m, length of the edge
 } S2Axis;
 
-// The edge of `placed` with the largest separation from the nearest vertex of `other`. For equal
-// separations, the lowest index.
+// The edge of `placed` with the largest separation from the nearest vertex of `other`. Ties go to
+// the lowest index.
 S2Axis s2_separation(const S2Placed *placed, const S2Placed *other);
 
 // The largest separation over the edges that are on the outline of the body of `placed`.
@@ -29,8 +29,7 @@ S2Axis s2_edge_separation(const S2Placed *placed, const S2Placed *other, int edg
 // segment. With the separations along normals, it decides whether two collinear segments touch.
 double s2_end_separation(const S2Placed *placed, const S2Placed *other);
 
-// Finds the nearest pair of vertices and returns their distance. For equal distances, the lowest
-// indices.
+// Finds the nearest pair of vertices and returns their distance. Ties go to the lowest indices.
 double s2_nearest_vertices(const S2Placed *a, const S2Placed *b, int *vertex_a, int *vertex_b);
 
 #endif

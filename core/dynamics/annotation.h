@@ -28,8 +28,8 @@ const char *s2_annotation_type_name(S2AnnotationType type); // "line", "arrow", 
 
 // Adds `count` annotations with one name. They replace earlier annotations of that name and remain
 // until they are replaced or cleared. Annotations without a name ("") are visible after the next
-// step. The step after that, or a new annotation without a name, removes them. S2_INVALID: too
-// many; S2_BUSY inside a step.
+// step. The step after that, or a new annotation without a name, removes them. Returns S2_INVALID
+// if there are too many, and S2_BUSY within a step.
 S2Status s2_world_annotate(S2World *world, const S2Annotation *annotations, int count);
 void s2_world_clear_annotations(S2World *world, const char *name); // NULL: all of them.
 // Borrowed until the next change of the world.

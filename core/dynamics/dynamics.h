@@ -35,14 +35,14 @@ typedef enum S2Stepping {
   S2_SPECULATIVE,
   S2_BISECT,
   S2_EVENT,
-  // S2_EVENT for islands of few bodies. S2_SPECULATIVE for larger islands, and for worlds with
-  // settings that event stepping does not support.
+  // Uses S2_EVENT for islands of few bodies, and S2_SPECULATIVE for larger islands and for worlds
+  // with settings that event stepping does not support.
   S2_AUTO,
 } S2Stepping;
 
 typedef enum S2FlowRule {
   S2_FLOW_PROJECTED, // velocities by implicit Euler, then positions by projection
-  S2_FLOW_RATTLE,    // second order if the island allows it: positions, then velocities
+  S2_FLOW_RATTLE,    // second order if the island allows it: solves positions, then velocities
   S2_FLOW_AUTO,      // S2_FLOW_RATTLE with event stepping, unless a setting excludes it
 } S2FlowRule;
 // The friction law of contacts. S2_CONVEX is a convex form of Coulomb's law for rigid contacts
@@ -53,8 +53,8 @@ typedef enum S2Stabilization { // how steps remove joint errors and overlaps
   S2_NO_STABILIZATION,
   S2_BAUMGARTE,     // velocities remove a fifth of the error within the step
   S2_PRE,           // projects positions by one linear solve before the step
-  S2_POST,          // linear solve after the step: rows from its start, errors from its end
-  S2_POST_ASSEMBLY, // linear solve after the step, with newly assembled rows
+  S2_POST,          // one linear solve after the step: rows from its start, errors from its end
+  S2_POST_ASSEMBLY, // one linear solve after the step, with newly assembled rows
 } S2Stabilization;
 // Fraction of a joint error or an overlap that the velocities remove in a step under S2_BAUMGARTE.
 // A factor of 1 overshoots for nonlinear constraints. The correction remains in the velocities.
@@ -64,7 +64,7 @@ typedef enum S2RestitutionModel {
   S2_NEWTON,      // every contact of an impact leaves with e times its approach speed
   S2_REFLECTIONS, // generalised reflections: impacts propagate through touching bodies
 } S2RestitutionModel;
-// The unknown of the step problem: v+, v+ - v_k or (v+ - v_k)/h, with equal trajectories.
+// The unknown of the step problem: v+, (v+ - v_k)/h or v+ - v_k. All have the same trajectory.
 typedef enum S2Formulation {
   S2_FORM_VELOCITY,
   S2_FORM_ACCELERATION,
@@ -94,9 +94,9 @@ typedef enum S2Combine {
 
 // fields.def lists the settings with their defaults and domains. The force of a step is alpha times
 // the force at its end plus 1 - alpha times the force at its start. Likewise, beta blends the
-// velocities that move the positions (docs/stepping-options.md). (1, 1) is implicit Euler; (1/2,
-// 1/2) is of second order; beta = 0 requires compliant joints. `tolerance` bounds
-// S2Residual.scaled, and `smoothing` is the kappa of S2_GRADIENT_SMOOTH.
+// velocities that move the positions (docs/stepping-options.md). alpha = beta = 1 is implicit
+// Euler; alpha = beta = 1/2 is of second order; beta = 0 requires compliant joints. `tolerance`
+// bounds S2Residual.scaled, and `smoothing` is the kappa of S2_GRADIENT_SMOOTH.
 typedef struct S2WorldDef {
 #define S2_SETTING(member, type, default, domain, names, unit, derivative, meaning) type member;
 #define S2_PROGRAM_SETTING(member, type, default, domain, names, unit, derivative, meaning)        \
@@ -108,7 +108,7 @@ S2WorldDef s2_world_def(void); // the defaults.
 // The scheme that `stepping` selects. S2_AUTO resolves to S2_EVENT or S2_SPECULATIVE. Under
 // S2_EVENT, large islands step speculatively.
 S2Stepping s2_world_way(const S2WorldDef *def);
-// Whether islands that allow it use the flow by two stages. Resolves S2_FLOW_AUTO.
+// Whether the settings select the flow by two stages, for islands that allow it.
 bool s2_world_rattles(const S2WorldDef *def);
 S2Status s2_world_create(const S2WorldDef *def, S2World **world);
 void s2_world_destroy(S2World *world);
@@ -144,8 +144,8 @@ typedef struct S2ShapeDef {
 } S2ShapeDef;
 
 // fields.def adds more members. A kinematic body with bounded force yields: it has mass, but
-// gravity does not act on it. A lock (s2_body_drive) then drives its x, y and angle by its velocity
-// or motion.
+// gravity does not act on it. A lock (s2_body_drive) then drives its x, y and angle with its
+// velocity or motion.
 typedef struct S2BodyDef {
   S2Vec2 position; // origin of the shapes; the body's own position is its centre of mass
   double angle;
@@ -269,7 +269,7 @@ typedef struct S2JointDef {
   S2JointId joint_a, joint_b;      // gear
   bool lock_x, lock_y, lock_angle; // lock
   bool driven;                     // lock: S2Callbacks.motion gives its motion
-  bool has_law;                    // spring: S2Callbacks.spring gives its force, not `stiffness`
+  bool has_law;                    // spring: its force comes from S2Callbacks.spring
   S2Vec2 velocity;                 // lock: m/s
   S2JointWeights compliance;       // zero: rigid; invalid for spring, mouse, wheel, rope
   S2JointWeights damping;          // damping of compliant rows; spring, mouse, wheel: only `linear`
@@ -307,7 +307,7 @@ S2Status s2_joint_destroy(S2World *world, S2JointId joint); // also destroys gea
 bool s2_joint_alive(const S2World *world, S2JointId joint);
 const char *s2_joint_type_name(S2JointType type);
 
-// The drawing of a joint: the span between its anchors, and the anchors themselves.
+// Styles for drawing a joint: the span between its anchors, and the anchors themselves.
 typedef enum S2JointSpan {
   S2_SPAN_NONE,
   S2_SPAN_LINE,
@@ -361,8 +361,8 @@ typedef struct S2JointCoordinate {
 // makes the speeds in a loop consistent. S2_INVALID, with nothing moved: a joint of another type, a
 // value beyond its limits, or a loop that cannot close.
 S2Status s2_world_set_coordinates(S2World *world, const S2JointCoordinate *set, int count);
-// Sets the speed of a joint's coordinate (hinge, slider, wheel, spring, rope), rad/s or m/s: the
-// bodies on one side get a rigid motion. The side is the lighter one, or the one that is not
+// Sets the speed of a joint's coordinate (hinge, slider, wheel, spring, rope), rad/s or m/s: adds a
+// rigid motion to the bodies on one side. The side is the lighter one, or the one that is not
 // attached to the ground. Other coordinates keep their speeds, except in loops, which stay closed.
 // S2_INVALID, with nothing changed: a joint of another type, or a loop that does not permit the
 // speed.
@@ -415,7 +415,7 @@ typedef struct S2PreContact {
   double gap;           // m
   double friction, restitution;
   double surface_speed; // m/s: surface speed of b relative to a, along the left-turned normal
-  bool enabled;         // initially true; set false for no contact in this step
+  bool enabled;         // initially true; set to false to prevent the contact in this step
 } S2PreContact;
 
 // Derivatives of a number that a callback returns, with respect to the arguments. The derivative of
@@ -424,7 +424,7 @@ typedef struct S2PreContact {
 // previous velocity.
 typedef struct S2Slope {
   double by[S2_JOINT_COLUMNS + 1];
-  uint32_t origin; // another source of the number, numbered by the callback; 0: none
+  uint32_t origin; // a further source of the number, chosen by the callback; 0: none
 } S2Slope;
 
 // A call of a constraint's function. Poses are angle (rad), x, y (m). NULL fields are not
@@ -504,9 +504,6 @@ typedef struct S2MotionCall {
   bool place[3];
 } S2MotionCall;
 
-// Callbacks run within s2_world_step. They change the world only through their results; other
-// changes return S2_BUSY. If one returns false, the step is undone and s2_world_step returns
-// S2_ABORTED.
 typedef struct S2ProgramCall {
   int program; // the setting `solver_program`
   const S2Problem *problem;
@@ -516,6 +513,9 @@ typedef struct S2ProgramCall {
   bool found;
 } S2ProgramCall;
 
+// Callbacks run within s2_world_step. They change the world only through their results; other
+// changes return S2_BUSY. If one returns false, the step is undone and s2_world_step returns
+// S2_ABORTED.
 typedef struct S2Callbacks {
   void *user;
   // Adds to call->force (torque, fx, fy). Called for each body with a law, in creation order.
@@ -540,9 +540,9 @@ typedef struct S2Callbacks {
 
 void s2_world_set_callbacks(S2World *world, const S2Callbacks *callbacks);
 
-// Advances the world by dt (with stepping_partial possibly by less), in `substeps` equal parts.
-// Applied forces act in all of them. Each substep calls the force laws with its time and length.
-// Events and contact impulses cover the whole step. Residuals are the maxima over its substeps.
+// Advances the world by dt (or less, with stepping_partial) in `substeps` equal parts. Applied
+// forces act in all of them. Each substep calls the force laws with its time and length. Events and
+// contact impulses cover the whole step. Residuals are the maxima over the substeps.
 S2Status s2_world_step(S2World *world);
 
 // Steps many independent worlds. Each gets the same bits as from s2_world_step. Worlds whose only
@@ -573,8 +573,8 @@ S2StaticOptions s2_static_options(void); // the defaults
 S2Status s2_world_solve_static(S2World *world, const S2StaticOptions *options,
                                S2StaticResult *result);
 
-// Saves the state inside the world (one level) and restores it. Intended for callers with callbacks
-// around a step that may fail.
+// Save the state in the world itself, and restore the last saved state. Intended for callers whose
+// callbacks may make a step fail.
 void s2_world_mark(S2World *world);
 void s2_world_rollback(S2World *world);
 
@@ -598,7 +598,7 @@ typedef struct S2Event {
   // N s; touch_begin: sum over the step for the pair; touch_end: sum since touch_begin
   double normal_impulse, tangent_impulse; // touch_end: only normal_impulse is set
   S2Vec2 impulse;                         // N s on a (contact_impulse, touch_begin, touch_end)
-  double speed;        // m/s: approach before the step; touch_begin: when they met
+  double speed;        // m/s: approach speed before the step; touch_begin: when they met
   S2JointId joint;     // the broken joint; `point` is where it broke
   double force;        // N: the force that broke it
   const char *message; // text of a warning; otherwise ""
@@ -632,9 +632,9 @@ const S2Contact *s2_world_contacts(S2World *world, int *count);
 
 // Total contact impulse on a body in the last step: angular about its centre (N m s), x, y (N s).
 S2Status s2_body_contact_impulse(const S2World *world, S2BodyId body, double impulse[3]);
-// Impulse of the corrections in the last step: event stepping removes the energy that position
-// projections add, and bodies connected only by joints keep their spin. Forces, contacts, joints
-// and corrections add up to the total change of the body's momentum.
+// Impulse of the velocity corrections in the last step. In event stepping, they remove the energy
+// that position projections add, and preserve the spin of bodies connected only by joints. Forces,
+// contacts, joints and corrections add up to the total change of the body's momentum.
 S2Status s2_body_correction(const S2World *world, S2BodyId body, double impulse[3]);
 
 typedef struct S2Energy {
@@ -691,7 +691,7 @@ typedef struct S2WorldStats {
   uint64_t halved;    // large islands stepped in two half-steps because the whole step failed
   uint64_t kept;      // islands that a step left unchanged, without a solve
   uint64_t shared;    // phases of islands that ran in several threads (setting `threads`)
-  uint64_t stiffened; // islands with "psd" and implicit Euler, as forces turned too fast.
+  uint64_t stiffened; // islands that used implicit Euler and "psd", because forces turned too fast.
   // Impacts treated as inelastic: their restitution targets provably have no solution, or no solver
   // reached the tolerance.
   uint64_t contradictions, unsolved_impacts;
@@ -747,7 +747,7 @@ typedef struct S2RayResult {
   double fraction;
 } S2RayResult;
 
-// Selects what a query finds, which is never a disabled body. Default: all except sensors.
+// Selects the bodies that a query finds. It never finds disabled bodies. Default: no sensors.
 typedef struct S2QueryFilter {
   uint32_t category; // 0: any body; otherwise the body's mask must have one of these bits
   uint32_t mask;     // 0: any body; otherwise the body's category must have one of these bits

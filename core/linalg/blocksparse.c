@@ -323,9 +323,9 @@ S2_INLINE bool blocksparse_invert(S2Quad *inverse, const S2Quad *d) {
   return isfinite(k);
 }
 
-// The inverse of an ill-conditioned d with more digits. Cofactors in double lose the square of the
-// condition number. With weights of 1e8 this loss would cause errors of 1e-4 in solves of the
-// correct active set.
+// Computes the inverse of an ill-conditioned d with more digits than a double. In double precision,
+// cofactors lose the square of the condition number. With weights of 1e8, this loss would cause
+// errors of 1e-4 even if the active set is correct.
 S2_INLINE bool blocksparse_invert_accurately(S2Quad *inverse, const S2Quad *d) {
   long double a = d[0][0], b = d[1][0], c = d[2][0];
   long double e = d[0][1], f = d[1][1], g = d[2][1];

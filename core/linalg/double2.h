@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdbool.h>
 
-static const double S2_DOUBLE2_LARGE = 0x1p990; // beyond this, the splitting of a double would
-                                                // overflow
+// Larger doubles would overflow when they are split.
+static const double S2_DOUBLE2_LARGE = 0x1p990;
 
 typedef struct S2Double2 {
   double hi, lo; // |lo| <= half a unit in the last place of hi

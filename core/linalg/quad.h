@@ -19,7 +19,7 @@ typedef double S2Quad __attribute__((vector_size(32)));
 #endif
 #define S2_INLINE static inline __attribute__((always_inline))
 
-// Stores only three numbers, because a fourth would need a third more memory. The arguments are
+// Stores only three numbers, because four numbers would need a third more memory. The arguments are
 // pointers, because there is no fixed calling convention for vectors by value.
 S2_INLINE void s2_quad_load(S2Quad *to, const double *from) {
   *to = (S2Quad){0}; // avoids a warning of gcc 12 where a quad is split into halves

@@ -92,7 +92,7 @@ typedef enum S2Solver {
   S2_SOLVER_NSGS,     // Gauss-Seidel that solves each contact exactly
   S2_SOLVER_PGS,      // projected Gauss-Seidel by rows, forwards and backwards
   S2_SOLVER_SI,       // sequential impulses, as in game engines
-  S2_SOLVER_NNCG,     // nonsmooth nonlinear conjugate gradients on pgs
+  S2_SOLVER_NNCG,     // PGS accelerated by nonsmooth nonlinear conjugate gradients
   S2_SOLVER_PCG,      // projected conjugate gradients with fixed friction bounds
   S2_SOLVER_LINEAR,   // bilateral rows only; method: S2SolverOptions.linear
   S2_SOLVER_PROGRAM,  // S2SolverOptions.program
@@ -124,20 +124,20 @@ typedef enum S2LinearSolver {
 typedef struct S2SolverOptions S2SolverOptions;
 
 // S2_SOLVER_PROGRAM: a solver that the caller supplies. On input `lambda` (1 per row) contains a
-// guess, on output the impulses. Velocities are computed from the impulses. If the function returns
-// false, the guess is the answer.
+// guess, on output the impulses. The velocities are computed from the final `lambda`. If `solve`
+// returns false, the result is S2_UNSUPPORTED, unless the residual is within the tolerance.
 typedef struct S2ProgramSolver {
   bool (*solve)(void *user, const S2Problem *problem, const S2SolverOptions *options,
                 double *lambda, int *iterations);
   void *user;
 } S2ProgramSolver;
 
-// Work (S2SolverOptions.budget) per second, to convert times to budgets. It is the rate of a core
-// of 2026 for piles of 300 to 1000 discs, within a factor of 2.
+// Work (S2SolverOptions.budget) per second, to convert times to budgets. This is, within a factor
+// of 2, the rate of a CPU core of 2026 for piles of 300 to 1000 discs.
 #define S2_WORK_RATE 8e6
-// If there is no budget, the solve of an island of more than 20 contacts ends after this work,
-// about 8 s. After a failure that took a tenth of this work, a step skips optional solves, because
-// they would probably fail, too.
+// Without a budget, the solve of an island of more than 20 contacts ends after this work, which
+// takes about 8 s. After a failed solve that took a tenth of this work, a step skips optional
+// solves, because they would probably fail, too.
 #define S2_PATIENCE         (8 * S2_WORK_RATE)
 #define S2_PATIENCE_OF_STEP (0.1 * S2_PATIENCE)
 
@@ -146,33 +146,35 @@ struct S2SolverOptions {
   double tolerance;   // limit of S2Residual.scaled
   int max_iterations; // limit of the interior-point method; other limits scale with it
   double omega;       // over-relaxation of sweeps; 0 means 1.
-  // For S2_SOLVER_NCP. The solver ends at the point `kappa` of the central path. 0 means the
-  // solution; above 0 the residual is about the square root of kappa. The smallest kappa is the
-  // tolerance divided by `undercut`; 0 means 5.
+  // For S2_SOLVER_NCP. If kappa > 0, the solver returns the point of the central path with this
+  // kappa, whose residual is about sqrt(kappa). If kappa is 0, it returns the solution, and kappa
+  // stays at or above the tolerance divided by `undercut` during the search. An `undercut` of 0
+  // means 5.
   double kappa, undercut;
   // NULL means no history. Chains append the records of their methods one after the other.
   S2History *history;
   S2LinearSolver linear;
   // NULL, or receives the factorisation of a problem of joints only (bilateral.h). Its memory stays
-  // in the arena, and its problem must not be read. If another method solved the problem, groups is
-  // 0.
+  // in the arena, and its member `problem` is NULL. If another method solved the problem, its
+  // member `groups` is 0.
   struct S2Bilateral *keep;
-  S2ProgramSolver program; // For S2_SOLVER_PROGRAM; zeros: it supports no problem.
-  // Set this if the guess comes from a solve that had to change its own guess. S2_SOLVER_AUTO and
-  // S2_SOLVER_PDIPM then keep the guess only if it is as good as an exact solution. (When a body
-  // comes to rest, the guess consists of the impulses that stopped it. If such impulses were kept
-  // because they are within the tolerance, they would set the body in motion again, and every
-  // second step would need a solve.)
+  S2ProgramSolver program; // for S2_SOLVER_PROGRAM; zeros: every problem is unsupported
+  // Set this if the guess is the result of a solve that changed its initial impulses.
+  // S2_SOLVER_AUTO and S2_SOLVER_PDIPM then keep the guess only if it is as good as an exact
+  // solution. (When a body comes to rest, the guess consists of the impulses that stopped it. If
+  // such impulses were kept because they are within the tolerance, they would set the body in
+  // motion again, and every second step would need a solve.)
   bool fresh;
-  // Treats guessed velocities that are only rounding as zero. If zero velocities and the guessed
-  // impulses solve the problem to a thousandth of the tolerance, S2_SOLVER_AUTO returns them.
+  // Treats guessed velocities as zero if they are only rounding errors. If zero velocities and the
+  // guessed impulses solve the problem to a thousandth of the tolerance, S2_SOLVER_AUTO returns
+  // them.
   bool rest;
   // The problem is an impact. The caller uses only its velocities, so its impulses need not share
-  // loads evenly. Piles are then solved along the flow even without a guess, in half the time of
-  // the interior-point method.
+  // loads evenly. The flow (docs/solvers-piles.md) then solves piles even without a guess, in half
+  // the time of the interior-point method.
   bool impact;
-  // Set this above 0 if the caller has an alternative in case no solution is found soon. The solve
-  // of a pile then ends without a solution after a flow with this many factorisations.
+  // For callers that have an alternative to this solve. If above 0, the solve of a pile ends after
+  // a flow of at most this many factorisations, even without a solution.
   int attempt;
   // With `bounded`, S2_SOLVER_AUTO and S2_SOLVER_PDIPM spend at most the work `budget` on an island
   // of more than 20 contacts. Work is the number of blocks of the factored matrix times the number
@@ -184,10 +186,10 @@ struct S2SolverOptions {
 
 typedef struct S2Solution {
   double *v;      // 3 per node; in: a guess (previous velocities); out: the solution
-  double *lambda; // 1 per row; in: a guess (zeros for a cold start); out: the solution.
+  double *lambda; // 1 per row; in: a guess (zeros for a cold start); out: the solution
   // NULL, or 1 per row: the digits of the impulses beyond double precision. The residual belongs to
-  // (v, lambda + low). low is 0 unless the rounding of lambda alone would move a light node by more
-  // than the tolerance (docs/solvers.md, "The last digits").
+  // (v, lambda + low). low is 0 unless the rounding error of lambda alone would change the velocity
+  // of a light node by more than the tolerance (docs/solvers.md, "The last digits").
   double *low;
   S2Residual residual;
   S2SolveStatus status;
@@ -208,7 +210,7 @@ S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *opti
 typedef S2SolveStatus S2SolverFn(const S2Problem *problem, const S2SolverOptions *options,
                                  S2Arena *arena, S2Solution *solution);
 
-// Computes the residual of (v, lambda) from any source. The residual alone decides whether a
+// Computes the residual of (v, lambda), whatever their source. The residual alone decides whether a
 // problem is solved.
 S2Residual s2_mcp_residual(const S2Problem *problem, const double *v, const double *lambda,
                            S2Arena *arena);

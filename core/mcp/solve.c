@@ -217,8 +217,8 @@ static bool mcp_rests(const S2Problem *problem, const S2SolverOptions *options, 
   return true;
 }
 
-// If the scaled residual is at most this value, the modes of the point are worth an exact solve,
-// even before other methods are tried.
+// If the scaled residual is at most this value, the modes of the point are probably right. Their
+// equations are then solved exactly before other methods are tried.
 static const double NEAR = 1e-2;
 
 // A residual above the tolerance may be caused by the rounding of the impulses. If the residual is

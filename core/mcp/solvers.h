@@ -33,8 +33,8 @@ S2ActiveModes *s2_active_keep(const S2Problem *problem, const S2SolverOptions *o
 // Sets the speeds of the rows, one number per row. Returns the largest violation of an active row,
 // m/s.
 double s2_active_missed(S2ActiveModes *kept, const double *speed);
-// Removes these violations with the rows and masses of the problem. If the correction is not
-// unique, takes the correction of least norm.
+// Removes the violations that s2_active_missed has found, with the rows and masses of the problem.
+// If the correction is not unique, takes the correction of least norm.
 void s2_active_correct(S2ActiveModes *kept);
 
 // Functions of products.c.

@@ -42,7 +42,8 @@ static void backward_product(int r, int s, int c, const double *x, const double 
   }
 }
 
-// The derivatives of Q at a knot, and the regularised derivatives for the gains in `regular`.
+// The derivatives of Q at a knot. The gains use the regularised derivatives, which are written to
+// `regular`.
 static void backward_quadratic(const S2Backward *problem, int knot, Work *work) {
   int n = problem->n, m = problem->m;
   const double *a = problem->a + knot * n * n, *b = problem->b + knot * n * m;

@@ -34,14 +34,14 @@ static void album_keep(S2Album *album, const S2Moment *moment) {
     *s2_array_append(album->moments) = (S2Moment){0};
   }
   copy_moment(&album->moments.at[album->count], moment);
-  album->count += 1; // not earlier, because the moment is complete only here
+  album->count += 1; // counted last, because the copy is complete only here
 }
 
 static void leave_out_every_other(S2Album *album) {
   double first = album->moments.at[0].time, last = album->moments.at[album->count - 1].time;
   double apart = (last - first) / (album->count - 1);
   if (apart > 1.5 * album->period) {
-    album->period = apart; // in case steps are longer than the period
+    album->period = apart; // steps may be longer than the period
   }
   int kept = 0;
   for (int i = 0; i < album->count; i += 2) {

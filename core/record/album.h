@@ -17,7 +17,7 @@ typedef struct S2Album {
   S2Sweep sweep;
 } S2Album;
 
-// Whether the album needs a moment of this time.
+// Whether the album needs a moment at this time.
 bool s2_album_wants(const S2Album *album, double time, const S2RecordOptions *options);
 // Adds a moment if the album needs it; its contents are copied.
 S2Status s2_album_add(S2Album *album, const S2Moment *moment, const S2RecordOptions *options);

@@ -124,11 +124,12 @@ static S2Status capture_poses(S2Moment *moment, const S2World *world) {
   return s2_ok();
 }
 
-// The moment's joints are current (the world's revision), or the list is empty.
+// Updates the joints of the moment. Before the call, its list must have the world's revision or be
+// empty.
 static S2Status capture_joints(S2Moment *moment, const S2World *world) {
   int count = s2_world_joints(world, NULL, 0);
-  // Update the list of joints. If the world's revision has changed, the list is empty and is filled
-  // again.
+  // Fill the list if it is empty. Otherwise only the values that change with every step are
+  // updated.
   bool anew = moment->joints.count != count;
   if (anew) {
     s2_array_reserve(moment->joint_ids, count);

@@ -68,7 +68,7 @@ typedef struct S2Moment {
   uint64_t revision; // s2_world_revision of bodies, shapes and joints; 0: not taken from a world
   double kinetic, potential; // J; NaN if not recorded, as for the numbers below
   double momentum[3];        // angular momentum about the origin, and momentum x, y
-  double residual;           // `scaled`; the worst residual of the last step
+  double residual;           // largest S2Residual.scaled of the last step
   double iterations;         // iterations of the last step
   S2_ARRAY(S2MomentChannel) channels;
   S2_ARRAY(S2MomentBody) bodies; // creation order

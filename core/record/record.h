@@ -73,8 +73,8 @@ S2Status s2_recorder_open_with(const char *path, const S2RecordOptions *options,
 // Sets the description of the run, for formats that store it. Call this before the first frame.
 void s2_recorder_run(S2Recorder *recorder, const S2Run *run);
 // Adds a number besides the world's state, for formats that store such numbers, and returns its
-// index. The value is NaN until it is set, and then persists. If a channel is added after the first
-// frame, the file repeats the scene.
+// index. The value is NaN until it is set, and then remains until it is set again. If a channel is
+// added after the first frame, the file repeats the scene.
 int s2_recorder_channel(S2Recorder *recorder, const char *name, const char *unit);
 void s2_recorder_set(S2Recorder *recorder, int channel, double value);
 S2Status s2_recorder_frame(S2Recorder *recorder, S2World *world);
@@ -84,8 +84,8 @@ S2Status s2_recorder_moment(S2Recorder *recorder, const S2Moment *moment);
 // earlier ones. Returns S2_INVALID if the format does not store plots.
 bool s2_recorder_holds_plots(const S2Recorder *recorder);
 S2Status s2_recorder_plot(S2Recorder *recorder, const char *name, const char *svg);
-// Appends decisions of clocks in the run, in order. Formats for runs that can be repeated store
-// them (docs/replay-format.md); other formats ignore them.
+// Appends clock-dependent decisions of the run, in order. Formats for runs that can be repeated
+// store them (docs/replay-format.md); other formats ignore them.
 S2Status s2_recorder_decisions(S2Recorder *recorder, const uint32_t *decisions, int count);
 S2Status s2_recorder_close(S2Recorder *recorder); // also frees the recorder; NULL is allowed
 

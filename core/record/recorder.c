@@ -20,7 +20,7 @@
 // A format of recordings. A function is NULL if the format does not need it.
 typedef struct Sink {
   const char *suffix;
-  // readable while incomplete, so it is written in place and survives a kill
+  // readable while incomplete: written in place, so it survives the end of the process
   bool stream;
   bool foreign; // uses other programs and libraries, whose calls must not be interrupted
   bool arrays, picture, gif;
@@ -115,7 +115,7 @@ static S2Status html_start(S2Recorder *recorder) {
   if (options->trails != S2_TRAILS_NONE) {
     s2_run_add(&recorder->run, "view_trails", "all");
   }
-  if (options->speed != s2_record_options().speed) { // NOLINT: exact, to see if it was set
+  if (options->speed != s2_record_options().speed) { // NOLINT: any difference counts, however small
     s2_number_exact(number, options->speed);
     s2_run_add(&recorder->run, "view_speed", number);
   }
@@ -428,8 +428,8 @@ static S2Status within_memory(S2Recorder *recorder, S2MemoryRun *run, void *user
 
 typedef struct Adding {
   S2Recorder *recorder;
-  S2World *world;         // the source is this world's present state
-  const S2Moment *moment; // or the source is this moment
+  S2World *world;         // source: the present state of this world; NULL: `moment`
+  const S2Moment *moment; // source if `world` is NULL
 } Adding;
 
 static S2Status recorder_add(void *user) {

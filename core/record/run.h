@@ -8,15 +8,16 @@
 
 // Keys in use:
 //   sim2d, build   version; commit and compiler
-//   seed           of sim.random
-//   word           of the command line, one entry each, in order; none: not run by the command
-//   script         which of them is the script
-//   script_hash    SHA-256 of its contents
-//   recording      which one of the run it is, from 1
-//   every          steps from one frame to the next
-//   view_follow    of a page: serial of the body that the view moves with when it opens
-//   view_trails    of a page: "all", paths are shown when it opens
-//   view_speed     of a page: seconds of the world per second when it opens
+//   seed           seed of sim.random
+//   word           a word of the command line, one entry each, in order; none if another program
+//                  made the recording
+//   script         index of the script in the list of words
+//   script_hash    SHA-256 of the contents of the script
+//   recording      index of the recording in the run, from 1
+//   every          number of steps between frames
+//   view_follow    for a page: serial of the body that the view follows when the page opens
+//   view_trails    for a page: "all" if paths are shown when the page opens
+//   view_speed     for a page: seconds of the world per second when the page opens
 typedef struct S2RunEntry {
   char *key, *value; // owned
 } S2RunEntry;

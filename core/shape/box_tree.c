@@ -3,9 +3,9 @@
 
 #include <math.h>
 
-// A point counts as close to a line if the cross product is below this fraction of the product of
-// lengths. The fraction is some hundred times the rounding error in s2_side, so boxes beyond it are
-// never close.
+// A box counts as close to a line if the cross product is within this fraction of the product of
+// the lengths. This is several hundred times the rounding error, so the sign is correct for all
+// other boxes.
 static const double CLOSE = 1e-13;
 
 static const S2Box EMPTY = {{INFINITY, INFINITY}, {-INFINITY, -INFINITY}};

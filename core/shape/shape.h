@@ -14,9 +14,9 @@
 // Edge i and vertex i of a piece, as parts of the outline of its body. The structure contains only
 // doubles, so that it can be stored among vertices.
 typedef struct S2Side {
-  // m along the edge from vertex i: the parts outside from .. to belong to other pieces or touch
-  // them. If from > to, the whole edge does. At a concave corner, `from` and `to` are slightly
-  // beyond the corner.
+  // Only the part from .. to of the edge (m, measured from vertex i) is on the outline of the body.
+  // If from > to, no part is. The other parts are inside other pieces or touch them. At a concave
+  // corner, `from` and `to` are slightly beyond the corner.
   double from, to;
   S2Vec2 in, out;           // unit vectors: directions of the body's outline before and after the
                             // vertex

@@ -85,8 +85,9 @@ typedef struct Cover {
   double from, to, distance;
 } Cover;
 
-// The open part of edge i, beyond the covers of other pieces at its start and at its end. Cuts in
-// its middle are ignored, because they do not misplace contacts of the edge.
+// The part of edge i that remains if the parts that other pieces cover at its start and at its end
+// are removed. Covered parts in its middle are ignored, because they do not misplace contacts of
+// the edge.
 static Cover sides_open(const Joints *joints, int piece, int i, Cover *covers) {
   const S2Shape *shape = &joints->pieces[piece];
   S2Vec2 p = shape->vertices[i], edge = s2_sub(sides_next(shape, i), p);
@@ -96,7 +97,7 @@ static Cover sides_open(const Joints *joints, int piece, int i, Cover *covers) {
   Cover open = {0, length, 0};
   for (int k = 0; k < joints->near_count; k++) {
     const S2Shape *other = &joints->pieces[joints->near[k]];
-    // The other piece covers points just outside the edge.
+    // A part of the edge is covered if the points just outside it are in the other piece.
     Cover cover = {.distance = sides_distance(joints, piece, joints->near[k])};
     S2Vec2 beside = s2_add_scaled(p, cover.distance, s2_right(along));
     if (sides_clip(other, beside, along, length, cover.distance / 2, &cover.from, &cover.to) &&
@@ -105,7 +106,7 @@ static Cover sides_open(const Joints *joints, int piece, int i, Cover *covers) {
       open.distance = fmax(open.distance, cover.distance);
     }
   }
-  // Process both ends, one cover after another.
+  // Remove covered parts from both ends until no cover reaches an end.
   for (bool more = true; more;) {
     more = false;
     for (int k = 0; k < count; k++) {
@@ -267,7 +268,8 @@ static S2Side *sides_of(const Joints *joints, int piece, Cover *covers, S2Arena 
       sides[i].owns_in = arrives;
       sides[i].owns_out = leaves;
     }
-    // The edge ends at the other side of a concave corner, except at straight and convex joints.
+    // Extend the open part of an edge by the overhang at a concave corner, and where another piece
+    // covers the end of the edge. Otherwise extend it by the slack.
     bool hollow = !alone && s2_cross(sides[i].in, sides[i].out) < -SAME_ANGLE;
     double from = hollow || !leaves ? overhang : slack, to = hollow || !arrives ? overhang : slack;
     sides[i].from = inner ? INFINITY : alone ? -INFINITY : open[i].from - from;

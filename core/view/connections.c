@@ -52,7 +52,8 @@ static bool same_secret(const char *a, const char *b) {
   return difference == 0;
 }
 
-// A page of another site whose name resolves to 127.0.0.1 sends its own name in Host or Origin.
+// Another site can make its name resolve to 127.0.0.1, but its pages send that name in Host or
+// Origin.
 static bool may_enter(const S2Server *server, const S2HttpRequest *request) {
   char hosts[2][HOST_SIZE], token[S2_SERVER_TOKEN] = "";
   snprintf(hosts[0], HOST_SIZE, "127.0.0.1:%d", server->port);

@@ -107,7 +107,7 @@ S2Status s2_server_open(int port, const unsigned char *page, size_t size, S2Serv
   for (int i = 0; i < S2_SERVER_PLACES; i++) {
     server->connections[i].socket = -1;
   }
-  // Use a clock that cannot be set for waits.
+  // For waits, use a clock that cannot be set.
   pthread_condattr_t monotonic;
   pthread_condattr_init(&monotonic);
   pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);

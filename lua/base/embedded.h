@@ -1,6 +1,6 @@
 // The Lua part of the library (lua/sim2d) is embedded in the binary, so that one file is enough to
 // run. Each module returns a function (sim, host) that adds functions to the table `sim`. `host`
-// contains C functions for these modules, which scripts cannot reach (see embedded.c).
+// contains C functions for these modules. Scripts cannot reach `host` (see embedded.c).
 #ifndef S2_EMBEDDED_H
 #define S2_EMBEDDED_H
 

@@ -20,18 +20,18 @@ const char s2_type_world[] = "World", s2_type_body[] = "Body", s2_type_joint[] =
 
 enum {
   MESSAGE_SIZE = 512, // bytes; longer messages are truncated
-  NAMES_SIZE = 128,   // exceeds the number of fields of any object
+  NAMES_SIZE = 128,   // larger than the number of fields of any object
 };
 
-// Registry keys, by address.
+// Registry keys: the addresses of these constants.
 static const char FUNCTION_NAMES = 'f', KEPT_TRACEBACK = 't';
 
 // ---- Objects ----------------------------------------------------------------------------------
 
 void *s2_lua_test(lua_State *L, int index, const char *type) {
   const char *found = NULL;
-  // Each sim2d object begins with the address of its type's name. Shorter userdata cannot be a
-  // sim2d object.
+  // Each sim2d object begins with the address of its type's name. Userdata that is too short for an
+  // address cannot be a sim2d object.
   if (lua_type(L, index) != LUA_TUSERDATA || lua_rawlen(L, index) < sizeof found) {
     return NULL;
   }
@@ -114,7 +114,7 @@ static void drop_nan_signs(char *message) {
 }
 
 int s2_lua_fail(lua_State *L, const char *format, ...) {
-  // Format the message in C, because Lua's own formats have no widths and precisions.
+  // Format the message in C, because Lua's own formats support neither width nor precision.
   char message[MESSAGE_SIZE];
   va_list args;
   va_start(args, format);
@@ -124,8 +124,8 @@ int s2_lua_fail(lua_State *L, const char *format, ...) {
   return error_raise(L, message);
 }
 
-// The documented name of the running function. If there is none, the name that the caller used, or
-// "?".
+// Returns the documented name of the running function. If there is none, returns the name that the
+// caller used, or "?".
 static const char *function_name(lua_State *L, lua_Debug *frame) {
   // Look up the function in the table of names.
   const char *name = NULL;
@@ -211,7 +211,8 @@ static void no_field_remedy(lua_State *L, const char *owner, const char *name,
   char remedy[S2_REMEDY_SIZE];
   for (size_t i = 0; i < sizeof owners / sizeof owners[0]; i++) {
     if (strcmp(owner, owners[i][0]) == 0 && s2_remedy_find(name, known, count, remedy)) {
-      // The remedy is a name, an assignment "name = value" or a call. Functions of sim use a dot.
+      // The remedy is a name, an assignment "name = value" or a call. Fields and functions of sim
+      // follow a dot, methods follow a colon.
       size_t length = strcspn(remedy, " ({");
       bool field = remedy[length] == '\0' || strncmp(remedy + length, " = ", 3) == 0;
       s2_lua_fail(L, "%s has no field '%s'; write %s%c%s", owner, name, owners[i][1],

@@ -79,7 +79,7 @@ static int bar_next(lua_State *L) {
 static int host_progress(lua_State *L) {
   lua_Integer count = luaL_checkinteger(L, 1);
   luaL_argcheck(L, count >= 0, 1, "the number of items, 0 or more, is expected");
-  // The bar can be called, as an iterator, and closed.
+  // The bar can be called (it is an iterator) and closed.
   Bar *bar = lua_newuserdatauv(L, sizeof *bar, 0);
   bar->count = count;
   s2_progress_begin(&bar->progress, !s2_session(L)->quiet);

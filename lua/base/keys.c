@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { KNOWN_SIZE = 64 }; // exceeds the number of keys of any constructor
+enum { KNOWN_SIZE = 64 }; // larger than the number of keys of any constructor
 
 static int keys_gather(const char **known, const char *const *names, const char *const *more) {
   // Gather the function's own keys, then the shared keys.
@@ -32,7 +32,7 @@ static bool keys_contain(const char **known, int count, const char *name) {
   return false;
 }
 
-// Picks a key as the example in a message.
+// Returns the key that a message gives as an example.
 static const char *keys_example(const char *const *names) {
   return names[0] != NULL ? names[0] : "name";
 }

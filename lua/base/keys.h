@@ -19,17 +19,17 @@ typedef struct S2Keys {
   char scope[S2_KEYS_SCOPE]; // prefix of each key in messages, such as "shapes[2]."
 } S2Keys;
 
-// Checks that the argument is a table, and that each of its keys is in one of the two lists
-// (NULL-terminated; the second may be NULL) or in 1 .. positional. If `optional`, a missing
-// argument pushes an empty table.
+// Checks that the argument is a table, and that each of its keys is in one of the two lists or in 1
+// .. positional. The lists end with NULL, and `more` may be NULL. If `optional`, an empty table
+// replaces a missing argument.
 S2Keys s2_keys_open(lua_State *L, int argument, bool optional, const char *const *names,
                     const char *const *more, int positional);
 // Like s2_keys_open, for a nested table, which must be on top of the stack.
 S2Keys s2_keys_inner(const S2Keys *outer, const char *scope, const char *const *names,
                      const char *const *more);
 
-// Each returns false and leaves *value unchanged if the key is absent, and raises if the value has
-// the wrong kind. The stack is unchanged. Text is valid as long as the table exists.
+// Each returns false and leaves *value unchanged if the key is absent, and raises an error if the
+// value has the wrong kind. The stack is unchanged. Text is valid as long as the table exists.
 bool s2_keys_number(const S2Keys *keys, const char *key, S2Domain domain, double *value);
 bool s2_keys_integer(const S2Keys *keys, const char *key, int64_t lo, int64_t hi, int64_t *value);
 bool s2_keys_boolean(const S2Keys *keys, const char *key, bool *value);

@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-// Number of arguments before the numbers: 1 if the call passes a generator, 0 for
-// sim.random.uniform(...).
+// Returns the generator of a call. *first becomes the index of the first argument that is not the
+// generator: 2 if the call passes a generator, 1 for sim.random.uniform(...).
 static S2LuaRandom *random_generator(lua_State *L, int *first) {
   // Only the functions of sim.random itself may omit the generator.
   S2LuaRandom *random = s2_lua_test(L, 1, s2_type_random);

@@ -171,7 +171,8 @@ static bool remedy_drop_suffix(char *word) {
 
 // ---- Look-up ----------------------------------------------------------------------------------
 
-// If `own`, the word may be a sim2d name itself (such as set_velocity without its prefix).
+// Looks up the word. If `own`, the word may also be the sim2d name itself, as in set_velocity
+// without its prefix.
 static bool remedy_look_up(const char *word, bool own, const char *const *known, int count,
                            char remedy[S2_REMEDY_SIZE]) {
   // A matching row shows how to use the name. Otherwise the message shows only the name.

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-static const char SESSION = 's'; // registry key, by address
+static const char SESSION = 's'; // its address is the registry key
 
 static int session_collect(lua_State *L) {
   S2LuaSession *session = lua_touserdata(L, 1);

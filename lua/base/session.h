@@ -30,8 +30,8 @@ typedef struct S2Session {
   const struct S2PictureWords *pictures;
   const char *dump_directory; // --dump-problems
   const S2Run *run;           // Stored in recordings. NULL: not started by the command.
-  // Returns the number of words that an option of the command and its value take, given the first
-  // word; 0 if it is not an option. NULL: the command did not start this run.
+  // Returns the number of words that an option of the command and its value take. `word` is the
+  // first of them. Returns 0 if it is not an option. NULL: the command did not start this run.
   int (*option_words)(const char *word);
   // The run is compared with the recording of this validator, and nothing is written. NULL:
   // recordings are written.
@@ -50,8 +50,9 @@ typedef struct S2Session {
   // first finding.
   S2AuditStats found;
   char finding[S2_MESSAGE_SIZE];
-  S2WorldStats total; // sum (worst values: maximum) of closed worlds; s2_session_close adds others
-  double seconds_lua; // time in callbacks (s)
+  // Sums over closed worlds (for worst values, maxima). s2_session_close adds the other worlds.
+  S2WorldStats total;
+  double seconds_lua;    // time in callbacks (s)
   S2Decisions decisions; // Decisions based on clocks, in order (see recording.c).
   // The --record page of the first world if it contains plots, otherwise NULL. It stays open until
   // the end.

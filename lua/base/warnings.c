@@ -1,6 +1,6 @@
 // Without a handler, warnings go to stderr. Each world prints the first warning of each kind, and
-// at the end the number of others. Only the first few worlds print a given kind, because scripts
-// that learn or search create very many worlds.
+// at the end the number of further ones. Only the first few worlds print warnings of a given kind,
+// because scripts that learn or search create very many worlds.
 #include "lua/world/binding.h"
 
 #include <ctype.h>
@@ -18,7 +18,7 @@ static const char *skip_position(const char *message) {
   return message;
 }
 
-// Finds the kind of a message, which is the first letters outside quotes and numbers.
+// Finds the kind of a message: its first letters outside quotes and numbers.
 static void find_kind(const char *message, char kind[S2_LUA_KIND]) {
   message = skip_position(message);
   int length = 0;
@@ -34,8 +34,8 @@ static void find_kind(const char *message, char kind[S2_LUA_KIND]) {
   kind[length] = '\0';
 }
 
-// The number of worlds (or calls) that have reported this kind, including this one. All kinds
-// beyond the last slot share it.
+// Returns the number of worlds (or calls) that have reported this kind, including the present one.
+// If all slots are in use, further kinds share the last slot.
 static int count_worlds(S2LuaSession *session, const char kind[S2_LUA_KIND]) {
   int i = 0;
   while (i < S2_LUA_KINDS - 1 && session->warned[i].worlds > 0 &&

@@ -28,7 +28,7 @@ static unsigned program_own(void *user, int world) {
   return s2_lua_batch_alone(object->world[world]) ? S2_OWN_STEP | S2_OWN_RESET | S2_OWN_OBSERVE : 0;
 }
 
-// Calls the function on the stack below its arguments. An error becomes a status.
+// Calls the function that is on the stack below its arguments. An error is returned as a status.
 static S2Status call_protected(lua_State *L, int arguments, int results) {
   if (lua_pcall(L, arguments, results, 0) == LUA_OK) {
     return s2_ok();
@@ -157,8 +157,8 @@ static double *array_at(lua_State *L, int index, S2Size shape) {
 }
 
 // batch:step(commands or nil, steps, observations, rewards, terminated, truncated, final). The last
-// five are arrays to fill, or nil for new ones (final: nil for none). Returns the first four of
-// these and the number of worlds that failed.
+// five are arrays to fill. A new array is created for each nil, except for `final`. Returns the
+// first four arrays and the number of worlds that failed.
 static int object_step(lua_State *L) {
   BatchObject *object = check_batch(L);
   lua_settop(L, 8);

@@ -37,7 +37,7 @@
 //   episodes(workers, options) -> environments that are stepped together: batch_episodes.c
 void s2_lua_batch_push(lua_State *L);
 
-// batch_env.c. True if script functions run in the steps of the world.
+// batch_env.c: true if script functions run in the steps of the world.
 bool s2_lua_batch_stepped(const S2LuaWorld *lw);
 // True if script functions run in the steps of the world, command it or observe it.
 bool s2_lua_batch_alone(const S2LuaWorld *lw);

@@ -103,7 +103,7 @@ static int env_act(lua_State *L) {
   return 1;
 }
 
-// (world): the observation as a list, or nil if the Lua code must observe.
+// (world): returns the observation as a list, or nil if the Lua code must observe.
 static int env_seen(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   int count = s2_world_observation_size(lw->world);
@@ -121,8 +121,8 @@ static int env_seen(lua_State *L) {
   return 1;
 }
 
-// (world): the scaled residual of the last step, and the numbers of unsolved steps and of mode
-// changes so far.
+// (world): returns the scaled residual of the last step, and the numbers of unsolved steps and of
+// mode changes so far.
 static int env_left(lua_State *L) {
   const S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_pushnumber(L, s2_world_residuals(lw->world).solve.scaled);
@@ -132,8 +132,8 @@ static int env_left(lua_State *L) {
   return 3;
 }
 
-// (judge, world, list of commands, constant): the reward of a period, whether the episode has
-// terminated, and the cost of the last state
+// (judge, world, list of commands, constant): returns the reward of a period, whether the episode
+// has terminated, and the cost of the last state.
 static int env_judge(lua_State *L) {
   const S2Judge *judge = s2_lua_judge(L, 1);
   const S2LuaWorld *lw = s2_lua_world(L, 2);

@@ -12,8 +12,8 @@
 
 static const char EPISODES[] = "sim2d.episodes";
 
-// User values: lists by environment (environments, worlds, judges and draws), the options, the
-// threads, and arrays for the results.
+// User values: lists with one entry per environment (environments, worlds, judges and draws), the
+// options, the threads, and arrays for the results.
 enum {
   STORE_ENVS = 1,
   STORE_WORLDS,
@@ -40,7 +40,7 @@ typedef struct Episodes {
   double *table;              // [actions][controls]
   double *command;            // [count][controls]
   int64_t period;             // steps
-  bool starts, rewards, ends; // parts that script functions do
+  bool starts, rewards, ends; // whether script functions do these parts of the task
   S2BatchResult result;
   // Stack indices and errors of the running call.
   lua_State *L;
@@ -156,7 +156,8 @@ static S2Status episodes_observe(void *user, int i, double *numbers) {
              : s2_error(S2_INVALID, "it observes %d numbers, not %d", count, all->observed);
 }
 
-// Calls options.reset(i), which uses the random generator of the environment. The draws use it too.
+// Calls options.reset(i). The function uses the random generator of the environment, as the draws
+// do.
 static S2Status episodes_reset(void *user, int i) {
   Episodes *all = user;
   lua_State *L = all->L;
@@ -432,7 +433,7 @@ static int episodes_rewind(lua_State *L) {
   return 1;
 }
 
-// episodes:place(i): the number of steps of the episode, and whether it has ended
+// episodes:place(i): returns the number of steps of the episode, and whether the episode has ended.
 static int episodes_place(lua_State *L) {
   Episodes *all;
   int i;
@@ -443,7 +444,8 @@ static int episodes_place(lua_State *L) {
   return 2;
 }
 
-// episodes:final(): the last observation of each episode that ended in the last step, by index
+// episodes:final(): returns the last observation of each episode that ended in the last step, by
+// the index of the environment.
 static int episodes_final(lua_State *L) {
   const Episodes *all = luaL_checkudata(L, 1, EPISODES);
   lua_newtable(L);
@@ -554,8 +556,8 @@ static void episodes_arrays(lua_State *L, Episodes *all) {
 
 // (workers, { envs =, worlds =, randoms =, controls =, observed =, period =, max_steps =, autoreset
 // =, constant =, actions =, step =, observe =, reset =, start =, reward =, terminated = }): the
-// object and its arrays, or nil and a message. The options are lists, numbers and functions;
-// Only the presence of `start` matters, not its value.
+// object and its arrays, or nil and a message. The options are lists, numbers and functions. Only
+// the presence of `start` matters, not its value.
 int s2_lua_new_episodes(lua_State *L) {
   S2Workers *workers = s2_lua_workers(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);

@@ -13,7 +13,8 @@ typedef struct JudgeObject {
 
 // ---- Fields -----------------------------------------------------------------------------------
 
-// Readings that the engine's tables lack: angular_velocity, and vectors with their components.
+// Readings that are missing from the engine's tables: angular_velocity, and vectors with their
+// components.
 static const struct {
   const char *name;
   int count;
@@ -212,7 +213,7 @@ static int batch_judge(lua_State *L) {
   luaL_checktype(L, 3, LUA_TTABLE);
   luaL_checktype(L, 4, LUA_TTABLE);
   int terms = (int)lua_rawlen(L, 3), bounds = (int)lua_rawlen(L, 4);
-  // Lua owns the memory, so that errors leak nothing.
+  // Lua owns the memory, so that an error does not leak it.
   S2CostTerm *term = lua_newuserdatauv(L, sizeof *term * (size_t)(terms + 1), 0);
   S2Bound *bound = lua_newuserdatauv(L, sizeof *bound * (size_t)(bounds + 1), 0);
   for (int i = 0; i < terms; i++) {

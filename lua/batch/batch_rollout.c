@@ -32,7 +32,7 @@ int s2_lua_rollout(lua_State *L) {
     return s2_lua_fail(
         L, "sim.rollout() cannot be called while the engine is in the middle of a step");
   }
-  // Lua owns the arrays for the results from the beginning.
+  // Lua owns the result arrays, so that an error does not leak them.
   int state = s2_world_state_size(lw->world);
   if (state > 0 && rollout.knots > INT32_MAX / state) {
     return s2_lua_fail(L, "sim.rollout: the states of %d knots are too many for an array",

@@ -18,7 +18,7 @@ typedef struct S2CommandLine {
   bool interactive, version, help, stats, view, watch, no_wait;
   S2PictureWords pictures;
   int view_port; // 0: any free port
-  S2Tool tool;   // its words, starting with its name, begin at `script`
+  S2Tool tool;   // argv[script] is its name, and its own words follow
 } S2CommandLine;
 
 // Reads argv. On failure, returns S2_INVALID with a message for the user, and there is nothing to

@@ -37,7 +37,7 @@ static int recording_usage(const char *problem, const char *word) {
 
 typedef struct Summary {
   uint64_t frames;
-  bool cut, damaged; // no end mark; a frame was unreadable
+  bool cut, damaged; // the end mark is missing; a frame was unreadable
   double first, last;
   int bodies_least, bodies_most, joints_most, contacts_most;
   double energy_least, energy_most; // J; NAN if not recorded
@@ -440,7 +440,7 @@ static int recording_is_cut(S2Replay *replay, const char *path, const char *outp
   return EXIT_FAILURE;
 }
 
-// Finds the followed body in the first frame that contains it.
+// Finds the body that the view follows, in the first frame that contains this body.
 static S2Status followed_of_replay(S2Replay *replay, const S2PictureWords *words,
                                    S2BodyId *follow) {
   S2Status found = s2_ok();

@@ -176,7 +176,7 @@ static void set_arg(Command *command, lua_State *L) {
 // Calls the chunk with the `arguments` values above it, or reports why it could not be loaded.
 static bool run_chunk(Command *command, lua_State *L, int load_status, int arguments) {
   int status = load_status == LUA_OK ? s2_script_call(L, arguments, 0) : load_status;
-  // A run that is to restart, or that ended on purpose, is not a failure.
+  // A run that was stopped for a restart, or ended by os.exit, has not failed.
   if (status != LUA_OK || *s2_script_interrupted() != 0) {
     if (command->live.again || command->exited) {
       lua_settop(L, status != LUA_OK ? -2 : -1); // not a failure in the script
@@ -201,7 +201,7 @@ static bool run_chunk(Command *command, lua_State *L, int load_status, int argum
 
 static bool run_code(Command *command, lua_State *L) {
   for (int i = 0; i < command->line.code_count; i++) {
-    // In one-liners `sim` is a local variable, so that scripts after them do not see it.
+    // In one-liners (-e) `sim` is a local variable, so that a script that follows does not see it.
     lua_pushfstring(L, "local sim = require 'sim2d'; %s", command->line.code[i]);
     const char *code = lua_tostring(L, -1);
     int status = luaL_loadbuffer(L, code, strlen(code), "=(command line)");

@@ -147,7 +147,7 @@ static int script_search(lua_State *L) {
       lua_replace(L, missing);
       continue;
     }
-    lua_getglobal(L, "loadfile"); // lets --watch notice the file
+    lua_getglobal(L, "loadfile"); // so that --watch tracks the file
     lua_pushvalue(L, -2);
     lua_call(L, 1, 2);
     if (lua_isnil(L, -2)) {

@@ -19,9 +19,9 @@ bool s2_script_hash(const char *path, char hash[S2_SHA256_SIZE]);
 // Lets `require` search the folder of the script `path` before any other folder.
 void s2_script_find_beside(lua_State *L, const char *path);
 
-// Installs the signal handlers and clears the flag below. The first SIGINT, SIGTERM or SIGHUP then
-// sets the flag and raises "interrupted" in the Lua code of s2_script_call. A script can catch this
-// error only temporarily. A second signal kills the process.
+// Installs the signal handlers and clears the flag s2_script_interrupted. The first SIGINT, SIGTERM
+// or SIGHUP then sets the flag and raises "interrupted" in the Lua code of s2_script_call. A script
+// can catch this error only temporarily. A second signal kills the process.
 void s2_script_watch(void);
 
 // Call this when the script has ended, so that closing recordings may take as long as it needs.

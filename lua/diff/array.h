@@ -46,7 +46,7 @@ S2Array s2_lua_array_view(lua_State *L, const S2LuaArray *array);
 // Reads an operand: an array, a number, a vector, or a table with a list or matrix. A number,
 // tracked or not, is stored in *number. Vectors and tables are replaced on the stack by arrays.
 S2Array s2_lua_array_operand(lua_State *L, int index, double *number);
-// True if the value could be an operand. For messages.
+// True if the value can be an operand. Used for messages.
 bool s2_lua_array_is_operand(lua_State *L, int index);
 // The tape that records an operation if one of the arguments is tracked, else NULL.
 #define S2_LUA_ARRAY_NOTE(L, A, B) ((A)->var != 0 || (B)->var != 0 ? s2_lua_tape(L) : NULL)

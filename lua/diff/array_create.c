@@ -171,7 +171,7 @@ S2LuaArray *s2_lua_array_from(lua_State *L, int index, const char *what) {
     lua_pop(L, 1);
   }
   // Store the numbers, then join the tracked parts in one node.
-  lua_pushnil(L); // placeholder for the parts
+  lua_pushnil(L); // slot for the userdata of the tracked parts
   filling.parts_at = lua_gettop(L);
   filling.array =
       s2_lua_array_push(L, width < 0 ? s2_size_list(length) : s2_size_matrix(length, width));

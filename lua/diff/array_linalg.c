@@ -86,8 +86,8 @@ static int linalg_det(lua_State *L) {
   return 1;
 }
 
-// Stores the results of a factorisation, one after the other, in a userdata and pushes it. Also
-// returns the node of the results.
+// Pushes a userdata with the results of a factorisation, one after the other. Also returns the node
+// of the results.
 static S2Status linalg_factorise(lua_State *L, S2ArrayFactor factor, const S2Array *a,
                                  S2Array *whole) {
   size_t size = s2_array_factor_size(factor, a->shape);

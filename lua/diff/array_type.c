@@ -32,8 +32,8 @@ static void array_push_row(lua_State *L, const S2LuaArray *array, int row) {
   array_push_block(L, array, &block, s2_size_list(shape.columns));
 }
 
-// Pushes element `index` (from 1) of a list, or row `index` of a matrix. One past the end, pushes
-// nil to end ipairs.
+// Pushes element `index` (from 1) of a list, or row `index` of a matrix. For the index after the
+// last one, pushes nil, which ends a loop with ipairs.
 static int array_index_by_integer(lua_State *L, const S2LuaArray *array, lua_Integer index) {
   int length = array_length_of(array);
   if (index < 1 || index > length) {

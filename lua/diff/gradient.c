@@ -14,12 +14,13 @@ enum {
   SLOTS_A_LEVEL = 8 // stack slots per level of tables
 };
 
-// Derivatives below this size may be 0 apart from rounding. The constraints on the bodies show
-// whether they are 0.
+// If all derivatives are smaller than this, they may be rounding errors of 0. This is reported if
+// the bodies rest (quiet.h).
 static const double ROUNDING = 1e-15;
 
-static const char KEPT =
-    'k'; // Registry key (address) of values kept for nodes of the tape. Index 0 is the error.
+// The address is the registry key of a list of values that nodes of the tape need. Index 0 is the
+// error of a backward function.
+static const char KEPT = 'k';
 
 // ---- One call ---------------------------------------------------------------------------------
 
@@ -324,7 +325,8 @@ static void gradient_check_finite_loss(lua_State *L, double value) {
   }
 }
 
-// Warns about a plain loss, which has no link to the parameters or has lost it.
+// Warns that the loss is a plain number: it does not depend on the parameters, or it has lost its
+// dependence on them.
 static void gradient_warn_constant(lua_State *L, double value) {
   const char *clipped = s2_lua_diff(L)->quiet.text[S2_QUIET_CLIPPED];
   s2_lua_push_position(L);
@@ -342,7 +344,7 @@ static void gradient_warn_constant(lua_State *L, double value) {
   lua_pop(L, 2);
 }
 
-// Finds the reason why every derivative is 0 (`exactly`) or as small as rounding errors. Uses a
+// Finds the reason why every derivative is 0 (if `exactly`) or only a rounding error. Uses a
 // separate sweep over everything that the loss depends on.
 static void gradient_find_reason(lua_State *L, S2LuaDiff *diff, S2Var loss, bool exactly) {
   S2Quiet *quiet = &diff->quiet;
@@ -387,8 +389,8 @@ static void gradient_check_parameters(lua_State *L, int argument) {
   }
 }
 
-// Returns value, gradient and the other results. If the loss is not finite, raises an error if
-// `finite`, and otherwise returns nil as the gradient.
+// Returns value, gradient and the other results. If the loss is not finite, raises an error (with
+// `finite`) or returns nil as the gradient.
 static int gradient_differentiate(lua_State *L, bool finite) {
   S2LuaDiff *diff = s2_lua_diff(L);
   int extras = lua_gettop(L) - 2;
@@ -429,7 +431,7 @@ static int gradient_differentiate(lua_State *L, bool finite) {
     gradient_make_plain(L, i);
   }
   // Compute the derivatives, and return their table between the loss and the other results.
-  diff->generation = 0; // no recording during the sweep
+  diff->generation = 0; // so that the sweep records nothing
   s2_lua_check_sweep(L, s2_tape_sweep(diff->tape, loss, NULL));
   Bad bad = {.path = ""};
   gradient_resolve(L, diff->tape, shape, path, &bad);
@@ -567,7 +569,7 @@ void s2_lua_push_flags(lua_State *L, unsigned flags) {
 
 static int sim_tape_stats(lua_State *L) {
   const S2LuaDiff *diff = s2_lua_diff(L);
-  // Returns statistics of the recording tape, or of the last tape if none records.
+  // Returns statistics of the tape that is recording, or of the last tape.
   int64_t nodes = diff->busy ? s2_tape_nodes(diff->tape) : diff->nodes;
   size_t bytes = diff->busy ? s2_tape_bytes(diff->tape) : diff->bytes;
   lua_createtable(L, 0, 4);

@@ -22,7 +22,7 @@ static Number *jacobian_take(lua_State *L, int count) {
   return lua_newuserdatauv(L, sizeof(Number) * ((size_t)count + 1), 0);
 }
 
-// Pushes the memory of the numbers, and the argument for the function. A table is a list of
+// Pushes a userdata for the numbers, and the argument for the function. A table is a list of
 // numbers.
 static Numbers jacobian_track_inputs(lua_State *L, S2Tape *tape) {
   bool is_array = s2_lua_test(L, 2, s2_type_array) != NULL;
@@ -89,7 +89,7 @@ static Number jacobian_read_output(lua_State *L, int index, int position) {
   return number;
 }
 
-// Pushes the memory of the numbers that the function returned at `index`.
+// Pushes a userdata with the numbers that the function returned at `index`.
 static Numbers jacobian_read_outputs(lua_State *L, int index) {
   Numbers outputs = {.count = 1};
   S2LuaArray *array = s2_lua_array_test(L, index);

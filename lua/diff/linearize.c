@@ -11,7 +11,7 @@ static const char *const names[] = {"inputs", "coordinates", NULL};
 static const char *const input_names[] = {"body",        "joint",     "force", "torque",
                                           "motor_speed", "motor_max", "rest",  "goal",
                                           "frame",       "at",        NULL};
-enum { AMOUNTS = 2, AMOUNTS_END = 8 }; // Range of input_names with the kinds of inputs.
+enum { AMOUNTS = 2, AMOUNTS_END = 8 }; // Range of the kinds of inputs in input_names.
 
 // ---- Inputs -----------------------------------------------------------------------------------
 

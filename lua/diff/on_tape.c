@@ -60,7 +60,8 @@ void s2_lua_wrote_from(lua_State *L, S2LuaWorld *lw, int begin, const double *ba
         terms[used++] = (S2Term){.to = i, .from = list[r].var, .factor = 1};
       }
     }
-    // If a tracked number reaches no place, raise an error instead of losing it silently.
+    // If a tracked number is written to no place, raise an error instead of losing its derivative
+    // silently.
     if (used == before) {
       s2_lua_fail(
           L,

@@ -7,8 +7,8 @@
 
 enum { S2_SLOPE_INPUTS = S2_JOINT_BODIES + 1 }; // Poses and the time.
 
-// One call of a function. Its arguments get new nodes, and its results newer ones. Other numbers
-// that the results depend on (upvalues) are older nodes of the tape.
+// One call of a function. Nodes are created first for its arguments, then for its results. Other
+// numbers that the results depend on (upvalues) have older nodes.
 typedef struct S2LuaSlopes {
   S2LuaDiff *diff; // NULL: nothing is recorded and all numbers are plain
   S2Var first;     // first node of this call

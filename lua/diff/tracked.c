@@ -22,7 +22,7 @@ typedef struct Tracked {
 
 // ---- State shared by gradient calls -----------------------------------------------------------
 
-static const char DIFF = 'd'; // registry key, by address
+static const char DIFF = 'd'; // its address is the registry key
 
 static int diff_gc(lua_State *L) {
   S2LuaDiff *diff = lua_touserdata(L, 1);

@@ -30,7 +30,7 @@ typedef struct S2LuaDiff {
   int shift_read; // for s2_lua_tracked_shift: position in `reads`
   double shift_by;
   lua_State *L;                                   // state of the sweep, for nodes written in Lua
-  bool (*arrays)(lua_State *L, S2ArrayBinary op); // s2_lua_array_takes_over, once arrays are open
+  bool (*arrays)(lua_State *L, S2ArrayBinary op); // s2_lua_array_takes_over, once it exists
   int checkpoint;             // sim.checkpoint: steps between world images; 0: none
   unsigned flags;             // S2GradientFlag values from the worlds of the last call
   S2Quiet quiet;              // findings of the sweep of the last call

@@ -45,7 +45,7 @@ struct S2Pool {
   unsigned char *program;
   S2Bytes failure; // error from opening a state, or empty
   bool closing;
-  int users; // owner and living threads; the last of them frees the pool
+  int users; // number of users: the owner and living threads. The last one frees the pool
 };
 
 // ---- Jobs -------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ static const char *const names[] = {"coordinates", "inputs", "margin", "impacts"
 
 // ---- Reading ----------------------------------------------------------------------------------
 
-// Takes all actuators as inputs, if the caller names none.
+// If the caller names no inputs, takes all actuators.
 static int lcs_take_actuators(lua_State *L, S2LuaWorld *lw, S2Input **inputs, double **held) {
   int count = s2_world_actuator_count(lw->world);
   *inputs = S2_TAKE_ZEROED(&lw->scratch, S2Input, count + 1);

@@ -140,7 +140,7 @@ static int plan_model(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 2);
   s2_lua_not_on_tape(L, lw, "a planner");
-  // Read everything before creating the model, so that errors leak nothing.
+  // Read everything before creating the model, so that an error leaks no memory.
   s2_arena_reset(&lw->scratch);
   S2ModelDef def = {.world = lw->world,
                     .knots = plan_integer(L, 2, "knots"),
@@ -471,7 +471,8 @@ static int ilqr_forget(lua_State *L) {
   return 0;
 }
 
-// ilqr:gains(): returns the relative decrease of the cost that another step predicts.
+// ilqr:gains(): computes the gains about the present trajectory. Returns the decrease of the cost
+// that is predicted for another step, relative to the cost.
 static int ilqr_gains(lua_State *L) {
   Ilqr *ilqr = plan_check_ilqr(L, 1);
   double expected;

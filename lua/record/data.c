@@ -523,7 +523,7 @@ static int data_load(lua_State *L) {
   lua_settop(L, 2);
   const char *path = data_check_path(L);
   S2Status status;
-  (void)check_suffix(L, path, &status); // All builds can read formats that only some can write.
+  (void)check_suffix(L, path, &status); // a build may read formats that it cannot write
   S2DataOptions options = data_read_options(L);
   // Only .csv files have reading options.
   bool csv = strcasecmp(s2_path_suffix(path), ".csv") == 0;

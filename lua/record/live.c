@@ -16,7 +16,7 @@ static const double FRAME = 0.012; // time between frames (s), shorter than a fr
 static const double SHARE = 10;    // a late run spends at most 1/SHARE of its time on frames
 static const double SLICE = 0.05;  // time between checks for Ctrl-C and saved files (s)
 static const double LATE = 0.1;    // longest delay that a run makes up for (s)
-static const double QUIET = 0.5;   // s without a step before another world is shown
+static const double QUIET = 0.5;   // time without a step after which another world is shown (s)
 
 // A dragged body follows the hand as a critically damped oscillator of this frequency (Hz).
 static const double HAND = 5;
@@ -134,8 +134,8 @@ void s2_live_plots(S2Live *live, const S2Plots *plots) {
 // ---- The script's side ------------------------------------------------------------------------
 
 // Pops the values on top of the stack, calls the function of live.lua with the verb and these
-// values, and pushes its result. An error in a script function is reported, as is a text that is
-// the second result. Neither ends the run.
+// values, and pushes its result. An error in a script function is reported, and so is the second
+// result if it is a text. Neither ends the run.
 static void call_handler(lua_State *L, S2Live *live, const char *verb, int arguments) {
   // The library loads live.lua. If it is not loaded, the result is nil.
   int first = lua_gettop(L) - arguments + 1;

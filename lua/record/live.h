@@ -14,9 +14,10 @@ typedef struct S2LiveSetting {
   char *key, *value; // owned
 } S2LiveSetting;
 
-// A client's hand on a body. The joint is created and destroyed between steps of the body's world.
+// A body that a client drags in the page. The joint is created and destroyed between steps of the
+// body's world.
 typedef struct S2LiveDrag {
-  S2LuaWorld *lw; // NULL: the hand is empty
+  S2LuaWorld *lw; // NULL: the client drags no body
   bool dropped;
   S2BodyId body;
   S2JointId joint;

@@ -41,8 +41,8 @@ static S2Status word_positive(const char *option, const char *value, double *num
              : s2_error(S2_INVALID, "%s '%s': a positive number is expected", option, value);
 }
 
-// Reads a period or a list of times: "0.25" is every quarter of a second, "0,0.5,2" is at these
-// times.
+// Reads a period or a list of times. "0.25" means a period of 0.25 s, and "0,0.5,2" means these
+// three times.
 static S2Status word_strobe(S2PictureWords *words, const char *value) {
   static const char *const expected =
       "--strobe '%s': a period (0.25) or ascending times (0,0.5,2), in s, are expected";

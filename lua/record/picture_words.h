@@ -38,8 +38,8 @@ S2Status s2_picture_words_read(S2PictureWords *words, S2PictureWord word, const 
 // Returns S2_INVALID if a given option does not apply to the format of the file.
 S2Status s2_picture_words_check(const S2PictureWords *words, const char *path);
 
-// Finds the followed body in a moment. The index is 0 if no option names a body. If the body does
-// not exist, returns S2_INVALID with the nearest name.
+// Finds the body that the view follows in the present frame. The index is 0 if no option names a
+// body. If the frame does not contain the body, returns S2_INVALID with the nearest name.
 S2Status s2_picture_words_body(const S2PictureWords *words, const S2Moment *moment, S2BodyId *id);
 
 // The options of a recorder, which borrow from `words`.

@@ -60,8 +60,8 @@ static void push_function_names(lua_State *L, const S2Keys *keys, int columns) {
   }
 }
 
-// Pushes a list of the names of all columns, and a table that maps column numbers to functions and
-// negative column numbers to their names.
+// Pushes a list of the names of all columns, and a table that maps the number of a column to its
+// function and the negative number to the name of the function.
 static void push_columns(lua_State *L, const S2Keys *keys, int columns) {
   lua_newtable(L);
   lua_newtable(L);

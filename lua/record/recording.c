@@ -303,7 +303,7 @@ void s2_lua_record_step(lua_State *L, S2LuaWorld *lw) {
   }
   s2_lua_push_watched(L, lw);
   int watched = lua_gettop(L);
-  int64_t last = lw->next_recorder; // recorders opened below already have this frame
+  int64_t last = lw->next_recorder; // recorders opened in this loop already have this frame
   S2LuaRecorder *recorder = next_recorder(lw, 0);
   while (recorder != NULL && recorder->id <= last) {
     int64_t id = recorder->id;

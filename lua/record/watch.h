@@ -1,4 +1,4 @@
-// The option --watch: tracks the files of a run and whether they were saved.
+// The option --watch: keeps a list of the files of a run, and detects when one of them is saved.
 #ifndef S2_WATCH_H
 #define S2_WATCH_H
 

@@ -90,8 +90,9 @@ return function(sim, host)
     host.fail("%s has no field '%s'%s", all.name, tostring(key), near and ("; did you mean '%s'?"):format(near) or "")
   end
 
-  -- Objects with this metatable have the methods of the class and of `parent`, the fields they are made with, and the
-  -- fields in the list `fields` even while these are nil. Reading or writing any other field raises an error.
+  -- Restricts the fields of objects with this metatable. They have the methods of the class and of `parent`, the fields
+  -- that they are made with, and the fields in the list `fields`, which may be nil. Reading or writing any other field
+  -- raises an error.
   function host.close_class(class, name, fields, parent)
     local known = {}
     for _, field in ipairs(fields) do known[field] = true end
@@ -236,7 +237,7 @@ return function(sim, host)
     end
   end
 
-  -- Returns a layout: `start` contains the numbers of `value`, and `count` is how many there are. Layout:build passes
+  -- Returns a layout: `start` contains the numbers of `value`, and `count` is the number of them. Layout:build passes
   -- on values that are not numbers, arrays or tables.
   function host.layout(value, path)
     local layout = setmetatable({ count = 0, start = {} }, Layout)

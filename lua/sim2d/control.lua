@@ -499,7 +499,8 @@ return function(sim, host)
     system.plan[#system.plan + 1] = count
   end
 
-  -- A restore removes observations from the engine that were declared after the snapshot. This declares them again.
+  -- Restoring a snapshot removes from the engine the observations that were declared after the snapshot. This function
+  -- declares them again.
   local function plan_again(world, system)
     local known = host.observation_count(world)
     for i, observation in ipairs(system.observations) do

@@ -82,7 +82,7 @@ function Experiment:above(what, bound, obtained)
     bar = "", ok = obtained >= bound })
 end
 
--- experiment:figure(plot)writes the plot to the file given by --out and shows it in a player. The plot is drawn in
+-- experiment:figure(plot) writes the plot to the file given by --out and shows it in a player. The plot is drawn in
 -- either case.
 function Experiment:figure(plot)
   if self.options.out ~= "" then

@@ -5,8 +5,8 @@
 -- power of the step (here 1e-12) times the fifth derivative. The rounding error is the unit roundoff divided by the
 -- step (here 1e-13).
 local STEP = 1e-3
--- Relative to the largest derivative. Errors of smaller derivatives are divided by this value, because their own
--- relative error is meaningless.
+-- Fraction of the largest derivative. The error of a smaller derivative is divided by this fraction of the largest
+-- derivative, because its own relative error is meaningless.
 local SMALL = 1e-3
 -- An error above DOUBT is tested with a step that is smaller by the factor CLOSER. If the difference then changes by
 -- more than half of the error, the step crossed a kink.
@@ -15,8 +15,7 @@ local DOUBT, CLOSER = 1e-6, 100
 -- if it is below this and changes with the step size.
 local NOISE = 1e-12
 
--- Flags whose effect is missing from finite differences, because they take the same steps, or appears in them as an
--- error.
+-- Flags for effects that finite differences of the same steps do not contain, or show as an error.
 local MEANING = {
   impact = "impact: neither the gradient nor the differences contain the effect of impact times, "
     .. "because steps of fixed length do not move impacts with the parameters; "
@@ -140,8 +139,8 @@ return function(sim, host)
     local rows, worst = { columns = { "parameter", "value", "gradient", "difference", "error" } }, 0
     local slopes, steps = {}, {}
     for i = 1, #x do
-      -- If f raises an error, the step is relative to the parameter, because a compliance of 1e-4 cannot be changed by
-      -- 1e-3.
+      -- If f raises an error, try a step that is relative to the parameter. For example, a compliance of 1e-4 cannot be
+      -- changed by 1e-3.
       local from, size = x[i], math.abs(x[i])
       for attempt, step in ipairs { options.step * math.max(1, size), options.step * size } do
         local success, slope = true, nil

@@ -1,4 +1,4 @@
--- joint.speed = x in gradient callssets the velocities of the bodies on one side of the joint. The method is the same
+-- joint.speed = x in gradient calls sets the velocities of the bodies on one side of the joint. The method is the same
 -- as in core/dynamics/joints/coordinate_speed.c, but it sets fields on the tape.
 return function(_, host)
   -- `bodies`: the moved bodies; `of_a`: they are on the side of the joint's body a

@@ -27,8 +27,8 @@ return function(sim, host)
 
   local controls = { type = "controls", sliders = {}, choices = {}, buttons = {}, keys = {}, axes = {}, watches = {}, options = {} }
   local sliders, choices, buttons, watches = {}, {}, {}, {}
-  -- by name of a key: whether it is known, the clients that hold it, whether it was pressed since the last query, its
-  -- function
+  -- tables by name of a key: whether it is known, the clients that hold it, whether it was pressed since the last
+  -- query, its function
   local asked, down, tapped, on_key = {}, {}, {}, {}
   local tilts = {} -- positions of gamepad axes: name -> client -> -1 to 1
   local starts = setmetatable({}, { __mode = "k" }) -- world -> snapshot

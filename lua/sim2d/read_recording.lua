@@ -90,7 +90,7 @@ return function(sim, host)
     end, nil, 0
   end
 
-  -- recording:column(name)returns the number with that name in each frame, as an array.
+  -- recording:column(name) returns the number with that name in each frame, as an array.
   function methods.column(recording, name)
     local reader = reader_of(recording, "column")
     if type(name) ~= "string" then
@@ -103,7 +103,7 @@ return function(sim, host)
     return array, message
   end
 
-  -- recording:find(t)returns the index of the last frame that is not later than t. It returns 1 if all frames are
+  -- recording:find(t) returns the index of the last frame that is not later than t. It returns 1 if all frames are
   -- later, and nil if there are no frames.
   function methods.find(recording, time)
     reader_of(recording, "find")
@@ -175,7 +175,7 @@ return function(sim, host)
     return ("Recording (%s, %d frame%s)"):format(own.path, own.count, own.count == 1 and "" or "s")
   end
 
-  -- sim.read_recording(path)returns an object, or nil and a message.
+  -- sim.read_recording(path) returns an object, or nil and a message.
   function sim.read_recording(path)
     if type(path) ~= "string" then
       host.fail("bad argument #1 to 'read_recording' (path expected, got %s)", host.describe(path))

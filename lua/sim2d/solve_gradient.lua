@@ -237,7 +237,7 @@ return function(sim, host)
     return parts[1], parts[2], info
   end
 
-  -- Derivatives with respect to the entries of a matrixin the form of that matrix: a list of the diagonal, a list of
+  -- Derivatives with respect to the entries of a matrix, in the form of that matrix: a list of the diagonal, a list of
   -- rows, or sparse.
   local function of_entries(M, entry)
     local g = {}

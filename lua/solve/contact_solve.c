@@ -326,8 +326,7 @@ static void push_gradient(lua_State *L, const Call *call, const Gradient *from) 
   s2_lua_set_number(L, "mu", sum);
 }
 
-// Writes whether the derivative is regular, and if not the reasons, into the table on top of the
-// stack.
+// Sets `regular` in the table on top of the stack, and if it is false, also the reasons `why`.
 static void set_worth(lua_State *L, unsigned flags) {
   luaL_Buffer text;
   lua_pushboolean(L, flags == 0);

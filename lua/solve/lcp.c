@@ -129,7 +129,7 @@ static int lcp_solve(lua_State *L) {
   if (call.sparse && call.solve.kappa > 0) {
     s2_lua_fail(L, "kappa: does not apply to a sparse M");
   }
-  // The memory for the solution is on the stack, so that an error leaks nothing.
+  // The memory for the solution is on the stack, so that an error does not leak it.
   size_t n = (size_t)call.problem.n;
   call.solution = (S2LcpSolution){.z = s2_lua_take_numbers(L, n),
                                   .w = s2_lua_take_numbers(L, n),

@@ -4,10 +4,10 @@
 
 #include <lua.h>
 
-// These read numbers in row-major order into a userdata on the stack, so that errors leak nothing.
-// They raise an error with `what` and the index if an element is not a number, if a row has another
-// length, or if the size is not the wanted size. A wanted size < 0 accepts any size, and an empty
-// table is 0 x 0. NaN and infinities are passed on to the solver, which reports them.
+// These read numbers in row-major order into a userdata on the stack, so that an error leaks no
+// memory. They raise an error with `what` and the index if an element is not a number, if a row has
+// another length, or if the size is not the wanted size. A wanted size < 0 accepts any size, and an
+// empty table is 0 x 0. NaN and infinities are passed on to the solver, which reports them.
 double *s2_lua_check_vector(lua_State *L, int index, const char *what, int wanted, int *count);
 double *s2_lua_check_matrix(lua_State *L, int index, const char *what, int wanted_rows,
                             int wanted_columns, int *rows, int *columns);

@@ -9,7 +9,7 @@ enum { SOLVERS_MOST = 16 };   // maximum number of solvers of a library
 enum { HISTORY_MAX = 10000 }; // maximum number of iterations kept (240 kB)
 
 static const double STEP_TOLERANCE = 1e-9; // scaled residual, the default for worlds
-static const double OMEGA_END = 2;         // over-relaxation diverges for values from here on
+static const double OMEGA_END = 2;         // from this value on, over-relaxation diverges
 
 const char *const s2_lua_solve_names[] = {"tolerance", "max_iterations", "history", "kappa", NULL};
 
@@ -122,7 +122,7 @@ static const S2LuaField answer_fields[] = {
 
 static void push_info(lua_State *L, const S2LuaSolve *solve, const S2LuaAnswer *answer,
                       const S2LuaReturns *returns, const void *call) {
-  // Some fields depend on the outcome.
+  // Some fields are written only if the problem is solved, or only if it is infeasible.
   unsigned state = answer->status == S2_SOLVED       ? S2_LUA_IF_SOLVED
                    : answer->status == S2_INFEASIBLE ? S2_LUA_IF_INFEASIBLE
                                                      : 0;

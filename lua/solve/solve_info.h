@@ -78,8 +78,8 @@ S2Keys s2_lua_solved_open(lua_State *L, int argument);
 // Returns the numbers under a key of the info. The key is required if count > 0.
 double *s2_lua_solved_vector(const S2Keys *info, const char *key, int count);
 double s2_lua_solved_kappa(const S2Keys *info);
-// Writes `regular` into the gradient on top of the stack and returns 1. It is true for a
-// derivative, and false for one of several possible values.
+// Writes `regular` into the gradient on top of the stack and returns 1. `regular` is false if there
+// is no derivative. The gradient is then only one of several possible values.
 int s2_lua_set_regular(lua_State *L, bool regular);
 
 // Pushes a library table with `functions`. Reading other names raises an error.

@@ -288,9 +288,9 @@ bool s2_lua_has_constraints(S2LuaWorld *lw);
 // Pops the list of functions on top of the stack and stores it for a joint or body.
 void s2_lua_store_functions(lua_State *L, int world, uint32_t serial);
 
-// callbacks.c. Calls the C function on the stack above `top` with `arguments` arguments. If
-// `sloped`, slopes are wanted, so a tape records. `start` is the clock before the arguments were
-// created. Returns false if the call failed. The error is then kept until the step is undone.
+// callbacks.c: calls the C function on the stack above `top` with `arguments` arguments. `sloped`
+// requests slopes, for which a tape records. `start` is the clock time before the arguments were
+// created. If the call fails, returns false and keeps the error until the step is undone.
 bool s2_lua_asked(S2LuaWorld *lw, int top, int arguments, bool sloped, double start);
 // Raises an error that shows where the function at stack index `function` is defined.
 void s2_lua_wrong_answer(lua_State *L, int function, const char *what);
@@ -353,7 +353,7 @@ typedef struct S2LuaContact {
 S2LuaContact *s2_lua_push_contact(lua_State *L, int world); // pushes the object of the world
 void s2_lua_open_contact(lua_State *L);
 
-// warnings.c Warnings about likely mistakes that are not errors (hints.c). They show the script's
+// warnings.c: warnings about likely mistakes that are not errors (hints.c). They show the script's
 // line, once per world.
 void s2_lua_hint_degrees(lua_State *L, S2LuaWorld *lw, const char *key, double angle);
 void s2_lua_hint_limits(lua_State *L, S2LuaWorld *lw, S2JointType type, double lo, double hi);
@@ -363,7 +363,7 @@ void s2_lua_hint_static_mass(lua_State *L, S2LuaWorld *lw, const S2BodyDef *def)
 void s2_lua_hint_all_gone(lua_State *L, S2LuaWorld *lw); // Called at the end of a run.
 void s2_lua_warn(S2LuaWorld *lw, const char *message);
 void s2_lua_warn_call(lua_State *L, const char *message); // Prints at most once per call.
-void s2_lua_warnings_close(S2LuaWorld *lw); // Reports how often warnings recurred, and frees.
+void s2_lua_warnings_close(S2LuaWorld *lw); // Reports how often warnings recurred, and frees them.
 
 // timers.c
 void s2_lua_timers_call(lua_State *L, S2LuaWorld *lw, S2Hook hook, double before, double now);
@@ -386,8 +386,8 @@ int s2_lua_recording_methods(lua_State *L);
 extern const luaL_Reg s2_lua_control_functions[];        // control.c
 S2LuaRows *s2_lua_rows_find(S2LuaWorld *lw, int64_t id); // NULL if closed.
 
-// record_columns.c Opens the recording of the key `columns` and pushes its functions. If it returns
-// NULL, the status contains the reason. Without a path, no file is written.
+// record_columns.c: opens the recording of the key `columns` and pushes its functions. If it
+// returns NULL, the status contains the reason. Without a path, no file is written.
 S2LuaRows *s2_lua_rows_read(lua_State *L, S2LuaWorld *lw, const S2Keys *keys, const char *path,
                             S2Status *status);
 void s2_lua_rows_run(S2LuaRows *rows, const S2Run *run);
@@ -398,7 +398,7 @@ S2Status s2_lua_rows_close(S2LuaRows *rows); // also frees `rows`
 // data.c
 void s2_lua_open_data(lua_State *L); // Pushes sim.data.
 
-// world_read.c. Pushes a list of the contacts of a body, or of all bodies if `body` is a null
+// world_read.c: pushes a list of the contacts of a body, or of all bodies if `body` is a null
 // handle.
 void s2_lua_push_contacts(lua_State *L, int world, S2BodyId body);
 
@@ -408,7 +408,7 @@ void s2_lua_open_snapshot(lua_State *L);
 // (see s2_world_revision and s2_world_image_return). Returns the new number of changes.
 int s2_lua_world_rewind(lua_State *L);
 
-// world_step.c Prepares the running function, whose argument 1 is the world, for calls of the
+// world_step.c: prepares the running function, whose argument 1 is the world, for calls of the
 // engine that run callbacks. Raises an error if the world is in a step.
 void s2_lua_step_open(lua_State *L, S2LuaWorld *lw, const char *what);
 // Raises the error of a callback, the error "interrupted", or the error of the status.

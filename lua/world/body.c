@@ -354,7 +354,7 @@ static bool body_write_state(lua_State *L, const S2LuaBody *body, int field,
     good = s2_value_vector(L, 3, 3, is_q ? q_names : v_names, is_q ? "{a, x, y}" : "{va, vx, vy}",
                            state, complaint);
   }
-  if (good && field == FIELD_VELOCITY) { // a drive of the angle must not change
+  if (good && field == FIELD_VELOCITY) { // set only x and y, to keep a drive of the angle
     try_body(L, body, s2_body_set(world, body->id, S2_BODY_VX, state[1]));
     try_body(L, body, s2_body_set(world, body->id, S2_BODY_VY, state[2]));
   } else if (good) {

@@ -1,6 +1,7 @@
 // Constructors of bodies: world:circle{...}, box, polygon, capsule, segment, compound, chain.
 //
-// All memory of a definition is allocated in the world's scratch arena, so errors leak nothing.
+// All memory of a definition is allocated in the world's scratch arena, so an error does not leak
+// it.
 #include "lua/diff/array.h"
 #include "lua/diff/on_tape.h"
 

@@ -33,7 +33,7 @@ bool s2_lua_asked(S2LuaWorld *lw, int top, int arguments, bool sloped, double st
 }
 
 void s2_lua_wrong_answer(lua_State *L, int function, const char *what) {
-  // Report the position of the definition, because the function has already returned.
+  // Report where the function is defined, because it has already returned.
   lua_Debug info;
   lua_pushvalue(L, function);
   lua_getinfo(L, ">S", &info);
@@ -230,7 +230,7 @@ static int pre_solve_call(lua_State *L) {
       lua_getiuservalue(L, -1, 1);
       lua_pushvalue(L, 4);
       lua_call(L, 1, 1);
-      if (lua_isboolean(L, -1)) { // a result, as from a filter, would have no effect
+      if (lua_isboolean(L, -1)) { // a boolean would have no effect here, unlike that of a filter
         s2_lua_fail(L,
                     "pre_solve returned %s: return nothing, and change the contact instead, for "
                     "instance contact.enabled = false",

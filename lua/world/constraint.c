@@ -126,7 +126,7 @@ static bool is_number(lua_State *L, int index) {
 static int constraint_answer(lua_State *L) {
   S2ConstraintCall *call = lua_touserdata(L, 2);
   const S2LuaWorld *lw = lua_touserdata(L, 3);
-  // The engine requests one result at a time, which is the one with a destination that is not NULL.
+  // The engine requests one result at a time. Only the destination of this result is not NULL.
   const bool asked[FUNCTIONS + 1] = {false, call->value != NULL, call->jacobian != NULL,
                                      call->hessian != NULL, call->rate != NULL};
   for (int which = PHI; which <= FUNCTIONS; which++) {

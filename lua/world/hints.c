@@ -100,7 +100,7 @@ void s2_lua_hint_all_gone(lua_State *L, S2LuaWorld *lw) {
   // If there is no ground, free flight is intended.
   double lowest = hint_lowest_ground(lw->world, bodies, count, down);
   bool moving = false;
-  // Stop at the first body that does not fall, which is usually the first one.
+  // Stop at the first body that does not fall. In most scenes this is the first body.
   for (int i = 0; i < count && isfinite(lowest); i++) {
     S2BodyInfo info;
     if (s2_body_info(lw->world, bodies[i], &info).code == S2_OK && info.enabled &&

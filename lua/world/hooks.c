@@ -99,7 +99,8 @@ void s2_lua_hooks_sweep(lua_State *L, int world) {
     sweep_list(L);
   }
   lua_pop(L, 1);
-  // Then the engine does not call Lua for bodies that have lost their last law.
+  // Update the engine's marks, so that it does not call Lua for bodies that have lost their last
+  // law.
   s2_lua_laws_sync(L, world);
 }
 
@@ -126,7 +127,7 @@ void s2_lua_laws_sync(lua_State *L, int world) {
 // kept for a while. They are removed when the destroyed bodies outnumber the living bodies.
 void s2_lua_laws_sweep(lua_State *L, int world) {
   S2LuaWorld *lw = lua_touserdata(L, world);
-  enum { SMALL = 64 }; // Fewer bodies are too few for a sweep.
+  enum { SMALL = 64 }; // Fewer destroyed bodies are not worth a sweep.
   // Do not sweep inside a step, which may be undone, or for only a few bodies.
   if (lw->phase != S2_IDLE || lw->destroyed < SMALL ||
       lw->destroyed < s2_world_bodies(lw->world, NULL, 0)) {

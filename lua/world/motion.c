@@ -14,7 +14,7 @@ static const char *const names[FUNCTIONS + 1] = {NULL, "angle", "x", "y", "veloc
 typedef struct Said { // result of a function at one time
   double number[3];
   bool has[3];      // false if the function returned nil
-  S2Slope slope[3]; // by[0] refers to time; for a rate, see S2MotionCall.v
+  S2Slope slope[3]; // by[0] refers to time; rate_at and velocities_at use the order of S2Slope
 } Said;
 
 typedef struct Asked {
@@ -92,7 +92,8 @@ static Said rate_at(lua_State *L, const Asked *asked, int which, int end) {
   for (int i = 0; i < 3; i++) {
     double first = at[1].number[i] - at[0].number[i], second = at[2].number[i] - at[0].number[i];
     rate.number[i] = (4 * first - second) / (2 * by);
-    // The sample times shift with t and, according to their fractions, with h.
+    // A change of t shifts all sample times equally. A change of h shifts each in proportion to its
+    // fraction of the step.
     for (int k = 0; k < 3; k++) {
       S2Slope of = {.origin = at[k].slope[i].origin};
       of.by[3] = at[k].slope[i].by[0];

@@ -6,8 +6,8 @@
 
 #include <math.h>
 
-// A timer fires early by this fraction of its period or of dt, because sums of dt miss the exact
-// time by rounding.
+// A timer fires early by this fraction of its period or of dt, because rounding errors make sums of
+// dt miss the exact time.
 static const double EARLY = 1e-6;
 
 // Registry key (address) of a weak table: thread -> handle.

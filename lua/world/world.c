@@ -36,8 +36,9 @@ void s2_lua_new_weak_table(lua_State *L) {
   lua_setmetatable(L, -2);
 }
 
-// Reports the size of the engine's world to Lua's collector: 8 kB with a body that was stepped. The
-// collector does not see this memory and would otherwise let thousands of worlds accumulate.
+// Reports the approximate size of an engine world to Lua's collector. A world with one body takes 8
+// kB after a step. The collector does not see this memory and would otherwise let thousands of
+// worlds accumulate.
 static void world_tell_collector(lua_State *L) {
   enum { KILOBYTES = 8 };
   if (lua_gc(L, LUA_GCISRUNNING) == 1) {

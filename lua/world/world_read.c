@@ -112,7 +112,7 @@ static int push_energy_on_tape(lua_State *L, S2LuaWorld *lw) {
     return s2_lua_fail(L, "the energy of compliant contacts has no derivative yet: add up "
                           "body:kinetic_energy() and the other terms instead");
   }
-  // Compute both energies at once. On a tape, the total is their sum too.
+  // Compute both energies at once. The total is their sum, and is recorded on the tape.
   push_of_all(L, lw, 2, world_measure_energy);
   int list = lua_gettop(L);
   lua_createtable(L, 0, 3);
@@ -378,8 +378,8 @@ static int world_raycast_all(lua_State *L) {
 static const char *const FAN_KEYS[] = {"rays", "range", "angle", "spread", NULL};
 enum { FAN_MOST = 1000000 };
 
-// (world, from, options): returns the number of rays, then x, y, range, angle and spread as given,
-// with nil for absent values.
+// (world, from, options): returns the number of rays, then x, y, range, angle and spread as the
+// script gave them. Absent values are nil.
 int s2_lua_fan_options(lua_State *L) {
   lua_settop(L, 3);
   S2LuaWorld *lw = world_check_idle(L, "world:raycast_fan()");

@@ -161,7 +161,8 @@ static int world_snapshot(lua_State *L) {
   return 1;
 }
 
-// Adds entries of the snapshot's table that the world lacks because their bodies were destroyed.
+// Adds entries of the snapshot's table that are missing in the world because their bodies were
+// destroyed.
 static void bring_back(lua_State *L, int store, int from) {
   // Do not replace entries that the world has, because they may be newer.
   lua_getiuservalue(L, 1, store);

@@ -92,7 +92,7 @@ void s2_lua_step_failed(lua_State *L, S2LuaWorld *lw, S2Status status) {
     lua_setiuservalue(L, 1, S2_STORE_ERROR);
     lua_error(L);
   }
-  // A request stopped the engine.
+  // The engine was asked to stop, for example by Ctrl-C.
   if (status.code == S2_ABORTED) {
     s2_lua_fail(L, "interrupted");
   }

@@ -7,8 +7,9 @@
 #include "diff/joints/measure_vjp.h"
 #include "dynamics/trace/notes.h"
 
-// The values that user callbacks returned in the step, and the destinations of their adjoints. This
-// structure is the user data of the callbacks of the world in which problems are assembled again.
+// The values that user callbacks returned in the step, and the destinations of their adjoints.
+// Problems are assembled again in a world whose callbacks receive this structure as their user
+// data.
 typedef struct S2Answers {
   const S2Notes *notes;
   S2WorldGradient *gradient;

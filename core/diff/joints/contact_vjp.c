@@ -164,8 +164,8 @@ typedef struct Combined { // a property of a shape or of its body, and its adjoi
 } Combined;
 
 // The derivative of a combined property if both values are equal. A parameter that changes both
-// values receives the whole derivative, half through each. If both values are 0 and a parameter
-// changes only one of them, their minimum stays 0 and their maximum follows the change.
+// values receives the whole derivative, half of it through each value. If both values are 0 and a
+// parameter changes only one of them, their minimum stays 0 and their maximum follows the change.
 static void contact_equal_bar(S2Combine how, Combined a, Combined b, double bar) {
   bool alone = a.value == 0 && a.tracked != b.tracked;
   double part = !alone ? 0.5 : how == S2_COMBINE_MAX ? 1 : 0;
@@ -231,7 +231,8 @@ void s2_touch_material_vjp(const S2World *world, const S2Touch *touch, const S2T
   S2BodyGradient *body_b = &gradient->body[touch->body_b];
   S2PieceGradient *piece_a = &gradient->piece[touch->shape_a];
   S2PieceGradient *piece_b = &gradient->piece[touch->shape_b];
-  // A value that a callback set counts as a constant. It differs from the value of the material.
+  // If a value differs from that of the material, a callback has set it, and it counts as a
+  // constant.
   S2Touch made = *touch; // the material without a callback
   s2_touch_set_material(world, &made);
   if (def->contact != S2_FRICTIONLESS && made.friction == touch->friction) {
@@ -273,7 +274,7 @@ S2SoftGapBar s2_soften_gap_vjp(double gap, double speed, double compliance, doub
   double c = compliance, d = damping, h = blend.h;
   double alpha = pressed ? blend.alpha : 1, beta = pressed ? blend.beta : 1;
   double sum = h * beta + d * c, give = compliance_bar * c / (h * alpha * sum);
-  // Adjoint of C', which open contacts have, too.
+  // Adjoint of C', which open contacts also have.
   touch->compliance += compliance_bar * beta / (alpha * sum * sum);
   touch->damping -= give * c / sum;
   S2SoftGapBar to = {.h = -give * (1 / h + beta / sum)};

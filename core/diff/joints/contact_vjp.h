@@ -54,9 +54,10 @@ S2SoftGapBar s2_soften_gap_vjp(double gap, double speed, double compliance, doub
                                S2Blend blend, double compliance_bar, double bias_bar,
                                S2TouchBar *touch);
 
-// stick_vjp.c: dl/d(data) of the rows of two points of a pair with friction; row `normal` is the
-// first of them. Returns false if the direction of the change decides which of the two slides
-// first. The result is then the mean of both derivatives or, with `beyond`, one of them.
+// stick_vjp.c: computes dl/d(data) for the rows of two contact points of a pair with friction; row
+// `normal` is the first of these rows. Returns false if the direction of a change decides which of
+// the two points slides first. The result is then the mean of both derivatives or, with `beyond`,
+// one of them.
 bool s2_stick_vjp(const S2Problem *problem, const double *v, const double *lambda,
                   const double *dl_dlambda, int normal, bool beyond, S2McpGradient *data);
 

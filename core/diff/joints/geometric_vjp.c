@@ -269,8 +269,9 @@ static void geometric_add_reaction(const S2JointUndo *undo, double z[N]) {
   z[2] += reaction[2] - reaction[0] * arm.x;
 }
 
-// Passes the adjoint of the moment of the impulses `push` on a, about its anchor, on to the
-// position of the anchor. If a is ground, the adjoint goes to the centre of b, too.
+// The impulses `push` act on a, and their moment is taken about the anchor of a. Passes the adjoint
+// of that moment on to the position of the anchor. If a is ground, the centre of b also receives an
+// adjoint.
 static void geometric_arm_vjp(S2JointUndo *undo, const double push[N]) {
   int32_t a = undo->joint->a, b = undo->joint->b;
   S2Vec2 from, force = s2_vec2(push[4], push[5]);

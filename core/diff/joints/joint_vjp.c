@@ -101,8 +101,8 @@ static int joint_copies(const S2JointUndo *undo, int index, int copies) {
   return first + 3 * copies * (index < S2_JOINT_EQUATIONS ? index : 0);
 }
 
-// The part of a constraint row for one body, with the direction of its copy and the length in row
-// r.
+// Differentiates the part of a constraint row for one body. The part determines the direction of
+// the row of the body's copy, and the length with which the copy enters row r.
 static void joint_copy_vjp(const S2JointUndo *undo, const double j[3], double length, int copy,
                            double size_bar, double bar[3]) {
   double e[3][3], size = s2_wide_basis(j, length, e), e_bar[3][3], along[3];
@@ -123,10 +123,10 @@ static void joint_copy_vjp(const S2JointUndo *undo, const double j[3], double le
 }
 
 // The adjoint of the gradient of row r of a constraint of more than two bodies, for the bodies that
-// are solved for. The copies and the rows that couple them represent the bodies. So a body's part
-// has the impulse of the row and the velocity of the body. Projections also take adjoints of the
-// impulses of copies. There the rows of the problem are used unchanged, except for a part of length
-// 0, which has no direction.
+// are solved for. The copies and the rows that couple them only represent the bodies. So each part
+// is differentiated with the impulse of row r and the velocity of its body, as in an ordinary row.
+// Projections also have adjoints of the impulses of copies, so they differentiate the rows of
+// copies themselves. An exception is a part of length 0, which has no direction.
 static void joint_wide_sides_vjp(const S2JointUndo *undo, const S2JointRow *row, int r,
                                  S2RowBar *bar) {
   const S2RowsAdjoint *rows = undo->rows;
@@ -162,8 +162,8 @@ static void joint_wide_sides_vjp(const S2JointUndo *undo, const S2JointRow *row,
   }
 }
 
-// Passes on the adjoint of row r of the problem, without its part of the reaction. The row is
-// `sign` times a function. The adjoint goes to the function and to the velocity of the ground.
+// Row r of the problem is `sign` times a function. Passes the adjoint of the row, without its part
+// of the reaction, on to that function and to the velocity of the ground.
 static void joint_unfelt_sides_vjp(S2JointUndo *undo, const S2JointRow *row, double sign, int r,
                                    S2RowBar *bar) {
   const S2RowsAdjoint *rows = undo->rows;
@@ -206,7 +206,7 @@ static void joint_rigid_vjp(S2JointUndo *undo, const S2JointRow *row, double bia
     bar->value += bias;
     return;
   }
-  // The bias of a solve has the rate, the reflected speed, the bend and a part of the error.
+  // The bias of a solve contains the rate, the reflected speed, the bend and a part of the error.
   bar->value += bias * (projected + blend->project);
   bar->rate += bias;
   bar->speed += bias * blend->reflect;
@@ -222,7 +222,7 @@ static void joint_rigid_vjp(S2JointUndo *undo, const S2JointRow *row, double bia
   }
 }
 
-typedef struct Cursor { // indices: the next row of a joint, and its next part without a row
+typedef struct Cursor { // indices of the next row of a joint, and of its next part that has no row
   int row, given;
 } Cursor;
 
@@ -272,8 +272,8 @@ static bool joint_is_driven(const S2JointUndo *undo, int32_t slot) {
   return slot != S2_NONE && undo->step->world->bodies.at[slot].type == S2_KINEMATIC;
 }
 
-// Whether the adjoint of a hinge's plain equations concerns only their values and sides, so that
-// both rows are handled as offsets of a pin.
+// Whether only the values and the sides of a hinge's plain equations have adjoints. Both rows are
+// then handled as the offsets of a pin.
 static bool joint_is_pin(const S2JointUndo *undo) {
   const S2Joint *joint = undo->joint;
   return joint->type == S2_HINGE && undo->rows->reaction == NULL &&
@@ -327,9 +327,9 @@ static int joint_soften(const S2JointUndo *undo, S2JointRow *rows, S2JointHessia
   return count;
 }
 
-// The row of a gear that moves more than two bodies (wide_rows.c). Its copies have no data of their
-// own. With the rows that couple them, they represent the bodies, so a body's part of the row has
-// the impulse of the row and the velocity of the body.
+// The row of a gear that moves more than two bodies (wide_rows.c). The copies and the rows that
+// couple them only represent the bodies. So each part of the row is differentiated with the impulse
+// of the row and the velocity of its body.
 static void joint_wide_gear_vjp(S2JointUndo *undo, Cursor *cursor) {
   const S2Step *step = undo->step;
   const S2Joint *gear = undo->joint;
@@ -484,7 +484,7 @@ static void joint_rebound_vjp(S2JointUndo *undo, int index, double target) {
   if (target == 0 || !from.rebounds) {
     return;
   }
-  // The impact is at the end of a step for all values of the data.
+  // The impact is placed at the end of the step for all values of the data.
   undo->bar->gradient->flags |= S2_GRADIENT_PARTIAL;
   double w = from.arrival, h = step->h, w_bar = target * undo->joint->restitution / w;
   double change = from.free_speed - from.speed, distance = fmax(from.distance, 0);
@@ -520,7 +520,7 @@ static void joint_limit_vjp(S2JointUndo *undo, int r, bool upper) {
   S2JointRow row;
   S2RowBar bar = {0};
   s2_joint_kind(joint->type)->coordinate(&undo->at, &row, NULL);
-  // A projection uses the distance itself, a motion uses the fraction that is closed within h.
+  // A projection uses the distance itself; a motion uses the fraction that it closes within h.
   double sign = upper ? -1 : 1, bias = undo->rows->bias[r];
   double distance = upper ? joint->limit_hi - row.value : row.value - joint->limit_lo;
   double distance_bar = s2_solve_traits(undo->kind).displacements ? bias : 0, h = undo->step->h;
@@ -569,7 +569,7 @@ static void joint_drive_vjp(S2JointUndo *undo, int r, int index) {
   s2_joint_function_vjp(&undo->at, S2_OF_DRIVE, &bar, &undo->place);
 }
 
-// Row r of the problem. S2_NONE: the gains are 0, so there is no row; they may grow from 0.
+// Row r of the problem belongs to the servo. S2_NONE: the gains are 0, so the servo has no row.
 static void joint_servo_vjp(S2JointUndo *undo, int r) {
   const S2Joint *joint = undo->joint;
   S2JointGradient *g = undo->gradient, own = {0};
@@ -634,8 +634,8 @@ static void joint_bounded_lock_vjp(S2JointUndo *undo, int r, int index) {
   s2_joint_function_vjp(&undo->at, index, &bar, &undo->place);
 }
 
-// Rows are aligned with the momentum. To first order they solve the problem of the friction disc
-// for any rotation of the momentum, so only the bounds of the rows have derivatives.
+// Rows are aligned with the momentum. To first order they still describe the friction disc if the
+// momentum rotates, so only the bounds of the rows have derivatives.
 static void joint_ground_friction_vjp(S2JointUndo *undo, int r, int index) {
   if (index == 0) {
     joint_bound_vjp(undo, r, undo->joint->max_torque, &undo->gradient->max_torque);
@@ -647,7 +647,7 @@ static void joint_ground_friction_vjp(S2JointUndo *undo, int r, int index) {
 // ---- The joints of an island ------------------------------------------------------------------
 
 // Data that all joints of the island share.
-// NOLINTBEGIN(readability-non-const-parameter): elapsed is added to through undo.place
+// NOLINTBEGIN(readability-non-const-parameter): `elapsed` is changed through undo.place
 static S2JointUndo joint_begin(const S2Step *step, const S2Island *island, S2SolveKind kind,
                                const S2RowsAdjoint *rows, S2StepAdjoint *adjoint, double *elapsed) {
   // NOLINTEND(readability-non-const-parameter)

@@ -38,8 +38,8 @@ void s2_joint_soften_vjp(S2JointUndo *undo, const S2JointRow *rows, const S2Soft
                          S2RowBar *bars);
 
 // The matrix of compliance or damping of the equations, and the conversion of its adjoint to
-// adjoints of the weights. A symmetric matrix stays symmetric: each of two entries gets half of
-// their sum.
+// adjoints of the weights. The adjoint is made symmetric: both entries of a symmetric pair get the
+// mean of their adjoints.
 void s2_joint_weights_of(const S2JointWeights *weights, const S2JointRow *rows, int count,
                          double matrix[S2_JOINT_EQUATIONS][S2_JOINT_EQUATIONS]);
 void s2_joint_weights_bar(const S2JointRow *rows, int count, int size,
@@ -61,8 +61,9 @@ void s2_joint_zero_flag(const S2Joint *joint, int32_t slot, S2WorldGradient *all
 S2Vec2 s2_joint_arm(const S2JointUndo *undo);
 void s2_joint_arm_vjp(S2JointUndo *undo, S2Vec2 push);
 
-// Numbers of the joint's bodies (3 each; 0 for absent bodies): velocities of the solution (the
-// ground as it moves), velocities at the start, adjoints of the momenta (0 for the ground).
+// Each function writes 3 numbers for each of the joint's bodies (0 for absent bodies): the
+// velocities in the solution (for ground, its own motion), the velocities at the start, and the
+// adjoints of the momenta (0 for ground).
 void s2_joint_velocities(const S2JointUndo *undo, double v[S2_JOINT_COLUMNS]);
 void s2_joint_start(const S2JointUndo *undo, double v[S2_JOINT_COLUMNS]);
 void s2_joint_momenta_bar(const S2JointUndo *undo, double p[S2_JOINT_COLUMNS]);
@@ -73,13 +74,13 @@ static inline int s2_joint_columns(const S2Joint *joint) {
 static inline int32_t s2_joint_body(const S2Joint *joint, int i) {
   return i < 6 ? (i < 3 ? joint->a : joint->b) : joint->more[i / 3 - 2];
 }
-// The entry of component i of the joint's bodies in an array of 3 numbers per slot. NULL: that body
-// is the world.
+// The number in `of`, an array of 3 numbers per slot, that belongs to component i of the joint's
+// bodies. Returns NULL if that body is the world.
 static inline double *s2_joint_number(const S2Joint *joint, double *of, int i) {
   int32_t slot = s2_joint_body(joint, i);
   return slot == S2_NONE ? NULL : of + 3 * slot + i % 3;
 }
-// The node of the body of component i, or S2_GROUND.
+// The node of the body to which component i belongs, or S2_GROUND.
 static inline int s2_joint_node(const S2JointUndo *undo, int i) {
   int32_t slot = s2_joint_body(undo->joint, i);
   return slot == S2_NONE ? S2_GROUND : undo->step->node_of[slot];

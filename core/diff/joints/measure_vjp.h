@@ -9,7 +9,8 @@ typedef struct S2RowBar { // adjoint of an S2JointRow and, if `bent`, of its sec
   double value, rate, ja[3], jb[3], more[2][3], speed, bend;
   bool bent;
   S2JointHessian hessian;
-  double along[S2_JOINT_COLUMNS]; // wide constraint with `bend`: the v in v' Hess v
+  double along[S2_JOINT_COLUMNS]; // the v in v' Hess v, for a constraint of more than two bodies
+                                  // with a `bend`
 } S2RowBar;
 
 typedef struct S2PlaceBar { // destinations of adjoints; all are added to

@@ -18,7 +18,8 @@ typedef struct S2StepAdjoint {
   double *joint_impulse;                                  // S2_JOINT_ROWS numbers per slot
   double *joint_reaction;                                 // 3 numbers per slot
   double h;       // adjoint of S2Step.h, where the step length enters directly
-  double elapsed; // adjoint of S2Step.t - kept.time: the motion of goals before the start
+  double elapsed; // adjoint of S2Step.t - kept.time, the time for which goals have moved since the
+                  // start of the whole step
   S2WorldGradient *gradient; // adjoints of fields of bodies, pieces, vertices and joints, and of
                              // settings
 } S2StepAdjoint;
@@ -31,7 +32,8 @@ typedef struct S2RowsAdjoint {
   const double *lo, *hi; // bounds of rows with finite bounds
   const double *mu;      // coefficients of friction rows
   const double *rhs;     // 3 per node; includes the given impulses.
-  // 1 per part (parts + parts_given): the given impulses as a part of the stored impulses
+  // 1 per part (parts + parts_given): adjoint of its impulse, through the impulses that joints
+  // store
   const double *given;
   // 3 per joint slot: adjoint of the reactions, which contain the impulses `pushed` (1 per row).
   // NULL: none
@@ -39,18 +41,18 @@ typedef struct S2RowsAdjoint {
   double still; // m/s: speeds up to this are rounding errors of the solve
 } S2RowsAdjoint;
 
-// Zero adjoints for a solution v. `none` points to zeros, at least as many as the longest array
-// has.
+// Zero adjoints for a solution v. `none` is an array of zeros that is at least as long as the
+// longest array.
 static inline S2RowsAdjoint s2_rows_adjoint(const double *v, const double *none) {
   return (S2RowsAdjoint){v,    none, none, none, none, none, none,
                          none, none, none, none, NULL, NULL, 0};
 }
 
 // Passes on the adjoint of the joint rows in the problem made by s2_assemble(step, island, ...,
-// kind). The function reads the adjoint of the first assembly->parts rows (and of rhs). It adds to
-// the adjoints of the poses, v0, free_v (of ground that moves, and as the direction of ground
-// friction), mass, h, elapsed, joint_impulse, joint fields, alpha and beta. The adjoint of the
-// poses is q1 in S2_SOLVE_PROJECTION, which takes poses and time from the end, and q0 otherwise.
+// kind). The function reads the adjoints of the first assembly->parts rows and of rhs. It adds to
+// the adjoints of the poses, v0, free_v (the velocity of moving ground, and the direction of ground
+// friction), mass, h, elapsed, joint_impulse, joint fields, alpha and beta. S2_SOLVE_PROJECTION
+// takes poses and time from the end, so the adjoint of its poses is q1. For other kinds it is q0.
 // The arrays of `step` hold the state before the solve.
 void s2_joint_rows_vjp(const S2Step *step, const S2Island *island, S2SolveKind kind,
                        const S2Assembly *assembly, const S2RowsAdjoint *rows,

@@ -1,10 +1,11 @@
 // Friction of two points of a pair that stick on one tangent.
 //
 // Their rows are equal, so the adjoint belongs to both points together, and the linear system gives
-// half of it to each point. If the bodies approach at these points, as in a flat landing, the two
-// rows need not stay equal. Any small change of a corner makes two rows that cannot both be active.
-// A turn does the same if the two normals turn with different bodies. The row whose friction is
-// used up first starts to slide, and the other gets the whole adjoint.
+// half of it to each point. If the bodies approach each other at these points, as in a flat
+// landing, the rows need not stay equal. After any small change of a corner, the rows differ, and
+// they cannot both be active. A rotation has the same effect if the two normals belong to different
+// bodies. The row whose friction is used up first starts to slide, and the other gets the whole
+// adjoint.
 #include "diff/joints/contact_vjp.h"
 
 #include <math.h>
@@ -68,8 +69,8 @@ bool s2_stick_vjp(const S2Problem *problem, const double *v, const double *lambd
   if (!one || !together || !approach) {
     return true;
   }
-  // The stronger point gets the whole adjoint. That is certain if the friction of the other point
-  // is used up in any case.
+  // The point with more friction gets the whole adjoint. This is certain if it still sticks when
+  // the friction of the other point is used up in either direction.
   int strong = most[FIRST] >= most[SECOND] ? FIRST : SECOND;
   bool sure = fabs(pull) + most[!strong] < most[strong];
   if (sure || beyond) {

@@ -1,9 +1,9 @@
 // Parameters of a joint that are exactly 0, so the assembly leaves out their rows. Their derivative
 // is the one-sided derivative towards positive values. A small positive value adds a row with an
-// impulse that is known to first order. A friction, a motor, a servo or a lock with the bound F
-// pushes with h F against the speed along its row. A damper d pushes with h d times that speed. The
-// rest of the island responds to an impulse as in the solve; the adjoint of the right side holds
-// that response already.
+// impulse that is known to first order. The impulse of a friction, motor, servo or lock with the
+// bound F is h F, against the speed along its row. The impulse of a damper d is h d times that
+// speed. The rest of the island responds to this impulse as in the solve; the adjoint of the
+// right-hand side already includes that response.
 #include "diff/joints/joint_vjp.h"
 #include "dynamics/joints/rows.h"
 

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-// How the step is decomposed. Let p be the impulses along the lines of all rows. Consider a step of
+// Decomposition of the step. Let p be the impulses along the lines of all rows. Consider a step of
 // the world without contacts, limits and drives, in which J'p/h acts as a force. It ends in the
 // same state as the real step, and its v1 is affine in p. So its derivatives with respect to state,
 // inputs and force (linearize.h) give A, B and D. The derivatives of its velocities without
@@ -284,7 +284,7 @@ static void lcs_motion_state(const S2LcsWork *work, const S2Linear *linear) {
   }
 }
 
-// Computes A, B and D. `reached` is x+ as the rows of the motion alone determine it.
+// Computes A, B and D. `reached` is x+ as determined by the rows of the motion alone.
 static S2Status lcs_state(S2LcsWork *work, double *reached) {
   S2World *free = NULL;
   S2Linear linear;

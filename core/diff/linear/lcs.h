@@ -72,7 +72,7 @@ typedef struct S2LcsDef {
   const S2Coordinate *wanted; // as s2_world_linearize_reduced
   int wanted_count;
   double margin;        // m: rows exist for smaller gaps, and for gaps that may close in the step
-  S2LcsImpacts impacts; // adds impact rows if the step has an impact, never, or always
+  S2LcsImpacts impacts; // whether to add impact rows: if the step has an impact, never, or always
 } S2LcsDef;
 
 // `world` must be a clone; its state does not change. The error S2_INVALID names a setting, joint

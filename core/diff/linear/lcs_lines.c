@@ -265,8 +265,8 @@ static void lcs_add_joint(const S2Step *step, int32_t slot, S2LcsRows *rows) {
 
 S2Status s2_lcs_rows_of(const S2Step *step, S2Arena *arena, S2LcsRows *rows) {
   const S2World *world = step->world;
-  // Capacity: two points per touch, of two lines and four rows each; two limits and two drives per
-  // joint.
+  // The capacity suffices for two points per touch, with two lines and four rows each, and for two
+  // limits and two drives per joint.
   int touches = step->touch_count, joints = world->joint_order.count;
   *rows = (S2LcsRows){.lines = s2_lines_of(world, arena),
                       .line = S2_TAKE(arena, S2LcsLine, 4 * touches + 4 * joints + 1),

@@ -12,7 +12,7 @@
 typedef struct S2LcsLine {
   S2Line line;
   double bias;       // m/s, rad/s
-  double by_value;   // derivative of the bias with respect to the function of gradient J
+  double by_value;   // derivative of the bias with respect to the function whose gradient is J
   double compliance; // compliance of its row
   double base;       // N s, N m s: constant impulse, independent of lambda
 } S2LcsLine;

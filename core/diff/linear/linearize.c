@@ -152,7 +152,7 @@ S2Status s2_actuator_input(const S2World *world, int index, S2Input *input) {
 
 // ---- Sweeps -----------------------------------------------------------------------------------
 
-// Memory that repeated linearisations reuse, so they do not allocate any.
+// Memory that repeated linearisations reuse, so that they do not allocate memory themselves.
 struct S2Linearizer {
   S2Trace *trace;
   S2WorldGradient g;

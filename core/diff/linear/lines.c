@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-// A row counts as independent if, mass-weighted, this fraction of it remains after projecting out
-// the earlier rows. For redundant rows the remainder is about 1e-15.
+// A row counts as independent if at least this fraction of its mass-weighted length remains after
+// the components along earlier rows are removed. For redundant rows the remainder is about 1e-15.
 static const double INDEPENDENT = 1e-7;
 // Rows count as independent if the smallest pivot is at least this fraction of the largest. For
 // dependent rows, rounding leaves about 1e-15.

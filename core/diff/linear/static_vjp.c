@@ -105,7 +105,8 @@ S2Status s2_world_rest_traced(S2World *world, const double *f, S2Trace *trace) {
     memset(world->v.at, 0, bytes);
     memcpy(world->f.at, f, bytes);
   }
-  // Take one implicit solve, without settings that depend on the path.
+  // Take one implicit solve, with default values of the settings that do not affect the
+  // equilibrium.
   world->callbacks.motion = NULL;
   def->alpha = plain.alpha;
   def->beta = plain.beta;

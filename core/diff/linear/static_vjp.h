@@ -10,9 +10,9 @@
 S2Status s2_world_rest_traced(S2World *world, const double *f, S2Trace *trace);
 
 // `trace` is the trace of such a step. `at` lists the entries (of 3 per slot) of the bodies that
-// move. Converts the gradient with respect to the state at rest to the gradient with respect to the
-// state before the search, and adds to the gradients of parameters. The initial poses and
-// velocities of the moving bodies have no effect. The function returns S2_INVALID if bodies could
+// move. The function converts the gradient with respect to the state at rest to the gradient with
+// respect to the state before the search, and adds to the gradients of parameters. The initial
+// poses and velocities of the moving bodies have no effect. It returns S2_INVALID if bodies could
 // also rest nearby and the gradient depends on their exact position.
 S2Status s2_static_vjp(const S2Trace *trace, int count, const int32_t *at,
                        S2WorldGradient *gradient, S2Arena *arena);

@@ -18,8 +18,9 @@
 // Bodies that meet at less than this fraction of the island's speed only graze. There, derivatives
 // grow without bound.
 #define GRAZING 1e-6
-// Bodies that have just left each other meet again after S2_EVENT_LEAVING of the remaining time.
-// An interval is of this kind if its length equals that time within the relative error GIVEN.
+// Bodies that have just left each other meet again no sooner than after the fraction
+// S2_EVENT_LEAVING of the remaining time. An interval counts as having this least length if its
+// length differs from it by at most the relative error GIVEN.
 #define GIVEN 1e-9
 
 static void event_free_nodes(const S2Undo *undo, const S2Note *note) {
@@ -78,8 +79,8 @@ static void event_place_ground(S2Undo *undo) {
   }
 }
 
-// In impacts at the start of the step, a lock has its rate at that time. The reverse sweep over
-// these impacts uses the same rate.
+// In impacts at the start of the step, a lock moves at the rate that it has at that time. The
+// reverse sweep over these impacts uses the same rate.
 static void event_set_locks(const S2Undo *undo, const S2Note *interval) {
   const S2World *world = undo->world;
   for (int i = 0; i < interval->of->island.joints && world->drives.count > 0; i++) {
@@ -172,7 +173,8 @@ static void event_arrive_vjp(S2Undo *undo, const S2Note *note, const S2Note *int
 
 // The smooth derivative excludes later contacts that the step does not reach.
 static void event_flag_unseen(S2Undo *undo, const S2Note *note) {
-  bool depends = false, last = undo->share == 1; // share below 1: the step continues after the flow
+  // If `share` is below 1, the step continues after the flow.
+  bool depends = false, last = undo->share == 1;
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
     depends |= undo->bar.free_v[3 * note->of->island.node[i / 3] + i % 3] != 0;
   }
@@ -208,7 +210,7 @@ static void event_scratch_bars(S2Undo *undo) {
   size_t joints = (size_t)undo->notes->joint_slots;
   S2Arena *arena = undo->arena;
   double *v = S2_TAKE_ZEROED(arena, double, 10 * count);
-  // The answers and the gradient are copies, too.
+  // The gradient, which the answers also use, is a scratch copy.
   undo->gradient = undo->answers.gradient = undo->scratch;
   double *of_laws = S2_TAKE_ZEROED(arena, double, 5 * count);
   undo->held = of_laws;
@@ -496,8 +498,8 @@ static void event_work_vjp(S2Undo *undo, const S2Note *note, int i, int k, doubl
   }
 }
 
-// Force laws at the end of the flow change v1 after the flow, so no mean velocity contains the term
-// f'h (old v1 - v1)/2.
+// Force laws at the end of the flow change v1 after the flow. The mean velocities are computed with
+// the changed v1, so the term f'h (old v1 - v1)/2 is differentiated separately.
 static void event_kick_vjp(S2Undo *undo, double bar) {
   int index = undo->index;
   const S2Note *note;
@@ -523,7 +525,8 @@ static void event_gain_vjp(S2Undo *undo, const S2Note *note, double bar) {
   S2StepAdjoint *to = &undo->bar;
   // The mean velocity of the flow: (v0 + v2)/2, or v1 without a flow.
   double share = note->energy.flowed ? 0.5 : 0;
-  // f'(h mean - (q1 - q0)) is the excess of the work of forces over their work along the motion.
+  // f'(h mean - (q1 - q0)) is the work of the forces at the mean velocity minus their work along
+  // the actual displacement.
   for (int i = 0; i < note->of->island.nodes; i++) {
     for (int at = 3 * note->of->island.node[i], c = 0; c < 3; c++, at++) {
       double f = step->force[at], *later = note->energy.flowed ? &to->v2[at] : &to->v1[at];

@@ -16,7 +16,7 @@ static const double LOST = 0.1;
 typedef struct Room { // the inequality a s^2 + b s <= room
   double a, b, room;
   double b_doubt, room_doubt; // rounding errors of a, b and room
-  double b_left;              // remainder of a b that is 0 within the tolerance of the solve
+  double b_left;              // |b| up to this is 0 within the tolerance of the solve
 } Room;
 
 static double feedback_largest_fraction(Room of) {
@@ -24,7 +24,7 @@ static double feedback_largest_fraction(Room of) {
   return of.a + of.b <= room ? 1 : of.b > 0 ? 2 * room / (of.b + root) : (root - of.b) / (2 * of.a);
 }
 
-// The fraction after b and the room are changed by their rounding errors.
+// The fraction that results if b and the room are changed by their rounding errors.
 static double feedback_doubtful_fraction(Room of, double sign) {
   of.b -= sign * of.b_doubt;
   of.room += sign * of.room_doubt;
@@ -61,7 +61,7 @@ static void feedback_find_rooms(const S2Undo *undo, const S2Note *note, S2Vec2 f
     of_b += (inertial * fabs(v2) + fabs(push)) * fabs(more);
     of_room += inertial * (v0 * v0 + free_v * free_v + v2 * v2) / 2;
   }
-  // Both rooms have the same square of the displacements.
+  // The quadratic term, which contains only the displacements, is the same in both rooms.
   room[1].a = room[0].a;
   for (int k = 0; k < 2; k++) {
     room[k].b_doubt = ROUNDING * of_b;
@@ -91,7 +91,7 @@ static bool feedback_is_nothing(const Room *room) { // within rounding
   return fabs(room->b) <= room->b_left && room->room < -room->room_doubt;
 }
 
-// Whether the energy room is not negative beyond rounding. A room of 0 stays 0 unless some part
+// Whether the energy room is at least 0 within rounding. A room of 0 stays 0 unless some part
 // begins to dissipate energy: a damper or friction that increases from 0 makes the room positive.
 static bool feedback_is_open(const Room *room) {
   return room->room >= -room->room_doubt;

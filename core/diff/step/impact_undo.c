@@ -260,9 +260,9 @@ static bool impact_leaves_restitution(const S2Undo *undo) {
   return leaves && undo->world->kept.def.stepping != S2_BISECT;
 }
 
-// An impact whose time does not depend on the data: sets a flag if the loss depends on the bodies
-// it hits. (For a short remainder of a step in event stepping the flag is S2_GRADIENT_PARTIAL; no
-// better derivative exists.)
+// Handles an impact whose time does not depend on the data: sets a flag if the loss depends on the
+// bodies that collide. (For a short remainder of a step in event stepping the flag is
+// S2_GRADIENT_PARTIAL; no better derivative exists.)
 void s2_undo_hit(S2Undo *undo, const S2Note *note) {
   bool rest = undo->in_interval && !impact_left_whole(undo);
   unsigned flag = rest ? S2_GRADIENT_PARTIAL : S2_GRADIENT_IMPACT;

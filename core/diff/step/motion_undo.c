@@ -21,7 +21,7 @@ static void motion_move(const S2Undo *undo, double *from, double *to) {
 
 // ---- Copies -------------------------------------------------------------------------------------
 
-// Impulses before this act do not affect any energy that the sweep has yet to differentiate.
+// The energies that the sweep has yet to differentiate do not depend on impulses before this act.
 static void motion_forget_energies(const S2Undo *undo) {
   size_t bytes = sizeof(double) * 2 * (size_t)undo->touches;
   memset(undo->pushed, 0, bytes);
@@ -92,8 +92,8 @@ void s2_undo_integrate(S2Undo *undo, const S2Note *note) {
   memset(undo->displaced, 0, sizeof(double) * motion_count(undo));
 }
 
-// Contact points at q = q0 + until carry. Their gaps were extrapolated back by that time at their
-// speeds.
+// Contact points at q = q0 + until carry. From there, their gaps were extrapolated back to q0 with
+// the speeds of the points.
 void s2_undo_linearise(S2Undo *undo, const S2Note *note) {
   const S2Touch *touch = &undo->open.touches[0];
   const int32_t slot[2] = {touch->body_a, touch->body_b};
@@ -144,8 +144,8 @@ void s2_undo_short(S2Undo *undo, const S2Note *note) {
   undo->gradient->flags |= S2_GRADIENT_PARTIAL;
 }
 
-// Saves the adjoint of the q1 from which an abandoned path started, while the sweep passes over
-// that path.
+// Saves the adjoint of the q1 from which an abandoned path started. It is restored after the sweep
+// has passed over that path.
 void s2_undo_go_back(S2Undo *undo, const S2Note *note) {
   s2_undo_move_nodes(note, undo->bar.q1, undo->back);
   s2_undo_put_nodes(note, note->go_back.q1, undo->step.q1);

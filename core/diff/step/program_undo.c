@@ -207,7 +207,7 @@ void s2_undo_given_up(S2Undo *undo, int32_t slot, double elapsed) {
     if (held) {
       continue;
     }
-    // The goal is q plus, on the goal's side, S2_LOCK_LAG push elapsed^2.
+    // The goal is S2_LOCK_LAG push elapsed^2 away from q, on the side where it was.
     S2BodyGradient *body = &undo->gradient->body[joint->a];
     double reach_bar = S2_LOCK_LAG * (rows[i].row.value > 0 ? -bar : bar);
     double push_bar = reach_bar * elapsed * elapsed;

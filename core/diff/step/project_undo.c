@@ -359,7 +359,8 @@ void s2_undo_project(S2Undo *undo, const S2Note *note) {
     equations = project_take_start(&start, &made, arena);
     project_feed_vjp(&solve, &start, equations, ja, jb);
   }
-  // Pass adjoints from the solution to the data. Edges of later passes have no effect.
+  // Pass adjoints from the solution to the data. In later passes and in event stepping, rows on an
+  // edge have no second derivative.
   unsigned found = undo->found;
   if (same && s2_solve_differentiate(&solve)) {
     if (s2_world_way(&undo->world->kept.def) == S2_EVENT || project_is_later_pass(undo, note)) {

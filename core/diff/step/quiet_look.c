@@ -121,7 +121,7 @@ static double quiet_speed(const double *v, double reach) {
 }
 
 void s2_quiet_look_at_flight(const S2Undo *undo) {
-  // fraction of the change by forces in the step; smaller values are rounding
+  // as a fraction of the velocity change by forces in the step; smaller values are rounding errors
   static const double still = 1e-10;
   const S2WorldGradient *all = undo->gradient;
   if (all->quiet == NULL || all->tracked == NULL) {

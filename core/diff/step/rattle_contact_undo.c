@@ -271,8 +271,8 @@ void s2_rattle_friction_vjp(S2RattlePiece *piece, int r, bool second, double pus
   const S2Rattle *rattle = &piece->rattle;
   piece->pair[rattle->term[r].place].friction +=
       piece->share[second][r] * stage_impulse(piece, r - 1, second) * pushed;
-  if (second && s2_rattle_halved(&rattle->term[r - 1])) { // the bound is the known value mu times 2
-                                                          // l
+  if (second && s2_rattle_halved(&rattle->term[r - 1])) {
+    // The bound is 2 mu l, where l is known from stage 1.
     piece->l_bar[r - 1] += 2 * piece->share[second][r] * rattle->term[r].mu * pushed;
   }
 }

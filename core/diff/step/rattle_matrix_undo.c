@@ -98,7 +98,8 @@ static void take_rows(const S2RattlePiece *piece, bool second, Coupled *coupled)
 static void divide_where_soft(Coupled *coupled, double a, double b, double *x) {
   static const double one[3] = {1, 1, 1};
   int n = coupled->count;
-  double rest[9] = {0}, padded[3] = {0}; // 1 - matrix - rigid directions
+  // rest = projection to the compliant directions - (a K + b D)
+  double rest[9] = {0}, padded[3] = {0};
   for (int i = 0; i < n; i++) {
     for (int j = 0; j < n; j++) {
       rest[3 * i + j] = coupled->on[i][j] - a * coupled->k[i][j] - b * coupled->d[i][j];

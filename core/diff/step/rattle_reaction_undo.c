@@ -23,9 +23,9 @@ double s2_rattle_reaction_pull(const S2RattlePiece *piece, int32_t joint, const 
   return bar[0] * push[0] + bar[1] * push[1] + bar[2] * push[2];
 }
 
-// The impulse vector of a contact and its moments on both bodies are l times its row. The impulse
-// uses the whole row, the normal impulse only the normal part. Returns false if no adjoint is
-// requested.
+// The impulse vector of a contact and its moments on both bodies are l times the row. The impulse
+// vector uses the whole row; the normal impulse uses only the normal part of the row. Returns false
+// if no adjoint is requested.
 static bool contact_asked(const S2RattlePiece *piece, int r, bool end, double on_a[3],
                           double on_b[3]) {
   const S2Rattle *rattle = &piece->rattle;

@@ -28,9 +28,9 @@ static double unknown_of(const S2RattlePiece *piece, int r, bool second) {
   return !second ? rattle->l[r] : rattle->k[r] + (sums ? rattle->l[r] : 0);
 }
 
-// A contact that opens within the piece has no row in stage 2. The smooth derivative gives the
-// contact a row if it still separates at the end of the piece. If the contact approaches again, its
-// velocity does not hold it open.
+// A contact that opens within the piece has no row in stage 2. The smooth derivative gives it a row
+// only if it still separates at the end of the piece, because otherwise its velocity does not keep
+// it open.
 static bool relax_knows(const S2RattlePiece *piece, int r, bool second) {
   const S2Rattle *rattle = &piece->rattle;
   const S2RattleTerm *term = &rattle->term[r];
@@ -63,7 +63,7 @@ static bool relax_problem(S2RattlePiece *piece, bool second, const double *mass,
     bool gives = s2_rattle_of_contact(term) && (term->soft || term->law == S2_RATTLE_EQUATION);
     bounded |= term->law == S2_RATTLE_BOUNDED || gives || term->source == S2_RATTLE_OF_GROUND;
     any |= term->law == S2_RATTLE_LIMIT;
-    // The speed with which the row was measured.
+    // Take the row at the start or the end of the piece, where its speed was measured.
     const S2RattleRows *at = second || rattle->late[r] ? &rattle->at1 : &rattle->at0;
     S2Row *row = &rows[n];
     *row = s2_rattle_row(rattle, r, &at->side[r]);

@@ -639,8 +639,8 @@ static bool first_vjp(S2RattlePiece *piece, S2RowBar *values) {
 
 // ---- A piece -----------------------------------------------------------------------------------
 
-// Poses of ground at the start or end of a piece: its pose at the start of the substep, plus its
-// motion until that time. Returns the adjoint of that time.
+// Differentiates the poses of ground at the start or end of a piece: the pose at the start of the
+// substep plus the motion until that time. Returns the adjoint of that time.
 static double ground_places_vjp(S2RattlePiece *piece, double since, double *q_bar) {
   const S2Step *step = piece->rattle.step;
   S2StepAdjoint *bar = &piece->undo->bar;
@@ -675,7 +675,7 @@ bool s2_rattle_piece_vjp(S2RattlePiece *piece) {
   }
   rows_vjp(piece, true, piece->at1, piece->mix);
   equations_vjp(piece, true, matrices[1]);
-  // Rows of stage 1 at the end of the piece, where matrices may combine them differently.
+  // Measure rows of stage 1 at the end of the piece. Matrices may combine them differently there.
   s2_rattle_measure(rattle, rattle->q1, rattle->done + rattle->h, &rattle->at1);
   if (!first_vjp(piece, values)) {
     return false;
@@ -696,7 +696,7 @@ bool s2_rattle_piece_vjp(S2RattlePiece *piece) {
     piece->h_bar += piece->q1_bar[at] * rattle->u[i];
     piece->q1_bar[at] = 0;
   }
-  // event stepping: ground is at the time of the piece
+  // in event stepping, q0 of ground is its pose at the start of the piece
   double began = piece->event ? 0 : rattle->done;
   piece->start_bar += ground_places_vjp(piece, began, piece->q0_bar);
   piece->end_bar += ground_places_vjp(piece, began + rattle->h, piece->q1_bar);
@@ -706,10 +706,10 @@ bool s2_rattle_piece_vjp(S2RattlePiece *piece) {
   return true;
 }
 
-// Poses that violate joints by more than rounding are corrected at the start of a step. Other poses
-// count as corrected by 0. Otherwise a derivative with respect to a pose or an anchor would be the
-// derivative of errors below rounding, which stage 1 converts to velocities. Finds the active rows
-// of such a correction.
+// Finds the active rows of a correction by 0. At the start of a step, poses are corrected if they
+// violate joints by more than rounding. All other poses are treated as corrected by 0. Without
+// that, a change of a pose or an anchor would count as a joint error, which stage 1 converts to
+// velocities.
 static void placing_of_none(const S2RattlePiece *piece, S2RattleState *state) {
   const S2Rattle *rattle = &piece->rattle;
   for (int r = 0; r < rattle->rows; r++) {

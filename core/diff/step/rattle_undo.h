@@ -27,7 +27,7 @@ typedef struct S2RattlePiece {
   int laws;                   // number of bodies of the island with laws
   const S2LawAnswer *answers; // laws in stage 1, then laws in stage 2
   bool *lawful;               // 1 per node: whether the body has a law
-  bool *edge[2];              // 1 per row of a stage: whether it is on the edge of two states.
+  bool *edge[2];              // 1 per row of a stage: whether it is on the edge between two states.
   // 1 per row of a stage: signed fraction of the friction bound that is used
   double *share[2];
   double *give[2];  // velocity per impulse: additional compliance of the row
@@ -37,8 +37,8 @@ typedef struct S2RattlePiece {
   double unused;    // receives adjoints of numbers that no script can set
 } S2RattlePiece;
 
-// The bound at which a row of this state is, or the direction of its friction: 1 or -1. Returns 0
-// for other states.
+// For a row at a bound, or with friction at its bound: 1 for the upper bound, -1 for the lower
+// bound. Returns 0 for other states.
 static inline double s2_rattle_side(S2RattleState state) {
   return state == S2_RATTLE_AT_HI ? 1 : state == S2_RATTLE_AT_LO ? -1 : 0;
 }
@@ -51,9 +51,9 @@ bool s2_rattle_placings_vjp(S2RattlePiece *piece, double *q_bar);
 
 // rattle_laws_undo.c. `put_laws` restores the forces of laws in a stage. `put_slopes` restores the
 // damping of laws (kg/s) along the coordinates on which they act; it is part of the matrix of stage
-// 1. `laws_turn`: `turned` += h/2 (dL/du + slope)' p of stage 1. `laws_vjp` passes p on to the
-// arguments of the laws in a stage, except for the velocities of stage 1, which its matrix
-// contains.
+// 1. `laws_turn` adds h/2 (dL/du + slope)' p of stage 1 to `turned`. `laws_vjp` passes p on to the
+// arguments of the laws in a stage. It leaves out the velocities in stage 1, because the matrix of
+// that stage contains them.
 void s2_rattle_put_laws(S2RattlePiece *piece, bool second);
 void s2_rattle_put_slopes(S2RattlePiece *piece);
 void s2_rattle_laws_turn(const S2RattlePiece *piece, double *turned);
@@ -68,9 +68,9 @@ static inline bool s2_rattle_coupled(const S2Joint *joint) {
 }
 void s2_rattle_matrices_vjp(S2RattlePiece *piece, bool second, S2RowBar *bars);
 
-// rattle_reaction_undo.c. The first two return the adjoint of the reaction per unit impulse along
-// these sides of a joint, or along row r. The third passes the adjoint of an impulse along row r on
-// to the place where the impulse acts.
+// rattle_reaction_undo.c. The first two functions return the adjoint of the reaction per unit
+// impulse along a row of a joint, which is given by its sides or its number r. The third function
+// passes the adjoint of an impulse along row r on to the place where the impulse acts.
 double s2_rattle_reaction_pull(const S2RattlePiece *piece, int32_t joint, const S2RowSides *side,
                                bool end);
 double s2_rattle_row_pull(const S2RattlePiece *piece, int r, bool end);
@@ -90,7 +90,8 @@ double s2_rattle_row_off(const S2RattlePiece *piece, int r, bool second);
 // its velocities and impulses on the central path. `mass` holds the masses of the stage (3 per
 // node, unchanged).
 void s2_rattle_relax(S2RattlePiece *piece, bool second, const double *mass);
-// Passes y of row r on to the unit of the row's kappa; `bar` is the adjoint of the row.
+// Passes y of row r on to the unit in which the row's kappa is measured; `bar` is the adjoint of
+// the row.
 void s2_rattle_unit_vjp(S2RattlePiece *piece, int r, bool second, const S2Row *row, S2RowBar *bar);
 
 // rattle_contact_undo.c: states of the rows of a piece with contacts. The solver of such a piece

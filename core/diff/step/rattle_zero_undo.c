@@ -62,9 +62,9 @@ static double zero_against(double speed, double still) {
   return fabs(speed) <= still ? 0 : speed < 0 ? 1 : -1;
 }
 
-// Springs and servos without gains have no row. With small gains, the impulse in each stage is h/2
-// times the sum of stiffness times mean value and damping times mean speed. `index` is an equation
-// of `joint`, or S2_OF_DRIVE for its actuator. `goal` replaces the value if a spring has none.
+// Springs and servos without gains have no row. With small gains, the impulse in each stage is -h/2
+// (stiffness * mean value + damping * mean speed). `index` is an equation of `joint`, or
+// S2_OF_DRIVE for its actuator. The value is measured from `goal`.
 static void zero_soft_vjp(const S2RattlePiece *piece, int32_t slot, const S2Joint *joint, int index,
                           double goal, bool end, double *stiffness, double *damping) {
   const S2Rattle *rattle = &piece->rattle;
@@ -115,7 +115,8 @@ static void zero_gains_vjp(const S2RattlePiece *piece, int32_t slot, bool end) {
   }
 }
 
-// A servo with a bound of 0 pushes in both stages towards the mean target of its gains.
+// A servo with a bound of 0. With a positive bound, its force in both stages opposes kp times the
+// mean position error plus kd times the mean speed.
 static void zero_servo_most_vjp(const S2RattlePiece *piece, int32_t slot, double still, bool end) {
   const S2Joint *joint = &piece->rattle.step->world->joints.at[slot];
   if (!joint->has_servo || joint->servo_max != 0 || joint->servo_kp + joint->servo_kd == 0) {
@@ -170,7 +171,8 @@ static void flag_zero_rebounds(const S2RattlePiece *piece) {
   }
 }
 
-// Nonlinear springs use the flow by projection, so the loss jumps when the nonlinear terms leave 0.
+// Nonlinear springs use the flow by projection, so the loss jumps when a nonlinear term becomes
+// nonzero.
 static void flag_zero_curves(const S2RattlePiece *piece, int32_t slot) {
   S2WorldGradient *all = piece->undo->gradient;
   const S2Joint *joint = &piece->rattle.step->world->joints.at[slot];

@@ -19,8 +19,8 @@ typedef struct Shake {
   const double *reaction; // adjoint of the feedback of joint impulses (s2_undo_reaction)
 } Shake;
 
-// Makes S2_SOLVE_PROJECTION use the rows at the start. They also use the time of the start if the
-// first solve did.
+// Makes S2_SOLVE_PROJECTION use the rows at the start. If these are the rows of the first solve,
+// the time is also that of the start.
 static void shake_set_start(S2Undo *undo, const S2Note *note, bool start) {
   undo->step.t = start && note->solve.of_motion ? note->t - note->h : note->t;
   if (start) {

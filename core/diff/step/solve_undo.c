@@ -108,7 +108,8 @@ bool s2_solve_differentiate(S2SolveUndo *solve) {
     lambda = edges;
     seed = edges + problem->rows;
   }
-  // The derivative on the central path if it is requested and exists, otherwise from the modes.
+  // Use the derivative on the central path if it is requested and exists, otherwise the derivative
+  // that the modes of the rows determine.
   unsigned *flags = &undo->gradient->flags; // S2VjpFlag and S2GradientFlag use the same bits
   if (!solve_is_smooth(def, note) ||
       !solve_differentiate_smoothly(solve, &law, seed, def->smoothing, flags)) {
@@ -365,8 +366,8 @@ static void solve_soft_vjp(const S2SolveUndo *solve, const S2Touch *touch, int k
 }
 
 // The derivative with respect to a compliance C of 0: a positive C gives the row the compliance C'
-// = C/h^2. However, soft contacts do not bounce, and split or blended steps treat them in another
-// way. In these cases S2_GRADIENT_JUMP is set.
+// = C/h^2. However, soft contacts do not bounce, and split or blended steps treat them differently.
+// In these cases S2_GRADIENT_JUMP is set.
 static void solve_rigid_vjp(const S2SolveUndo *solve, const S2Touch *touch, int r,
                             S2TouchBar *pair) {
   S2Undo *undo = solve->undo;
@@ -558,8 +559,8 @@ static void solve_take_impulses(S2SolveUndo *solve) {
   }
 }
 
-// The step applied a fraction of the change by the solve. The fraction counts as constant; the
-// remainder of the state is the state before the solve.
+// The step applied only a fraction s of the change that the solve computed: the result is 1 - s
+// times the state before the solve plus s times the solution. The fraction counts as constant.
 static void solve_keep_fraction(S2SolveUndo *solve, double *bar) {
   const S2Note *note = solve->note;
   double fraction = note->solve.fraction;
@@ -625,8 +626,8 @@ void s2_undo_solve(S2Undo *undo, const S2Note *note) {
     if (remade != NULL) {
       solve_add_remade(&solve, remade);
     }
-    // The adjoints of the sources of the data, back through the assembly. Even a point without a
-    // row may have an adjoint of its impulse.
+    // Pass the adjoints of the data back through the assembly to their sources. This is also
+    // necessary if only the impulse of a point without a row has an adjoint.
     bool asked =
         solve.reaction != NULL || !solve_all_zero(solve.aside, 2 * note->of->island.touches);
     if (any || remade != NULL || asked) {

@@ -12,7 +12,7 @@ static size_t substep_bytes(const S2Undo *undo) {
 
 void s2_undo_enter(S2Undo *undo) {
   S2Step *step = &undo->step;
-  // The start of the motion is the last S2_ACT_FREE, or the q0 of a later projection.
+  // The motion started from the q0 of the last S2_ACT_FREE, or from the q0 of a later projection.
   const double *q0 = NULL;
   const S2Note *note;
   for (int i = undo->index - 1; (note = s2_note_at(undo->notes, i))->act != S2_ACT_FREE; i--) {
@@ -32,7 +32,8 @@ void s2_undo_enter(S2Undo *undo) {
   if (note->free.drives != NULL) {
     memcpy(undo->drives, note->free.drives, sizeof(S2Drive) * (size_t)undo->notes->joint_slots);
   }
-  // Joint rows use rotations. In event stepping q0 changes from interval to interval.
+  // Store the rotations at q0, which joint rows use. Event stepping does not store them, because
+  // its q0 changes from interval to interval.
   bool event = s2_world_way(&undo->world->kept.def) == S2_EVENT;
   step->turned = undo->world->joint_order.count > 0 && !event;
   for (int i = 0; i < undo->world->order.count && step->turned; i++) {

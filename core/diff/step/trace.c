@@ -42,10 +42,10 @@ S2Status s2_world_step_traced(S2World *world, S2Trace *trace) {
 
 // Edges between two modes, judged by their effect on the whole step. A contact that a solve leaves
 // with neither impulse nor speed is on an edge for that solve, but usually not for the step. Bodies
-// that the motion pressed together have no relative speed for any data. So in a later impact or
-// projection both modes give the same motion. Then they give the same derivative of the step,
-// although not of the solve. If a sweep finds edges, a second sweep therefore takes the other side
-// of all edges at once. Tied rows (mcp_vjp.h) have a second derivative, too. Both derivatives
+// that the motion has pressed together have no relative speed, whatever the data are. So in a later
+// impact or projection both modes give the same motion, and therefore the same derivative of the
+// step, although not of the solve. If a sweep finds edges, a second sweep therefore takes the other
+// side of all edges at once. Tied rows (mcp_vjp.h) have a second derivative, too. Both derivatives
 // differ only for changes that make the rows contradict each other, such as a change of the height
 // of one of two boxes side by side.
 

@@ -23,8 +23,8 @@ S2Status s2_world_step_traced(S2World *world, S2Trace *trace);
 // the state before it, and adds to the gradient of the parameters. `gradient` must fit the world,
 // which may be destroyed already. Returns S2_INVALID if the step used a feature without a
 // derivative (the message names it); the gradient is then invalid. Afterwards gradient->f is
-// dl/d(force) of each body in the step: both of forces that the user applied and of forces that a
-// force law returned (summed if the step has several parts).
+// dl/d(force) for each body, where the force may be applied by the user or returned by a force law.
+// If the step has several parts, it is the sum over them.
 S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *arena);
 
 #endif

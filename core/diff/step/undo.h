@@ -35,7 +35,7 @@ typedef struct S2Undo {
   S2Arena *arena;
   // 1 per note: which of its touches an earlier S2_ACT_LINEARISE computed. NULL: none
   const bool *const *late;
-  S2PointBar *late_bar; // 2 per touch: adjoints of such contact points.
+  S2PointBar *late_bar; // 2 per touch: adjoints of contact points that S2_ACT_LINEARISE computed.
   // 2 per touch: adjoints of the impulses that bound friction; adjoints of targets or of the
   // remaining gain
   double *bound, *more;
@@ -134,7 +134,8 @@ void s2_undo_set_island(S2Undo *undo, const S2Note *note); // the island's data 
 void s2_undo_forget_island(S2Undo *undo, const S2Note *note);
 
 // Access to the island's nodes in arrays of 3 numbers per slot. `put` copies the note's values (3
-// per node) to them. `move` adds their values in `from` to `to` and clears them in `from`.
+// per node) to such an array. `move` adds the nodes' values in `from` to those in `to`, and sets
+// them to 0 in `from`.
 void s2_undo_put_nodes(const S2Note *note, const double *kept, double *to);
 void s2_undo_move_nodes(const S2Note *note, double *from, double *to);
 // Whether the loss depends on the later motion of the note's bodies (with on_q1, also on their q1).
@@ -170,8 +171,8 @@ void s2_quiet_look_at_step(S2Undo *undo);
 // substep.
 void s2_quiet_look_at_flight(const S2Undo *undo);
 
-// substep_undo.c: restores mass and free_v of the (sub-)step that ends with the note, and its
-// start.
+// substep_undo.c: restores the start of the step or substep that ends with the note, and its masses
+// and free_v.
 void s2_undo_enter(S2Undo *undo);
 
 // program_undo.c: makes the callbacks of undo->world return the recorded values. `undo` must not
@@ -223,10 +224,10 @@ bool s2_undo_refuses_impulses(const S2Undo *undo, const S2Note *note, const char
 // REBOUND, does the reverse. It returns false if no adjoints were saved.
 double s2_undo_keep_impulses(S2Undo *undo, const S2Note *note, const double *struck);
 bool s2_undo_kept_impulses(S2Undo *undo, const S2Note *note);
-// Adjoints of the reactions times a factor, for S2RowsAdjoint; the adjoint of an impulse along a
-// row; and adjoints of the impulses at the contact points of the note. The last function adds to
-// the adjoints of the rows and of the sources of the points, and for impulses along the surface
-// also to `aside` (2 per touch).
+// The first function returns the adjoints of the reactions times a factor, for S2RowsAdjoint. The
+// second returns the adjoint of an impulse along a row. s2_undo_contact_impulses passes the
+// adjoints of the impulses at the note's contact points on to the rows, to the sources of the
+// points and, for impulses along the surface, also to `aside` (2 per touch).
 const double *s2_undo_reaction(const S2Undo *undo, const S2Note *note, double factor);
 double s2_undo_impulse(const S2Undo *undo, int32_t joint, int row, const double push[3]);
 // The adjoint of the impulse at point k of a touch of the step, or NULL.
@@ -234,7 +235,8 @@ const S2ContactGradient *s2_undo_asked_impulse(const S2Undo *undo, const S2Touch
 void s2_undo_contact_impulses(S2Undo *undo, const S2Note *note, const S2Assembly *assembly,
                               double *dl_dlambda, double *aside);
 
-// The adjoint of v2 for an act that removed energy from v2. Returns the adjoint of that energy.
+// Undoes the removal of energy from v2: updates the adjoint of v2, and returns the adjoint of the
+// removed energy.
 double s2_undo_slower(S2Undo *undo, const S2Note *note); // spin_undo.c: for an island without
                                                          // ground
 double s2_undo_repaid(S2Undo *undo, const S2Note *note); // repay_undo.c

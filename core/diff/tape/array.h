@@ -131,8 +131,8 @@ typedef struct S2ArrayBlock {
   ptrdiff_t start, row_stride, column_stride; // in numbers
 } S2ArrayBlock;
 
-// Copies the block of a to out (dense), or a (dense) to the block of out. The last two functions
-// use += in place of =.
+// Gather copies the block of a to out (dense); scatter copies a (dense) to the block of out. The
+// last two functions add to `out` instead of overwriting it.
 void s2_array_gather(const S2ArrayBlock *block, const double *a, double *out);
 void s2_array_scatter(const S2ArrayBlock *block, const double *a, double *out);
 void s2_array_gather_add(const S2ArrayBlock *block, const double *a, double *out);
@@ -195,7 +195,8 @@ S2Status s2_array_qr_vjp(int rows, int columns, const double *q, const double *r
                          const double *dl_dq, const double *dl_dr, double *dl_da, S2Arena *arena);
 
 // A = U diag(s) V', where U is rows x k, V is columns x k, and k = min(rows, columns). The values s
-// are in descending order. The largest component of each column of U is positive.
+// are in descending order. In each column of U, the component with the largest magnitude is
+// positive.
 S2Status s2_array_svd(int rows, int columns, const double *a, double *u, double *s, double *v,
                       S2Arena *arena);
 typedef struct S2ArraySvd {

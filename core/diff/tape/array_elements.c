@@ -177,8 +177,8 @@ static Loop element_loop_over(S2Size a, S2Size b) {
       }                                                                                            \
     }                                                                                              \
     break;
-// Handles one argument at a time, because both may be the same array. `to` is an adjoint; the other
-// arrays are not.
+// Handles one argument at a time, because both may be the same array. `to` can be restrict, because
+// it overlaps none of the other arrays.
 #define BINARY_ADJOINT(TO, ROW, COLUMN, PARTIAL)                                                   \
   for (size_t r = 0; (TO) != NULL && r < loop.rows; r++) {                                         \
     const double *p = in->a + r * loop.a_row, *q = in->b + r * loop.b_row;                         \

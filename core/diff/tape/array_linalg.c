@@ -270,7 +270,7 @@ S2Status s2_array_qr(int rows, int columns, const double *a, double *q, double *
   return s2_ok();
 }
 
-// Whether the largest number of a column (the first of equal ones) is negative.
+// Whether the number with the largest magnitude in a column (the first such number) is negative.
 static bool linalg_points_down(int rows, int columns, const double *a, int column) {
   double largest = 0;
   for (int i = 0; i < rows; i++) {
@@ -309,7 +309,7 @@ S2Status s2_array_svd(int rows, int columns, const double *a, double *u, double 
     return linalg_no_convergence("singular values");
   }
   linalg_transpose(k, columns, v_columns, v);
-  // Make the signs unique: the largest number of each column of U is positive.
+  // Make the signs unique: in each column of U, the number with the largest magnitude is positive.
   for (int i = 0; i < k; i++) {
     if (linalg_points_down(rows, k, u, i)) {
       linalg_negate_column(rows, k, u, i);

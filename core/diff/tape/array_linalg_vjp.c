@@ -136,9 +136,9 @@ S2Status s2_array_least_squares_vjp(const S2ArrayLeastSquares *in, const double 
   return s2_ok();
 }
 
-// The square part X = Q R of A has its first k columns. g_X = (g_Q + Q S) R^-T, where S is
-// symmetric with the lower triangle of R g_R' - g_Q' Q. The remaining columns are Y = Q V, so g_Y =
-// Q g_V, and g_Q receives Y g_V'.
+// In these formulas, X and R are only the first k columns of A and of R, so X = Q R. g_X = (g_Q + Q
+// S) R^-T, where S is symmetric with the lower triangle of R g_R' - g_Q' Q. The remaining columns
+// are Y = Q V, so g_Y = Q g_V, and g_Q receives Y g_V'.
 S2Status s2_array_qr_vjp(int rows, int columns, const double *q, const double *r,
                          const double *dl_dq, const double *dl_dr, double *dl_da, S2Arena *arena) {
   int k = rows < columns ? rows : columns, behind = columns - k;

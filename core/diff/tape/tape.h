@@ -65,8 +65,8 @@ void s2_tape_at_start(S2Tape *tape, void (*start)(void *data), void *data);
 
 // Computes the adjoints of all nodes with dl/d(output) = seed (one per number of `output`, NULL:
 // ones). The call may be repeated with other seeds and outputs. A constant output gives no
-// adjoints. S2_INVALID: the output has no numbers. S2_BUSY: the call came from within a sweep,
-// where nodes cannot be created either.
+// adjoints. Returns S2_INVALID if the output has no numbers, and S2_BUSY if the call comes from
+// within a sweep. Nodes cannot be created within a sweep either.
 S2Status s2_tape_sweep(S2Tape *tape, S2Var output, const double *seed);
 bool s2_tape_sweeping(const S2Tape *tape);
 // A sweep for an `output` of one number that visits only the nodes from `first` on. The adjoints of
@@ -92,8 +92,8 @@ S2Status s2_tape_jacobian(S2Tape *tape, int outputs, const S2TapeNumber *output,
 // Forward derivatives of a node. From the tangents of the node's sources, `forward` sets its
 // s2_tape_tangent and the tangents of the world on which it acts. `rows` returns how often
 // `forward` calls the backward function (NULL: never). For a node with numbers but without
-// `forward`, its backward function is called once for each of its numbers. A node with neither can
-// only be differentiated backwards.
+// `forward`, its backward function is called once for each of its numbers. A node without numbers
+// and without `forward` can only be differentiated backwards.
 typedef S2Status S2TapeForward(S2Tape *tape, S2Var node, void *data);
 typedef int S2TapeRows(const void *data);
 void s2_tape_set_forward(S2Tape *tape, S2Var node, S2TapeForward *forward, S2TapeRows *rows);

@@ -90,9 +90,9 @@ static S2Status jacobian_probe(const Wanted *wanted) {
   return status;
 }
 
-// Compares the costs of both directions, in scalars. Returns false if a node has only a backward
-// function, or if the forward pass costs at least as much. Call this after the probe, which
-// determines the number of rows of each node.
+// Compares the costs of both directions, in scalars. Returns false if a node has neither numbers
+// nor a forward function, or if the forward pass costs at least as much. Call this after the probe,
+// which determines the number of rows of each node.
 static bool jacobian_goes_forwards(const Wanted *wanted) {
   const S2Tape *tape = wanted->tape;
   double *before = s2_memory_take(sizeof *before * tape->nodes); // the cost of a sweep from that

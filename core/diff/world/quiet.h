@@ -14,7 +14,7 @@ typedef enum S2QuietReason {
   S2_QUIET_UNTOUCHED,  // a material of a body that has no contacts
   S2_QUIET_UNSTRUCK,   // the restitution of a body without impacts
   S2_QUIET_LIMIT,      // a limit that was not reached
-  S2_QUIET_HELD,       // a body held by friction against all changes by parameters
+  S2_QUIET_HELD,       // a body that friction holds against all changes of the parameters
   S2_QUIET_UNLINKED,   // the loss depends only on bodies without parameters
   S2_QUIET_REASONS
 } S2QuietReason;
@@ -35,8 +35,8 @@ typedef struct S2Quiet {
 void s2_quiet_clipped(S2Quiet *quiet, const char *actuator);
 // The most specific explanation; never empty.
 const char *s2_quiet_sentence(const S2Quiet *quiet);
-// The explanation for derivatives that are zero within rounding: it states that bodies rest, or is
-// "".
+// The explanation for derivatives that are zero within rounding: bodies are at rest. Returns "" if
+// the sweep has not observed this.
 const char *s2_quiet_rest(const S2Quiet *quiet);
 
 #endif

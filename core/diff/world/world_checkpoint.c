@@ -48,7 +48,7 @@ struct S2Segment {
 };
 
 struct S2Checkpoints {
-  // the segment for the next step, unless full; NULL: the next step begins a new one
+  // the segment for the next step, unless it is full; NULL: the next step begins a new one
   S2Segment *segment;
   S2_ARRAY(unsigned char) before, after; // images before and after the last step
 };
@@ -345,7 +345,8 @@ static S2Status checkpoint_step_again(Witness *witness, S2World *world, unsigned
   S2Trace *trace = s2_trace_new();
   *s2_array_append(segment->traces) = (Again){trace};
   S2Status status = s2_world_step_traced(world, trace);
-  // If the calls differ, a callback has no recorded value, and the step stops.
+  // If a callback is called differently, no recorded value exists, and the step fails. The error is
+  // reported below.
   if (status.code != S2_OK && !witness->differs) {
     return status;
   }

@@ -1,15 +1,15 @@
-// Checkpoints: occasional images of the world, changes of the world between steps, and returned
-// values of callbacks. For a sweep, the steps after an image are repeated bit for bit, and traced.
+// Checkpoints: occasional images of the world, its changes between steps, and the return values of
+// callbacks. A sweep repeats the steps that follow an image bit for bit, and traces them.
 #ifndef S2_WORLD_CHECKPOINT_H
 #define S2_WORLD_CHECKPOINT_H
 
 #include "diff/step/trace.h"
 
 typedef struct S2Checkpoints S2Checkpoints; // the checkpoints of one world
-typedef struct S2Segment S2Segment;         // the steps from one image on
+typedef struct S2Segment S2Segment;         // an image, and the steps that follow it
 
 S2Checkpoints *s2_checkpoints_new(void);
-void s2_checkpoints_free(S2Checkpoints *checkpoints); // does not free segments.
+void s2_checkpoints_free(S2Checkpoints *checkpoints); // segments are freed separately
 
 // Whether steps of this world can be repeated. This is false if user callbacks define constraints
 // or springs.
@@ -18,7 +18,8 @@ bool s2_checkpoints_can(const S2World *world);
 // segment (index 0) begins after `every` steps. On failure nothing is recorded.
 S2Status s2_checkpoints_step(S2Checkpoints *checkpoints, S2World *world, int every,
                              S2Segment **segment, int *index);
-// The next step begins a new segment, because the world was changed as a whole.
+// Makes the next step begin a new segment. Call this if no segment records the changes of the
+// world.
 void s2_checkpoints_break(S2Checkpoints *checkpoints);
 
 // The trace of a step. All traces of a segment are created when one of them is first needed.

@@ -12,7 +12,7 @@ enum {
 
 // ---- Measures of joints ------------------------------------------------------------------------
 
-// Positions of the numbers of a joint's moving bodies: poses and, with `speeds`, velocities.
+// The places of the coordinates of a joint's moving bodies: poses and, with `speeds`, velocities.
 static int moved_places(const S2World *world, const S2Joint *joint, bool speeds,
                         S2Place places[MOVED]) {
   const int32_t bodies[2] = {joint->a, joint->b};
@@ -36,7 +36,7 @@ typedef struct Measured {
 static void measure_field(const void *user, const S2World *world, double *numbers) {
   const Measured *measured = user;
   S2Status status = s2_joint_get(world, measured->joint, measured->field, numbers);
-  assert(status.code == S2_OK); // the number was read before
+  assert(status.code == S2_OK); // reading it has already succeeded once
   (void)status;
 }
 
@@ -110,7 +110,7 @@ S2Status s2_world_tape_field(S2WorldTape *tape, S2World *world, S2BodyId body, S
 
 // ---- Actuators --------------------------------------------------------------------------------
 
-// The effort of an actuator, and its node.
+// The effort of an actuator, and its tape node.
 typedef struct Effort {
   double value;
   S2Var var;
@@ -131,8 +131,8 @@ static void add_force(S2WorldTape *tape, const S2World *world, S2BodyId body, S2
   s2_world_tape_add(tape, world, 3, places, 3, terms);
 }
 
-// Adds the effort times a measured direction (`part` on the tape) to a component of a body's
-// forces.
+// Adds an effort to a component of a body's forces. `part`: the tape node of the measured
+// direction, by which the effort is multiplied.
 static void add_measured(S2WorldTape *tape, const S2World *world, int32_t slot, int number,
                          const Effort *effort, double push, S2Var part) {
   S2Tape *of = s2_world_tape_of(tape);
@@ -191,7 +191,7 @@ static void control_push_joint(S2WorldTape *tape, S2World *world, const S2Actuat
   }
 }
 
-// Torque and force (x, y) for an effort of 1, for a force that is fixed to its body.
+// Torque and force (x, y) that an effort of 1 causes. The force is fixed to its body.
 static void measure_thrust(const void *user, const S2World *world, double *numbers) {
   const S2Actuator *actuator = user;
   double angle = world->q.at[3 * (actuator->body.index - 1)];
@@ -291,7 +291,7 @@ void s2_world_tape_actuate(S2WorldTape *tape, S2World *world, int room, int coun
     const S2Actuator *actuator = &world->actuators.at[i];
     bool alive = actuator->on_joint ? s2_joint_alive(world, actuator->joint)
                                     : s2_body_alive(world, actuator->body);
-    if (alive) { // otherwise the step reports an error
+    if (alive) { // the step reports destroyed targets
       control_actuate(tape, world, i, count, command + (size_t)i * (size_t)room);
     }
   }

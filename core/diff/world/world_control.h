@@ -6,15 +6,16 @@
 #include "diff/world/world_tape.h"
 #include "dynamics/control/control.h"
 
-// A command of an actuator, with its node. A delay may put its effect in the future.
+// A command of an actuator, with its tape node. With a delay, the command takes effect later.
 typedef struct S2TapeCommand {
   double t, u; // s, the time at which the command was given; its value
   S2Var var;
 } S2TapeCommand;
 
-// Records the effect of the actuators on the next step. Take that step with s2_world_tape_step
-// while the actuators are on (s2_world_set_actuated). `command` has a row of `room` commands for
-// each actuator. The first `count` commands of a row have been given so far, ordered by time.
+// Records the effect of the actuators on the next step. Take that step with s2_world_tape_step, and
+// leave the actuators on (s2_world_set_actuated). `command` has one row per actuator, with room for
+// `room` commands. The first `count` entries of a row are the commands given so far, ordered by
+// time.
 void s2_world_tape_actuate(S2WorldTape *tape, S2World *world, int room, int count,
                            const S2TapeCommand *command);
 

@@ -10,7 +10,7 @@ typedef struct Pair { // offsets in bytes from the start of both structures
   uint16_t world, gradient;
 } Pair;
 
-// Number i of a field, and number i of the gradient field of the same name.
+// The offsets of number i of a field, and of number i of the gradient field of the same name.
 #define OF(Type, field, i)                                                                         \
   {                                                                                                \
     offsetof(S2##Type, field) + (i) * sizeof(double),                                              \
@@ -53,7 +53,7 @@ static double *place_at(void *base, size_t offset) {
 double *s2_place_in(S2World *world, S2Place place) {
   int32_t slot = place.slot, number = place.number;
   if (place.kind != S2_PLACE_Q && place.kind != S2_PLACE_V && place.kind != S2_PLACE_F) {
-    s2_world_changed(world); // because the caller may write
+    s2_world_changed(world); // the caller may write to this place
   }
   switch ((S2PlaceKind)place.kind) {
   case S2_PLACE_Q:
@@ -136,7 +136,7 @@ int s2_body_places(const S2World *world, int32_t slot, S2Place *places, int capa
   for (int i = 0; i < S2_BODY_NUMBERS; i++) {
     count = place_add(places, capacity, count, s2_place(S2_PLACE_BODY, slot, i));
   }
-  // The lock that moves the body.
+  // The lock that drives the body, if there is one.
   int32_t drive = world->bodies.at[slot].drive; // the lock is created together with the body
   for (int i = 0; i < S2_JOINT_NUMBERS && drive != S2_NONE; i++) {
     count = place_add(places, capacity, count, s2_place(S2_PLACE_JOINT, drive, i));

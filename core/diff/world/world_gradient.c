@@ -40,7 +40,8 @@ int s2_world_gradient_contact(S2WorldGradient *g, int32_t shape_a, int32_t shape
       return i;
     }
   }
-  if ((g->contacts & (g->contacts - 1)) == 0) { // full whenever the count is a power of two
+  // Capacities are powers of two, so the array is full if the count is a power of two.
+  if ((g->contacts & (g->contacts - 1)) == 0) {
     size_t capacity = g->contacts == 0 ? 1 : 2 * (size_t)g->contacts;
     g->contact = s2_memory_grow(g->contact, capacity * sizeof *g->contact);
   }

@@ -1,4 +1,5 @@
-// dl/d(every number of a world) for one scalar l: arrays parallel to the world's arrays.
+// The gradient of one scalar l: its derivatives with respect to all numbers of a world. The arrays
+// are parallel to the world's arrays.
 //
 // A sweep over the steps of a world carries one gradient from the end to the start. Its state part
 // (q, v, f, goals, stored impulses) is always the derivative with respect to the state at the
@@ -32,9 +33,9 @@ typedef struct S2JointGradient {
 #include "dynamics/fields.def"
 } S2JointGradient;
 
-// Impulses at a contact point in the last step, as sums. The contact's impulses, its normal and its
-// angular impulses are computed from these sums. Each step creates new touches, but a feature of a
-// pair of shapes persists.
+// The sums of impulses at a contact point in the last step. The contact's impulses, normal and
+// angular impulses are computed from these sums. A point is identified by its shapes and feature,
+// because each step creates new touches.
 typedef struct S2ContactGradient {
   int32_t shape_a, shape_b;
   uint32_t feature;
@@ -76,8 +77,8 @@ static inline bool s2_world_tracks(const S2WorldGradient *tracked, double number
 
 // Limitations of a gradient. 0 means that the gradient is the derivative of the computed result.
 typedef enum S2GradientFlag {
-  S2_GRADIENT_WEAK = 1,         // a contact or bound was on the edge of two modes, so the
-                                // derivative is one-sided
+  // a contact or bound was on the boundary between two modes, so the derivative is one-sided
+  S2_GRADIENT_WEAK = 1,
   S2_GRADIENT_REDUNDANT = 2,    // impulses were not unique
   S2_GRADIENT_UNDETERMINED = 4, // the loss contains an impulse that is not unique
   S2_GRADIENT_SINGULAR = 8,     // a linear system was not solved, so the gradient is unusable.
@@ -93,9 +94,9 @@ typedef enum S2GradientFlag {
   // a friction or restitution of 0 counts as constant because its geometric mean with another value
   // has an infinite derivative
   S2_GRADIENT_INFINITE = 256,
-  // a compliance of 0 (in the two-stage flow: a nonlinear term of a spring), because steps with a
-  // positive value use a different method. Its derivative is omitted, or, for contacts that bounce,
-  // computed as if they did not bounce
+  // a compliance is 0 (in the two-stage flow: a nonlinear term of a spring is 0), but steps with a
+  // positive value use a different method. The derivative with respect to this number is omitted.
+  // For contacts that bounce, it is computed as if they did not bounce
   S2_GRADIENT_JUMP = 512,
 } S2GradientFlag;
 
@@ -106,12 +107,13 @@ void s2_world_gradient_fit(S2WorldGradient *gradient, const S2World *world);
 int s2_world_gradient_contact(S2WorldGradient *gradient, int32_t shape_a, int32_t shape_b,
                               uint32_t feature);
 void s2_contact_gradient_clear(S2ContactGradient *contact);
-// A second gradient of the same size, in the arena: zero, and without contacts.
+// A gradient of zeros in the arena, with the same size but without contacts.
 S2WorldGradient *s2_world_gradient_like(const S2WorldGradient *gradient, S2Arena *arena);
-// A copy in the arena without the tape. Its contacts are not in the arena
-// (s2_memory_free(contact)).
+// A copy in the arena without the tape. Its contacts are not in the arena: free them with
+// s2_memory_free(contact).
 S2WorldGradient *s2_world_gradient_copy(const S2WorldGradient *gradient, S2Arena *arena);
-// Adds a gradient of the same world or a copy of it; grows to its size.
+// Adds the gradient `other` of the same world, or of a copy. `gradient` grows to the size of
+// `other`.
 void s2_world_gradient_add(S2WorldGradient *gradient, const S2WorldGradient *other);
 void s2_world_gradient_clear(S2WorldGradient *gradient);
 void s2_world_gradient_free(S2WorldGradient *gradient);

@@ -9,13 +9,14 @@
 static const double NEAR = 1e-11; // tolerance relative to the lengths from which a position is
                                   // computed.
 
-// A number that a hit depends on, and its effect per unit on fraction, point and normal.
+// A number that a hit depends on. The other members are the changes that one unit of this number
+// causes.
 enum { ARGUMENTS = 4, MOST = ARGUMENTS + 3 + 1 + 4 };
 typedef struct Source {
   S2Place place; // for arguments of the ray: `slot` is the index of the argument
   bool argument;
-  double speed;   // displacement of the surface (for the ray, of its point) along the normal
-  S2Vec2 carried; // displacement of the point at a fixed fraction
+  double speed;   // displacement of the surface along the normal, relative to the ray
+  S2Vec2 carried; // displacement of the point if the fraction does not change
   double turn;    // rotation of the normal of an edge
   S2Vec2 centre;  // displacement of the centre of an arc
 } Source;
@@ -73,8 +74,9 @@ static void ray_add_vertex(Hit *hit, int32_t vertex, S2Pose pose, double part, d
   }
 }
 
-// Returns the edge on whose surface the point lies, with its end in *end. For a rounded corner both
-// are the vertex. Returns -1 if there is no such edge.
+// Returns the first vertex of the edge on whose surface the point lies; *end receives its second
+// vertex. For a rounded corner, both are the vertex of the corner. Returns -1 if there is no such
+// edge.
 static int ray_feature(const S2Shape *shape, S2Vec2 point, S2Vec2 normal, int *end, double *part) {
   // The point of the core polygon below the surface point. Near a vertex the surface is a rounded
   // corner.
@@ -106,8 +108,8 @@ static int ray_feature(const S2Shape *shape, S2Vec2 point, S2Vec2 normal, int *e
   return best;
 }
 
-// A ray along the line of a segment without radius hits its end `vertex` like a wall perpendicular
-// to the ray.
+// If a ray runs along the line of a segment without radius, the segment's end acts like a wall
+// perpendicular to the ray.
 static void ray_add_end(Hit *hit, const S2World *world, const S2Piece *piece, S2Vec2 local) {
   S2Pose pose = s2_slot_pose(world->q.at, piece->body);
   const S2Vec2 *v = world->vertices.at + piece->first_vertex;
@@ -151,7 +153,7 @@ static bool ray_look_at(Hit *hit, const S2World *world, int32_t index) {
     ray_add_vertex(hit, piece->first_vertex + start, pose, 1 - part, 1 / length);
     ray_add_vertex(hit, piece->first_vertex + end, pose, part, -1 / length);
   }
-  if (hit->arc) { // the sources do not rotate a normal about a fixed centre
+  if (hit->arc) { // the normal of an arc follows from the point and the centre
     for (int i = 0; i < hit->sources; i++) {
       hit->source[i].turn = 0;
     }

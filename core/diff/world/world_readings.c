@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-// If a recorded gap differs from the present gap by more than this (relative to the lengths
-// involved), it does not belong to the present poses.
+// Tolerance relative to the lengths involved. If a recorded gap differs from the present gap by
+// more than this, it does not belong to the present poses.
 static const double SAME_GAP = 1e-9;
 
 // ---- Geometry ---------------------------------------------------------------------------------
@@ -41,8 +41,9 @@ static void reading_list_places(Point *point, S2Arena *arena) {
   }
 }
 
-// The node of one or two numbers, whose adjoints are `bar`. If `placed`, the centre of the body is
-// added to the point.
+// The node of one or two numbers that depend on a contact point. bar[i]: derivative of number i
+// with respect to point, normal and gap. If `placed`, the numbers also contain the position of body
+// a.
 static S2Var reading_geometry(S2WorldTape *tape, const Point *point, int count,
                               const double *values, const S2PointBar *bar, bool placed) {
   S2Arena *arena = s2_world_tape_arena(tape);
@@ -103,13 +104,13 @@ static void reading_impulses(S2WorldTape *tape, const S2World *world, const S2Ac
   double turn = acted->press > 0 ? 1 / acted->press : 0; // viscosity can act without a normal
                                                          // impulse
   S2Term terms[4];
-  if (normal != 0) { // without a normal impulse, the impulse of the contact stays 0
+  if (normal != 0) { // without a normal impulse, small changes do not cause one
     int used = reading_add_along(terms, 0, 0, at, OF_IMPULSE, n);
     used = reading_add_along(terms, used, 0, at, OF_PRESS, s2_scale(turn * tangent, t));
     vars->normal_impulse = s2_world_tape_read(tape, world, 1, &normal, used, terms);
   }
-  if (normal != 0 || tangent != 0) { // free rolling has no impulse, but a push would cause an
-                                     // impulse
+  // Free rolling has no impulse, but a small push would cause one.
+  if (normal != 0 || tangent != 0) {
     int used = reading_add_along(terms, 0, 0, at, OF_IMPULSE, t);
     used = reading_add_along(terms, used, 0, at, OF_PRESS, s2_scale(-turn * normal, t));
     vars->tangent_impulse = s2_world_tape_read(tape, world, 1, &tangent, used, terms);
@@ -137,7 +138,8 @@ S2Var s2_world_tape_contact_impulse(S2WorldTape *tape, const S2World *world, int
   int used = 0;
   for (int i = 0; i < world->acted.count; i++) {
     const S2Acted *acted = &world->acted.at[i];
-    // The body may be on either side of the contact, with opposite signs.
+    // The body may be on either side of the contact. The impulses on the two sides have opposite
+    // signs.
     bool is_a = acted->body_a == slot && acted->serial_a == world->bodies.at[slot].serial;
     bool is_b = acted->body_b == slot && acted->serial_b == world->bodies.at[slot].serial;
     if (is_a || is_b) {
@@ -185,7 +187,7 @@ S2ContactVars s2_world_tape_contact(S2WorldTape *tape, const S2World *world,
   }
   // Derivatives of the position, from the touch with the same feature at the present poses.
   S2Touch touch;
-  if (!reading_touch_of(world, contact, &touch)) { // the user has moved bodies since the step
+  if (!reading_touch_of(world, contact, &touch)) { // bodies were moved after the step
     return vars;
   }
   Point point = {.world = world, .touch = &touch};
@@ -225,7 +227,7 @@ static bool reading_find_nearest(const S2World *world, int32_t shape_a, int32_t 
 
 S2Status s2_world_tape_closest(S2WorldTape *tape, const S2World *world, S2BodyId a, S2BodyId b,
                                const S2ClosestBodies *closest, S2ClosestVars *vars) {
-  // The contact whose gap is that distance.
+  // Find the contact whose gap is the distance.
   S2Touch touch;
   Point point = {.world = world, .touch = &touch};
   bool found = false;

@@ -8,8 +8,8 @@
 
 // ---- Steps ------------------------------------------------------------------------------------
 
-// The places that a step writes and that the outputs of a forward pass depend on. The probe finds
-// them.
+// The places that a step writes, as far as the outputs of a forward pass depend on them. The probe
+// finds these places.
 typedef struct Live {
   int count;
   S2Place *place;
@@ -24,7 +24,7 @@ static void world_tape_probe(const S2WorldTape *world, Live *live) {
   }
 }
 
-// Computes a row of an act for each of these places from the backward function of the act.
+// For each of these places, computes a row from the backward function of the act.
 static S2Status world_tape_push_live(S2WorldTape *world, S2Var node, const Live *live,
                                      S2TapeBackward *undo, void *data) {
   S2WorldTangents *tangents = &world->tangents;
@@ -33,7 +33,7 @@ static S2Status world_tape_push_live(S2WorldTape *world, S2Var node, const Live 
   for (int i = 0; i < live->count; i++) {
     double *row = rows + (size_t)i * columns;
     s2_world_gradient_clear(&world->gradient);
-    world->gradient.flags = S2_GRADIENT_WEAK; // the probe has considered the other sides of edges
+    world->gradient.flags = S2_GRADIENT_WEAK; // the probe has examined the other side of all edges
     *s2_place_gradient(&world->gradient, live->place[i]) = 1;
     S2_TRY(s2_tape_row(world->tape, node, undo, data, row));
     s2_world_tangents_product(tangents, &world->gradient, row);
@@ -47,7 +47,7 @@ static S2Status world_tape_push_live(S2WorldTape *world, S2Var node, const Live 
 typedef struct Step { // a step, or a part of one
   S2WorldTape *world;
   S2Trace *trace;     // or
-  S2Segment *segment; // the segment for repeating the step
+  S2Segment *segment; // the segment from which the step can be repeated
   int index;          // number of the step in it; the first step owns the segment
   size_t bytes;
   double share; // of dt
@@ -66,8 +66,8 @@ static void world_tape_release_step(void *data) {
   }
 }
 
-// Forces that the user applies act in all parts of a step, but the gradient's f belongs to one
-// part.
+// Forces that the user applies act in all parts of a step, so the adjoints of the later parts
+// (`later`) are added.
 static void world_tape_forces_vjp(const Step *step, const double *later) {
   S2WorldTape *world = step->world;
   for (int i = 0; i < 3 * world->gradient.slots && later != NULL; i++) {
@@ -75,8 +75,9 @@ static void world_tape_forces_vjp(const Step *step, const double *later) {
   }
 }
 
-// Impulses of contacts are sums over the parts of a step, so the previous part gets the same
-// adjoints. (Joint impulses are the impulses of the last part.) NULL: there is no previous part.
+// Returns a copy of the adjoints of contact impulses for the previous part of the step, because
+// these impulses are sums over all parts. (Joint impulses are those of the last part.) NULL if
+// there is no previous part.
 static S2ContactGradient *world_tape_asked_of_earlier(const Step *step, S2Arena *arena) {
   const S2WorldGradient *gradient = &step->world->gradient;
   if (step->earlier == NULL || gradient->contacts == 0) {
@@ -98,7 +99,7 @@ static S2Status world_tape_swept(const S2WorldTape *world) {
   return s2_ok();
 }
 
-// Frees the segment's traces, which are no longer needed.
+// Frees the traces of the segment after the sweep has passed its first step.
 static void world_tape_forget_traces(const Step *step) {
   if (step->segment != NULL) {
     s2_tape_count_bytes(step->world->tape, -(ptrdiff_t)s2_segment_traces(step->segment));
@@ -126,10 +127,11 @@ static S2Status world_tape_undo_step(S2Tape *tape, S2Var node, void *data) {
   if (trace == NULL) {
     size_t before = s2_segment_traces(step->segment);
     S2_TRY(s2_segment_trace(step->segment, step->index, &trace));
-    size_t made = s2_segment_traces(step->segment) - before; // all parts or none
+    // 0, or the bytes of all traces of the segment.
+    size_t made = s2_segment_traces(step->segment) - before;
     s2_tape_count_bytes(tape, (ptrdiff_t)made);
   }
-  // Adjoints of contacts of earlier steps are saved for these steps.
+  // The sweep overwrites the adjoints of contacts, so save those for the previous part of the step.
   const S2ContactGradient *asked = world_tape_asked_of_earlier(step, &world->arena);
   S2_TRY(s2_trace_vjp(trace, gradient, &world->arena));
   if (asked != NULL) {
@@ -210,7 +212,7 @@ static int world_tape_rest_rows(const void *data) {
 S2Status s2_world_tape_static(S2WorldTape *tape, S2World *world, const S2StaticOptions *options,
                               S2StaticResult *result) {
   s2_arena_reset(&tape->arena);
-  // Forces that the user applied end with the first step, but also act on the state at rest.
+  // The user's forces are cleared after the first step, but they also act on the equilibrium.
   size_t numbers = (size_t)world->f.count;
   double *f = S2_TAKE(&tape->arena, double, numbers);
   if (numbers > 0) {
@@ -235,9 +237,9 @@ S2Status s2_world_tape_static(S2WorldTape *tape, S2World *world, const S2StaticO
   if (tape->checkpoints != NULL) {
     s2_checkpoints_break(tape->checkpoints);
   }
-  // If joints may drift apart, the equilibrium pose depends on the path to it.
+  // Without stabilization, joints drift, so the equilibrium pose depends on the path to it.
   bool drifts = world->kept.def.stabilization == S2_NO_STABILIZATION;
-  if (drifts && world->joint_order.count > 0) { // the drift of joints depends on the path
+  if (drifts && world->joint_order.count > 0) {
     s2_world_tape_flag(tape, S2_GRADIENT_PARTIAL);
   }
   s2_world_gradient_fit(&tape->gradient, world);
@@ -293,7 +295,7 @@ static void world_tape_note_step(Step *step, const S2World *world) {
   s2_world_gradient_fit(&tape->gradient, world);
   if (step->segment == NULL) {
     step->bytes = s2_trace_bytes(step->trace);
-  } else { // the step's share of the segment's bytes
+  } else { // the first step counts the bytes of the segment
     size_t bytes = s2_segment_bytes(step->segment);
     step->bytes = step->index == 0 ? bytes : 0;
   }

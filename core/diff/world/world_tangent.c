@@ -120,7 +120,7 @@ void s2_world_tangents_product(const S2WorldTangents *tangents, const S2WorldGra
   for (int i = 0; i < bar->contacts; i++) {
     for (int k = 0; k < CONTACT_NUMBERS; k++) {
       S2Place place = s2_place(S2_PLACE_CONTACT, i, k);
-      double g = *s2_place_gradient((S2WorldGradient *)bar, place); // no place is written
+      double g = *s2_place_gradient((S2WorldGradient *)bar, place); // only for reading
       if (g != 0) {
         s2_world_tangents_add(tangents, place, g, row);
       }
@@ -147,7 +147,7 @@ int s2_world_stepped_most(const S2WorldGradient *bar) {
 
 static int stepped_add(const S2WorldGradient *bar, S2Place *places, int count, S2Place place) {
   places[count] = place;
-  return count + (*s2_place_gradient((S2WorldGradient *)bar, place) != 0); // no place is written
+  return count + (*s2_place_gradient((S2WorldGradient *)bar, place) != 0); // only for reading
 }
 
 int s2_world_stepped_places(const S2WorldGradient *bar, S2Place *places) {

@@ -90,8 +90,8 @@ static double *world_tape_bar_of(S2WorldTape *world, S2Place place) {
 
 typedef struct Act {
   S2WorldTape *world;
-  bool adds;   // otherwise the write replaces the former values
-  bool within; // a force law reads the number within a step
+  bool adds;   // whether it adds to the former values instead of replacing them
+  bool within; // whether a force law reads the number within a step
   int places, terms;
   S2Place *place;
   S2Term *term;
@@ -112,7 +112,8 @@ static Act *world_tape_take_act(S2WorldTape *tape, int count, const S2Place *pla
   return act;
 }
 
-// Whether the number belongs to a time within the step, which S2LawInput represents.
+// Whether the value of this number depends on the moment within the step. A force law reads such
+// numbers as its inputs (S2LawInput).
 static bool world_tape_of_moment(S2Place place) {
   bool state = place.kind == S2_PLACE_Q || place.kind == S2_PLACE_V;
   return state ||
@@ -133,8 +134,8 @@ static S2LawInput *world_tape_input(S2WorldTape *world, S2Place place) {
   return &world->inputs.at[i];
 }
 
-// While a law runs, adjoints of the numbers that it read within the step go to its inputs. Adjoints
-// of all other numbers count only when no law runs.
+// While a law is running, only adjoints of numbers that it read within the step are added, to the
+// law's inputs. At other times, only adjoints of all other numbers are added, to the gradient.
 static void world_tape_hand_within(const Act *act, S2Place source, double g) {
   if (act->within && world_tape_of_moment(source)) {
     if (act->world->asks) {
@@ -149,7 +150,7 @@ static void world_tape_hand_on(const Act *act, const double *bar) {
   for (int i = 0; i < act->terms; i++) {
     const S2Term *term = &act->term[i];
     double g = bar[term->to] * term->factor;
-    if (bar[term->to] == 0) { // as on a tape: then an infinite derivative has no effect
+    if (bar[term->to] == 0) { // an adjoint of 0 stays 0, even if a derivative is infinite
       continue;
     }
     if (term->from != 0) {
@@ -182,7 +183,7 @@ static void world_tape_add_tangents(const Act *act, int columns, double *rows) {
     const S2Term *term = &act->term[i];
     double *row = rows + (size_t)term->to * (size_t)columns;
     if (term->from == 0 && act->within && world_tape_of_moment(term->source)) {
-      continue; // the step accounts for its derivatives
+      continue; // the step itself includes this derivative
     }
     if (term->from == 0) {
       s2_world_tangents_add(&world->tangents, term->source, term->factor, row);
@@ -286,8 +287,8 @@ S2Var s2_world_tape_read_places(S2WorldTape *tape, const S2World *world, int cou
 // ---- Differences ------------------------------------------------------------------------------
 
 // The step h for extrapolated central differences of a number x. The error of the differences is
-// (h/scale)^4/120 plus the rounding unit divided by h. An angle may have any size and has the scale
-// 1. x + h/2 is exact, so a result that is x itself has the derivative 1.
+// (h/scale)^4/120 plus the rounding unit divided by h. An angle has the scale 1, whatever its size.
+// x + h/2 is exact, so if a result is x itself, its derivative is exactly 1.
 static double world_tape_difference_step(double x) {
   double size = fabs(x);
   double h = size == 0 ? 1e-4 : fmax(1e-6, 1e-3 * (size > 10 && size < 1000 ? 10 : size));
@@ -422,7 +423,8 @@ static void world_tape_add_terms(Maker *maker, const double *slope, S2Var from, 
   }
 }
 
-// At an end of the number's range, five points on one side give the same order of accuracy.
+// At an end of the number's range, differences over five points on one side have the same order of
+// accuracy.
 static S2Status world_tape_one_sided(const Maker *maker, int which, double h, double *slope) {
   static const double weight[4] = {48, -36, 16, -3};
   double *numbers = S2_TAKE(&maker->tape->arena, double, maker->count);
@@ -465,7 +467,7 @@ static S2Status world_tape_by_input(const Maker *maker, int which, double *slope
   return status;
 }
 
-// The slope with respect to a number that is stored in the world in which the object is made.
+// The derivative with respect to a number of the world in which the object is created.
 static S2Status world_tape_by_place(const Maker *maker, S2Place place, double *slope) {
   static const double part[4] = {1, -1, 0.5, -0.5};
   int n = maker->count;

@@ -1,10 +1,11 @@
 // A world on a tape: changes to it and readings from it while a gradient is recorded.
 //
-// Each such act is a node without numbers, or with the numbers that were read. In a sweep the world
-// has an S2WorldGradient. At every node it is the derivative with respect to the world at that
-// node. A reading adds to it, a step converts it to the derivative before the step, and a write
-// passes it on to the numbers that were written. A world is added to the tape when tracked numbers
-// are first written to it. Before that, and when no gradient is recorded, nothing is recorded.
+// Each change or reading is a node of the tape. The node of a reading has the numbers that were
+// read; other nodes have no numbers. In a sweep the world has an S2WorldGradient. At every node,
+// this is the derivative with respect to the world at that point of the recording. A reading adds
+// to it, a step converts it to the derivative before the step, and a write passes it on to the
+// numbers that were written. A world is added to the tape when tracked numbers are first written to
+// it. Before that, and when no gradient is recorded, nothing is recorded.
 #ifndef S2_WORLD_TAPE_H
 #define S2_WORLD_TAPE_H
 
@@ -15,13 +16,13 @@ typedef struct S2WorldTape S2WorldTape; // exists as long as the nodes of the ta
 
 // `flags` (may be NULL) collects the S2GradientFlag values of all sweeps.
 S2WorldTape *s2_world_tape_new(S2Tape *tape, unsigned *flags);
-// Sweeps fill `quiet` if it requests observations. It must exist as long as the tape.
+// Sweeps fill `quiet` if it requests observations. `quiet` must exist as long as the tape.
 void s2_world_tape_look(S2WorldTape *tape, S2Quiet *quiet);
 // Records that a tracked command was clipped.
 void s2_world_tape_clipped(S2WorldTape *tape, const char *actuator);
 
-// One term of an act. A number that is written to a place depends on a number of a node or, if
-// `from` is 0, on the former number at a place.
+// One term of an act: number `to` depends on a number of the node `from`. If `from` is 0, it
+// depends on the former number at the place `source`. `factor` is the derivative.
 typedef struct S2Term {
   int32_t to;    // index of the place written, or of the number read
   S2Var from;    // 0: `source`
@@ -33,7 +34,7 @@ typedef struct S2Term {
 // Each place becomes the sum of its terms; its former value has no effect.
 void s2_world_tape_write(S2WorldTape *tape, const S2World *world, int count, const S2Place *places,
                          int terms, const S2Term *term);
-// As above, but adds the sums to the former values.
+// Like s2_world_tape_write, but adds the sums to the former values.
 void s2_world_tape_add(S2WorldTape *tape, const S2World *world, int count, const S2Place *places,
                        int terms, const S2Term *term);
 // The node of `count` numbers read from the world, or 0 if they are constants.
@@ -49,11 +50,12 @@ typedef struct S2Argument {
   int which;
 } S2Argument;
 
-// A force (or impulse) x, y acted on a body. push[4] = {x, y, point}; it acted at the point (`at`),
-// or at the centre.
+// Records that a force (or an impulse) x, y acted on a body; push[4] = {x, y, point}. If `at` is
+// true, it acted at the point, otherwise at the centre.
 void s2_world_tape_push(S2WorldTape *tape, const S2World *world, int32_t slot, bool impulse,
                         const double push[4], bool at, int arguments, const S2Argument *argument);
-// The node of given[2] transformed by the pose of a body: p + R x, or the inverse R'(x - p).
+// The node of `point` transformed by the pose of a body: p + R x, or with `back` the inverse
+// R'(x - p).
 S2Var s2_world_tape_point(S2WorldTape *tape, const S2World *world, int32_t slot, bool back,
                           const double point[2], int arguments, const S2Argument *argument);
 // Call this after s2_world_set_state. `which` of an argument is its index in the state.
@@ -91,7 +93,7 @@ typedef struct S2RayVars {
 S2RayVars s2_world_tape_ray(S2WorldTape *tape, const S2World *world, S2Vec2 from, S2Vec2 to,
                             const S2RayResult *result, int arguments, const S2Argument *argument);
 // The nodes of a result of s2_world_closest. The status is S2_UNAVAILABLE if the bodies overlap so
-// far that no contact has this distance as its gap.
+// deeply that the distance is not the gap of any contact.
 typedef struct S2ClosestVars {
   S2Var distance, point_a, point_b, normal;
 } S2ClosestVars;
@@ -107,7 +109,7 @@ S2Var s2_world_tape_measure(S2WorldTape *tape, S2World *world, int count, double
 
 // A body or joint that was created in `world` from tracked numbers. `build` creates it again in
 // another world, with input `which` changed by `by` (which = -1: unchanged). The derivatives are
-// differences of the results. A joint also depends on the poses of its bodies.
+// computed from differences of the results. A joint also depends on the poses of its bodies.
 typedef S2Status S2WorldBuild(void *user, S2World *world, int which, double by);
 typedef struct S2Made {
   S2WorldBuild *build; // NULL: the object depends only on plain numbers
@@ -145,8 +147,8 @@ S2Status s2_world_tape_step(S2WorldTape *tape, S2World *world, int every);
 S2Status s2_world_tape_static(S2WorldTape *tape, S2World *world, const S2StaticOptions *options,
                               S2StaticResult *result);
 
-// `to` becomes a copy of `from` (a clone, a snapshot, a restored snapshot). If `from` is NULL, all
-// numbers become constants.
+// `to` becomes a copy of `from`, for a clone or a snapshot. If `from` is NULL, all numbers become
+// constants.
 void s2_world_tape_copy(S2WorldTape *to, S2WorldTape *from);
 
 #endif

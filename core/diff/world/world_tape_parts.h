@@ -12,7 +12,7 @@ struct S2WorldTape {
   S2Tape *tape;
   S2WorldGradient gradient;
   S2WorldTangents tangents;    // tangents of a forward pass
-  S2WorldGradient tracked;     // 1 for each number that was ever written from a parameter
+  S2WorldGradient tracked;     // 1 for each number that ever depended on a parameter
   unsigned *flags;             // or NULL
   S2Arena arena;               // scratch for one act, forwards or in a sweep
   S2Quiet *quiet;              // or NULL

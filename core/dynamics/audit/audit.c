@@ -24,7 +24,7 @@ static void audit_drop(S2Auditor *audit) {
     s2_memory_free(*doubles[i]);
     *doubles[i] = NULL;
   }
-  // Work, flags, groups and paths.
+  // Free the work, flags, groups and paths of the bodies.
   s2_memory_free(audit->set);
   s2_memory_free(audit->done);
   s2_memory_free(audit->tried);
@@ -61,7 +61,7 @@ static void audit_make_room(S2Auditor *audit, int slots, int joints, int knots) 
   audit->arm = audit_doubles(room);
   audit->left = audit_doubles(6 * room);
   audit->missed = audit_doubles(room);
-  // Work, flags, groups and paths.
+  // Allocate the work, flags, groups and paths of the bodies.
   audit->set = s2_memory_take_zeroed(sizeof(bool) * (size_t)room);
   audit->done = s2_memory_take_zeroed(sizeof *audit->done * (size_t)room);
   audit->tried = s2_memory_take_zeroed(sizeof *audit->tried * (size_t)room);
@@ -189,8 +189,8 @@ static int knots_needed(const S2World *world) {
   for (int i = 0; i < world->order.count; i++) {
     fastest = fmax(fastest, fabs(world->v.at[3 * world->order.at[i]]));
   }
-  // An impact may set a slow body spinning within a step, so worlds of few bodies reserve more
-  // knots. A single body has no impacts.
+  // An impact may make a slow body spin within a step, so worlds with few bodies always reserve
+  // more knots. A single body has no impacts and does not need them.
   int count = world->order.count;
   bool few = count > 1 && world->bodies.count <= S2_AUDIT_FEW;
   bool spins = few || fastest * world->kept.def.dt > S2_AUDIT_SPIN;
@@ -310,7 +310,7 @@ void s2_audit_piece(const S2Step *step, const S2Island *island, double h, bool c
     S2AuditFlight flight = flight_of(step, slot);
     s2_audit_flight(step, slot, h, h, &flight, curved);
   }
-  if (audit != NULL && island == NULL) { // no search is repeated from before this point
+  if (audit != NULL && island == NULL) { // a search is never repeated from an earlier point
     s2_audit_keep(step);
   }
 }

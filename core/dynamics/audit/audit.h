@@ -4,11 +4,11 @@
 // results of a step: poses, velocities, split times, forces, and the impulses of contacts and
 // joints. They share no code with the collision tests and integration schemes. The files are:
 //
-//     audit_shape.c     signed distance between two convex shapes
-//     audit_passage.c   no pair of rigid shapes overlapped or changed sides within the step, and
-//                       impulses acted only where surfaces touched
-//     audit_jump.c      no body moved farther than its velocities and impulses explain, and
-//                       contacts held by friction did not slip
+//     audit_shape.c     computes the signed distance between two convex shapes
+//     audit_passage.c   checks that no pair of rigid shapes overlapped or changed sides within the
+//                       step, and that impulses acted only where surfaces touched
+//     audit_jump.c      checks that no body moved farther than its velocities and impulses explain,
+//                       and that contacts held by friction did not slip
 //     audit_balance.c   checks the momentum of every body
 //     audit_work.c      collects the work of contacts, of the integration and of corrections
 //     audit_energy.c    checks the energy of interacting bodies, in a step and over many steps
@@ -55,19 +55,19 @@
 // Allowed work of corrections, as a fraction of the kinetic energy, in addition to the work that
 // turning explains. At this limit, each step reduces the speed of a body by half of this fraction.
 #define S2_AUDIT_CORRECTION 1e-5
-// The effect of rigid joints on the energy oscillates with the state. Its amplitude is at most this
-// multiple of the part that turning explains in one step. (For a pendulum, the amplitude is a tenth
-// of that part.)
+// Rigid joints change the energy by an amount that oscillates with the state. Its amplitude may be
+// this multiple of the change that turning explains in one step. (For a pendulum, it is a tenth of
+// that change.)
 #define S2_AUDIT_SWAY 1
-// Errors that differ from step to step also add up as a random walk. The audit allows this many
-// standard deviations of that walk.
+// Errors that differ from step to step add up as a random walk. The audit allows a sum of this many
+// standard deviations.
 #define S2_AUDIT_SPREAD 3
 // Allowed violation of a joint, as a fraction of the kinetic energy of its bodies. If a step turns
 // a body by phi, a velocity along the chord of its path has a relative error of phi/2. That is
 // phi^2/4 of the energy, so this fraction corresponds to a turn of 0.06 rad per step.
 #define S2_AUDIT_DRIFT 1e-3
-// rad: a step that turns bodies by more than this is too long to resolve their energy, so the audit
-// skips them.
+// rad: if a step turns bodies by more than this, it is too long to resolve their energy, and the
+// energy audit skips them.
 #define S2_AUDIT_TURN 0.5
 
 // Largest number of bytes per body and shape that one audit takes from the arena. If an audit took
@@ -80,7 +80,9 @@ typedef struct S2AuditKnot { // the end of one piece of a body's path
   double t;                  // s since the start of the step
   double q[3];               // pose at that time
   double v[3];               // velocity at the beginning of the piece
-  bool curved; // a parabola that begins with v; otherwise straight, with constant angular velocity
+  // Whether the path is a parabola that begins with v. Otherwise it is straight, and the angular
+  // velocity is constant.
+  bool curved;
 } S2AuditKnot;
 
 // Knots per body: the number of pieces of a substep that are stored separately. Further pieces are
@@ -95,9 +97,11 @@ enum { S2_AUDIT_KNOTS = 24, S2_AUDIT_KNOTS_SPINNING = 320, S2_AUDIT_FEW = 64 };
 typedef struct S2AuditWork {
   double contacts; // work of contacts at the relative velocity of the surfaces: rebounds, friction
   double ground;   // work of contacts at the velocity of kinematic bodies and belts
-  double integrated; // work of forces: h f (v0 + v2)/2 minus h f times the carrying velocity.
-  // Work of forces: h f (v0 + v2)/2 minus f times the whole displacement, which includes
-  // corrections.
+  // The difference between two values of the work of forces: h f (v0 + v2)/2 minus h f times the
+  // velocity that moves the positions.
+  double integrated;
+  // The same with the whole displacement, which includes corrections: h f (v0 + v2)/2 minus f times
+  // the displacement.
   double swept;
   double corrected; // work of velocity corrections.
   // N s: sum of the magnitudes of the joint impulses in the two half-steps. Their vector sum may be
@@ -105,8 +109,8 @@ typedef struct S2AuditWork {
   double halves;
   double struck; // N s: sum of the magnitudes of contact impulses
   double spun;   // N m s: sum of the magnitudes of angular contact impulses
-  // J: sizes of the work of motors and dry friction at the mean velocities, minus their impulses
-  // times the velocity that moves the positions.
+  // J: size of the difference between two values of the work of motors and dry friction: at the
+  // mean velocities, and at the velocity that moves the positions.
   double paced;
 } S2AuditWork;
 
@@ -154,16 +158,16 @@ typedef struct S2Auditor {
   double *missed;    // per slot: N s and N m s, errors of solves that missed their tolerance
   bool *jointed;     // per slot: whether a joint acts on it
   bool *held;        // per slot: whether a joint acts on it with unknown impulses
-  int32_t *root;     // per slot: whether a joint with unknown impulses acts on it
-  int *knots;        // per slot: the smallest slot of its group of interacting bodies
+  int32_t *root;     // per slot: the smallest slot of its group of interacting bodies
+  int *knots;        // per slot: number of its knots
   S2AuditKnot *knot; // knot_room for each slot
   int joint_room;
-  double *coordinate;   // knot_room knots per slot
-  double *pace;         // per joint slot: coordinate of its motor and friction at the start
-  double *elastic;      // per joint slot: rate of that coordinate at the start, rad/s or m/s
-  double *driven;       // per joint slot: J, energy of its springs at the start
-  double *carried;      // per joint slot: N s or N m s, impulse of its motor and friction
-  unsigned char *image; // per joint slot: N s, impulse that it transmits between its bodies
+  double *coordinate;   // per joint slot: coordinate of its motor and friction at the start
+  double *pace;         // per joint slot: rate of that coordinate at the start, rad/s or m/s
+  double *elastic;      // per joint slot: J, energy of its springs at the start
+  double *driven;       // per joint slot: N s or N m s, impulse of its motor and friction
+  double *carried;      // per joint slot: N s, impulse that it transmits between its bodies
+  unsigned char *image; // image of a strict world at the start of the step
   size_t image_size, image_room;
   S2Arena arena; // memory of one step.
   // The first finding of all steps, or "".
@@ -193,8 +197,8 @@ void s2_audit_missed(const S2Step *step, const S2Island *island, double dynamics
 void s2_audit_substep(const S2Step *step);
 void s2_audit_free(S2World *world);
 double s2_audit_turn(const S2Auditor *audit, int32_t slot); // rad: largest turn between two knots.
-// rad: the largest turn within a piece of the body's path if it turned at the piece's largest
-// angular velocity throughout. This bound includes turns that reverse within a piece.
+// rad: an upper bound of the turn within a piece of the body's path, which is the piece's duration
+// times its largest angular velocity. Turns that reverse within a piece are included.
 double s2_audit_turn_at_most(const S2Auditor *audit, int32_t slot);
 
 // Work within a step (audit_work.c). Recorded work counts only after s2_audit_keep. The next two
@@ -207,12 +211,13 @@ void s2_audit_contact(const S2Step *step, const S2Touch *touch, int k, double no
 // Call this before the correction is added to v2.
 void s2_audit_correct(const S2Step *step, int32_t slot, const double dv[3]);
 // Records the impulses of a joint on its first body (angular, x, y) in the two half-steps of a
-// piece, or before and at a limit. `paced` (J): see S2AuditWork.
+// piece. If a limit stops the joint, these are the impulses before the stop and those of the stop.
+// `paced` (J): see S2AuditWork.
 void s2_audit_halves(const S2Step *step, const S2Joint *joint, const double first[3],
                      const double second[3], double paced);
 void s2_audit_integrated(const S2Step *step, int32_t slot, double h, const S2AuditFlight *flight);
-// Counts a finding. The text of the first finding of a step is issued as a warning unless the step
-// already has one.
+// Counts a finding. The text of the first finding of a step is issued as a warning, unless the step
+// already has a warning.
 void s2_audit_find(S2World *world, uint64_t *count, int32_t a, int32_t b, double t,
                    const char *format, ...) __attribute__((format(printf, 6, 7)));
 

@@ -40,12 +40,13 @@ static double momentum_rest(const S2World *world, const S2Auditor *audit, int32_
     double change = fabs(v1 - v0) + (stages ? fabs(carried - v1) : 0);
     damped += rate * audit->h * inertial[c] * (change + fabs(contacts[c]) / inertial[c]) / unit;
   }
-  // Joint impulses are known, but their lever arms on the two bodies are not.
+  // Joint impulses are known, but their lever arms on the two bodies are not, so angular momentum
+  // is not checked.
   rest[0] = audit->jointed[slot] ? 0 : rest[0];
-  // A momentum error that moves a body by less than the tolerance of lengths is rounding.
+  // A momentum error that moves a body by less than the tolerance of lengths counts as rounding.
   terms += body->mass * S2_AUDIT_LENGTH * body->reach / audit->h;
-  // Solves that missed their tolerance have reported their error. It may occur in x, in y and in
-  // the torque.
+  // Solves that missed their tolerance have reported their largest error. It may occur in x, in y
+  // and in the torque at the same time.
   double missed = audit->missed[slot] * fmax(sqrt(2), 1 / body->reach);
   *allowed = S2_AUDIT_MOMENTUM * terms + 2 * damped + missed;
   return fmax(hypot(rest[1], rest[2]), fabs(rest[0]));

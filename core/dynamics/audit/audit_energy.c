@@ -13,10 +13,9 @@
 //   velocity. For implicit Euler this term is -h f (v+ - v)/2, which is known exactly. For the
 //   trapezoidal rule it is 0.
 // - lifts and corrections: position corrections do work against forces, and the velocities lose
-// that
-//   energy. The exact motion has neither effect. If a body turns by phi within a step, constraint
-//   rows computed at its start miss surfaces and anchors by phi^2/2 of the body's reach. So a
-//   correction against a force F takes up to F phi^2 reach.
+//   energy to them. The exact motion has neither effect. If a body turns by phi within a step,
+//   constraint rows computed at its start miss surfaces and anchors by phi^2/2 of the body's reach.
+//   So a correction against a force F takes up to F phi^2 reach.
 //
 // The size of impulses is no estimate of either term, because a support impulse is large and does
 // no work.
@@ -25,24 +24,24 @@
 typedef struct Budget { // energy balance of one group; stored at the group's smallest slot
   int members;          // moving bodies
   bool jointed, meets;  // whether joints and whether contacts act on the group
-  bool unknown;         // whether something that does unknown work drives it
+  bool unknown;         // whether something does an unknown amount of work on the group
   S2Vec2 frame;         // m/s: mean velocity of the kinematic bodies that touch the group
   int grounds;          // number of kinematic contacts, for that mean
-  double slow;          // J: energy of bodies that move slower than the tolerance of lengths
-  double change;        // J: kinetic, potential and elastic energy gained, minus the work of forces
-  double kinetic;       // J: kinetic energy before and after, relative to the frame
-  double gain, loss;    // J: largest gain and loss by motors, friction and damping
-  double contacts;      // J: work of contacts
-  double ground;        // J: work of kinematic bodies and of belts
-  double integrated;    // J: work of integrating the forces
-  double swept;         // J: work of integrating the forces, including position corrections
-  bool set;             // whether the program has moved one of its bodies or set a velocity
-  double paced;         // J: largest integration error of motors and friction
-  double correction;    // J: work of corrections, relative to the frame
-  double lifted;        // J: the part of `correction` that turning and initial overlaps explain
-  double unresolved;    // J: energy of the speeds that forces cause in half a step
-  bool gives;           // whether springs or limits act; their impulses are not known separately
-  double turn;          // rad: largest turn of a body, or of a rod between two anchors
+  double slow;       // J: energy of speeds that move the bodies by the length tolerance in a step
+  double change;     // J: kinetic, potential and elastic energy gained, minus the work of forces
+  double kinetic;    // J: kinetic energy before and after, relative to the frame
+  double gain, loss; // J: largest possible gain and loss by motors, friction and damping
+  double contacts;   // J: work of contacts
+  double ground;     // J: work of kinematic bodies and of belts
+  double integrated; // J: sum of S2AuditWork.integrated
+  double swept;      // J: sum of S2AuditWork.swept
+  bool set;          // whether the program has moved one of its bodies or set a velocity
+  double paced;      // J: largest integration error of motors and friction
+  double correction; // J: work of corrections, relative to the frame
+  double lifted;     // J: the part of `correction` that turning and initial overlaps explain
+  double unresolved; // J: energy of the speeds that forces cause in half a step
+  bool gives;        // whether springs or limits act; their impulses are not known separately
+  double turn;       // rad: largest turn of a body, or of a rod between two anchors
 } Budget;
 
 static double audit_dot(const double a[3], const double b[3]) {
@@ -76,8 +75,8 @@ static void budget_body(const S2World *world, const S2Auditor *audit, int32_t sl
   budget->swept += work->swept;
   budget->set |= audit->set[slot];
   budget->paced += work->paced;
-  // A correction does work: the force times the deviation that turning causes, plus the force times
-  // initial overlaps and joint errors. The step may move the body by both of the latter.
+  // A correction does work: the force times the distance by which it moves the body. This distance
+  // contains the deviation that turning causes, and initial overlaps and joint errors.
   double turn = s2_audit_turn(audit, slot);
   double force = body->mass * hypot(g.x, g.y) + (contacts + audit->size[slot]) / audit->h;
   budget->lifted += force * (turn * turn * audit->arm[slot] + 2 * audit->excused[slot]);
@@ -138,9 +137,9 @@ static bool holds_two_anchors(S2JointType type) {
   return type == S2_DISTANCE || type == S2_ROPE || type == S2_SPRING;
 }
 
-// N m s or N s: the impulse of a joint's motor and friction whose product with the mean rate bounds
-// their work in the step. If the path of body `of` has several pieces, the force differs between
-// them (before and after an impact, for example), so only the largest force gives a bound.
+// N m s or N s: an impulse of a joint's motor and friction. Their work in the step is at most this
+// impulse times the mean rate. If the path of body `of` has several pieces, the force differs
+// between them (before and after an impact, for example), so only the largest force gives a bound.
 static double drive_of(const S2World *world, const S2Auditor *audit, int32_t slot, int32_t of) {
   const S2Joint *joint = &world->joints.at[slot];
   double most = joint->friction + (joint->has_motor ? joint->motor_max : 0);
@@ -200,11 +199,11 @@ static double audit_beyond(double value, double lo, double hi) {
   return value > hi ? value - hi : value < lo ? value - lo : 0;
 }
 
-// If only joints act, two effects change the kinetic energy. The work of forces at the mean
-// velocity is known from the integration. The effect of rigid joints should be zero, and is judged
-// over many steps. With a correct method, its sum oscillates with the state, and errors that differ
-// from step to step add up as a random walk. An error of constant sign grows with the number of
-// steps.
+// If only joints act, two effects change the kinetic energy: the work of forces at the mean
+// velocity, which is known from the integration, and the effect of rigid joints, which should be
+// zero. The effect of joints is judged over many steps. With a correct method, its sum oscillates
+// with the state, and errors that differ from step to step add up as a random walk. An error of
+// constant sign grows with the number of steps.
 static void judge_run(S2World *world, S2Auditor *audit, const Budget *budget, int32_t slot) {
   S2AuditRun *run = &audit->run[slot];
   uint64_t now = world->kept.steps;
@@ -212,7 +211,7 @@ static void judge_run(S2World *world, S2Auditor *audit, const Budget *budget, in
     *run = (S2AuditRun){.members = budget->members};
   }
   run->step = now;
-  if (budget->set) { // here joints remove velocities that violate them
+  if (budget->set) { // joints remove the parts of set velocities that violate them
     return;
   }
   double may = budget->turn * budget->turn * (budget->kinetic + budget->gain) + budget->slow +
@@ -232,14 +231,14 @@ static void judge_run(S2World *world, S2Auditor *audit, const Budget *budget, in
 }
 
 static void judge_energy(S2World *world, S2Auditor *audit, const Budget *budget, int32_t slot) {
-  bool stops = budget->jointed && budget->set; // joints remove such velocities
+  // Joints remove the parts of set velocities that violate them.
+  bool stops = budget->jointed && budget->set;
   if (budget->unknown || !(budget->turn <= S2_AUDIT_TURN)) {
     return;
   }
   double square = budget->turn * budget->turn;
-  // Contacts may take energy by their work, but an energy gain from contacts is not physical. The
-  // energy of springs is excluded here, because it is computed from their state and not from mean
-  // velocities.
+  // Contacts may remove energy, but must not add any. If springs act, the work of contacts is not
+  // used, because the energy of springs is computed from their state and not from mean velocities.
   double taken = budget->gives ? 0 : fmin(budget->contacts, 0);
   double change = budget->change - budget->ground - taken;
   double rest = audit_beyond(change, stops ? -INFINITY : -budget->loss, budget->gain);

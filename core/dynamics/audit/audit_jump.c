@@ -176,8 +176,8 @@ static void judge_jump(S2World *world, const S2Auditor *audit, int32_t slot, dou
   double h = audit->h;
   // Add the impulses of contacts, joints, forces and corrections.
   const double *force = audit->force + 3 * slot, *own = audit->corrected + 3 * slot;
-  // The log contains only the summed impulse of each feature. Impacts from two sides nearly cancel
-  // in that sum.
+  // The log of contacts contains only a sum for each feature, in which impacts from two sides
+  // nearly cancel. `struck` and `spun` do not cancel.
   const S2AuditWork *done = &audit->done[slot];
   double pushed = fmax(linear, done->struck) + fmax(audit->size[slot], done->halves) +
                   hypot(force[1], force[2]) + hypot(own[1], own[2]);
@@ -244,8 +244,8 @@ static double sliding_way(const S2World *world, const S2Acted *acted, double u, 
 
 // Friction holds a pair if it is below its bound in this step and in the previous one. The two
 // material points then stay together, with two exceptions: deviations caused by turning, and the
-// distance over which friction stops a new relative speed. The previous step must count, because in
-// the first step of sticking friction may have stopped a slide.
+// distance over which friction stops a new relative speed. The previous step is included, because
+// friction may stop a slide in the first step in which the pair sticks.
 static void judge_slip(S2World *world, const S2Auditor *audit, const S2Acted *acted,
                        double excuse) {
   int32_t a = acted->body_a, b = acted->body_b;

@@ -271,7 +271,7 @@ static double pair_least(const Pair *pair, S2Vec2 normal) {
       return least;
     }
     if (isfinite(next_a) != isfinite(next_b) && to - t > 1e-9 * audit->h) {
-      return -INFINITY; // the path that ends earlier has no velocity there
+      return -INFINITY; // one path ends here, so its velocity is unknown
     }
     // Velocities are linear within a piece, so they are largest at one of its ends.
     S2Vec2 va[2], vb[2];
@@ -281,7 +281,7 @@ static double pair_least(const Pair *pair, S2Vec2 normal) {
     double parting =
         fmin(s2_dot(normal, s2_sub(va[0], vb[0])), s2_dot(normal, s2_sub(va[1], vb[1])));
     apart += (to - t) * (parting - turn_a * reach_a - turn_b * reach_b);
-    least = apart >= least ? least : apart; // this form also accepts a NaN
+    least = apart >= least ? least : apart; // a NaN in `apart` becomes the result
     t = to;
   }
 }
@@ -334,10 +334,10 @@ static void pair_judge(Pair *pair) {
 
 // ---- Where impulses acted ---------------------------------------------------------------------
 
-// m, per slot: the distance by which joints may move a body away from the position that its
-// contacts permit. It is quadratic in the turning angles of the connected bodies. If the body turns
-// about a hinge by phi, a point at distance r leaves the plane of a contact row by phi^2 r/2. The
-// reason: the row is computed at the start of the step.
+// m, per slot: the distance by which joints may move a body off the surfaces of its contacts. It is
+// quadratic in the turning angles of the connected bodies. If the body turns about a hinge by phi,
+// a point at distance r leaves the plane of a contact row by phi^2 r/2. The reason: the row is
+// computed at the start of the step.
 static const double *bends_of_joints(const S2World *world, S2Auditor *audit) {
   double *bend = S2_TAKE_ZEROED(&audit->arena, double, audit->slots);
   for (int i = 0; i < world->joint_order.count; i++) {
@@ -363,7 +363,7 @@ static const double *bends_of_joints(const S2World *world, S2Auditor *audit) {
 // m: for each neighbour of piece `of` on its body, takes the larger of two distances at the end of
 // the step: from the neighbour to piece `other`, and from the neighbour to the point of the
 // impulse. Returns the smallest value over all neighbours. Neighbouring pieces and chain segments
-// share a surface, so the contact row of one piece may stop a point that lies over another piece.
+// share a surface, so the contact row of one piece may stop a point above another piece.
 static double apart_from_neighbours(S2World *world, S2Auditor *audit, const S2Acted *acted,
                                     int32_t of, int32_t other) {
   const S2Vec2 centre = {0, 0};
@@ -416,7 +416,8 @@ static double acted_apart(S2World *world, S2Auditor *audit, const S2Acted *acted
 static void judge_events(S2World *world, S2Auditor *audit) {
   const double *joined = bends_of_joints(world, audit);
   double apart = 0;
-  const S2Acted *last = NULL; // contact of `apart`; the points of a pair are consecutive
+  // The contact to which `apart` belongs. The points of a pair are consecutive.
+  const S2Acted *last = NULL;
   for (int i = 0; i < world->acted.count; i++) {
     const S2Acted *acted = &world->acted.at[i];
     if (!(acted->normal_impulse > 0)) {
@@ -452,7 +453,7 @@ void s2_audit_passages(S2World *world, S2Auditor *audit) {
     if (!body->enabled || body->sensor || body->mask == 0 || body->category == 0) {
       continue;
     }
-    // The box around the path of the body. A shape of a static body has its own box.
+    // The shapes of a body share the box around its path. A shape of a static body has its own box.
     S2Box box = path_box(world, audit, slot);
     for (int32_t p = body->first_shape; p != S2_NONE; p = world->pieces.at[p].next) {
       swept[count++] = (Swept){p, slot, box};

@@ -38,8 +38,9 @@ static S2Vec2 work_velocity_of(const double v[3], S2Vec2 arm) {
   return s2_vec2(v[1] - v[0] * arm.y, v[2] + v[0] * arm.x);
 }
 
-// The work of friction against a ground whose speed changes by `change` during the impulse. If the
-// sliding ends within that change, friction reverses at the sliding speed 0, so it adds no energy.
+// The work of friction against a ground whose speed changes by `change` during the impulse.
+// Friction must not add energy. If the mean speed suggests a gain but the sliding stops within that
+// change, the work is 0, because friction reverses when the sliding stops.
 static double work_of_friction(double tangent, double along, double change) {
   bool ends = tangent * along > 0 && fabs(along) <= fabs(change) / 2;
   return ends ? 0 : tangent * along;
@@ -66,8 +67,8 @@ void s2_audit_contact(const S2Step *step, const S2Touch *touch, int k, double no
   if (!moves[0] && !moves[1]) {
     return;
   }
-  // The work of the contact itself uses the relative velocity. The moving surface of a kinematic
-  // body does the remaining work (`ground`).
+  // The work of the contact itself uses the relative velocity of the surfaces. The remaining work
+  // is done by the moving surface of a kinematic body (`ground`).
   S2Vec2 apart = s2_sub(mean[0], mean[1]);
   double along = s2_dot(t, apart) - touch->surface_speed;
   double given = moves[0] && moves[1] ? 0 : s2_dot(t, change[moves[0]]);

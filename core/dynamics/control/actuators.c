@@ -412,8 +412,8 @@ static double row_beside(double along[][6], int count) {
 }
 
 // The inverse inertia of the joint's coordinate: the speed per unit impulse if only the joint's own
-// rigid rows hold the two bodies. Other constraints reduce it. Returns 0 if it is at most `most`
-// even without those rows.
+// rigid rows hold the two bodies. Other constraints reduce it. Returns 0 if the result would be at
+// most `most` even without these rows.
 static double actuator_mobility(const S2World *world, const S2Joint *joint, double most) {
   double along[S2_JOINT_EQUATIONS + 1][6];
   S2JointRow drive, rows[S2_JOINT_EQUATIONS];

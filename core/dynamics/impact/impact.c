@@ -87,7 +87,7 @@ double *s2_step_contact_impulses(const S2Step *step, const S2Island *island) {
 S2ImpactEnergy s2_impact_energy(const S2Step *step, const S2Touch *touches, const S2Island *island,
                                 const double *pressed, const double *struck, const double *v2) {
   S2ImpactEnergy energy = {0};
-  // The inertial parts of the stop (v0 to v1) and of the rebound (v1 to v2): 1/2 dv'M dv for each.
+  // The terms 1/2 dv'M dv of the stop (v0 to v1) and of the rebound (v1 to v2).
   for (int i = 0; i < island->nodes; i++) {
     const S2Body *body = &step->world->bodies.at[island->node[i]];
     const double inertial[3] = {body->inertia, body->mass, body->mass};
@@ -221,7 +221,8 @@ bool s2_step_impact(S2Step *step, const S2Island *island, S2Choice *choices, S2S
     for (int k = 0; k < 2; k++) {
       S2Choice *choice = &choices[2 * island->touch[i] + k];
       choice->bias = 0;
-      choice->target = bounces ? S2_TARGET_FIXED : choice->target; // e = 0 also has a derivative
+      // With e = 0, the derivative with respect to e needs the target.
+      choice->target = bounces ? S2_TARGET_FIXED : choice->target;
     }
   }
   return s2_step_solve(step, island, choices, kind, step->v2, NULL);

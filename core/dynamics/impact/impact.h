@@ -4,10 +4,10 @@
 
 #include "dynamics/step/solve_kind.h"
 
-// Writes the velocities before an impact to v2. They are v0 with a correction, so that they satisfy
-// the joints at q0. Without it, a body that turned far in the last step would violate its joints,
-// and targets computed from v0 could require arbitrary energy. `recalled`: these velocities only
-// define approach speeds and are not part of the motion. Returns false if aborted.
+// Writes the velocities before an impact to v2. They are v0, corrected so that they satisfy the
+// joints at q0. Without the correction, a body that turned far in the last step would violate its
+// joints, and targets computed from v0 could require arbitrary energy. `recalled`: these velocities
+// only define approach speeds and are not part of the motion. Returns false if aborted.
 bool s2_step_before_impact(S2Step *step, const S2Island *island, bool recalled);
 // Solves an impact with restitution targets and writes v2. Targets may contradict each other (a
 // ball between two closing walls cannot leave both), or no solver may reach them. In that case the
@@ -15,8 +15,8 @@ bool s2_step_before_impact(S2Step *step, const S2Island *island, bool recalled);
 bool s2_step_impact(S2Step *step, const S2Island *island, S2Choice *choices, S2SolveKind kind);
 // Solves further impacts from v2, without forces, until no contact marked in `touching` (index 2
 // touch + k) approaches. Contacts whose approach speed is no larger than the forces of a step cause
-// are stopped inelastically. So are sequences that do not end. Overwrites the choices. Returns
-// false if aborted.
+// are stopped inelastically. Sequences of impacts that do not end are stopped in the same way.
+// Overwrites the choices. Returns false if aborted.
 bool s2_step_later_impacts(S2Step *step, const S2Island *island, S2Choice *choices,
                            const bool *touching);
 // Replaces s2_step_impact under S2_REFLECTIONS: applies the impact, then the forces, to v2.

@@ -100,9 +100,10 @@ static double limits_square(const S2Step *step, const S2Island *island, const do
   return square;
 }
 
-// J: the work of all rows except limits along the motion: of joints and of moving ground. In
-// bisecting steps, contacts count, too, because the motion contains their rebounds. In other steps
-// the energy that contacts took belongs to their own impacts.
+// J: the work of all rows except limits along the motion of the step. It includes the work of
+// moving ground. The work of contacts is included only in bisecting steps, in which the motion
+// contains their rebounds. In other steps, the energy that contacts took belongs to their own
+// impacts.
 static double limits_work_of_others(const S2Step *step, const S2Island *island) {
   double work = 0, elapsed = step->t - step->world->kept.time;
   for (int i = 0; i < 3 * island->nodes; i++) {
@@ -128,7 +129,8 @@ static double limits_lacking(const S2Step *step, const S2Island *island) {
   return lacking;
 }
 
-// J: the work that moving ground has done through limits during the stop since `before`.
+// J: the work that moving ground has done through limits during the stop. `before`: the state
+// before the stop.
 static double limits_driven(const S2Step *step, const S2Island *island, const Taken *before) {
   double elapsed = step->t - step->world->kept.time + step->h;
   S2ArenaMark mark = s2_arena_mark(step->arena);

@@ -251,7 +251,7 @@ bool s2_step_reflect(S2Step *step, const S2Island *island, S2Choice *choices,
       bounces |= arrives;
     }
   }
-  // No contact arrives with speed, so one solve covers the motion and the landing.
+  // No contact needs a rebound, so one solve computes the motion with all contacts.
   if (!bounces) {
     s2_arena_rewind(step->arena, mark);
     return s2_step_impact(step, island, choices, S2_SOLVE_MOTION);

@@ -6,10 +6,10 @@
 //     u = J v + rate,    u_k: u at the start of the step,
 //
 // This is the row u + C' lambda + b = 0 with C' = (h alpha (h beta K + D))^-1 and b = h C' (K g +
-// (h alpha (1 - beta) K + (1 - alpha) D) u_k). It is eq. 37 of the notes on Compliant with damping.
-// Multiplied by C, this form also holds for a rigid row, C = 0. In the stiffness form, the part of
-// lambda that is known before the solve is a given impulse, and the row has b = 0. If C' would be
-// infinite (alpha = 0, or beta = 0 without damping), all of lambda is a given impulse.
+// (h alpha (1 - beta) K + (1 - alpha) D) u_k). It is eq. 37 of the notes on Compliant, extended by
+// damping. Multiplied by C, this form also holds for a rigid row, C = 0. In the stiffness form, the
+// part of lambda that is known before the solve is a given impulse, and the row has b = 0. If C'
+// would be infinite (alpha = 0, or beta = 0 without damping), all of lambda is a given impulse.
 #include "dynamics/joints/joint.h"
 
 #include <string.h>
@@ -18,12 +18,12 @@ enum { N = S2_JOINT_EQUATIONS };
 
 // An eigenvalue below this fraction of the largest one is rounding, so its row is rigid.
 static const double RIGID = 1e-13;
-// If alpha * beta is below this, the stiffness form is used, in which elastic forces are given. In
-// the other form, C' and b grow like 1/(alpha beta), and the rounding error of b would reach the
-// tolerance of a solve.
+// If alpha * beta is below this, the stiffness form is used, in which the elastic force at the
+// start is a given impulse. In the other form, C' and b grow like 1/(alpha beta), and the rounding
+// error of b would reach the tolerance of a solve.
 static const double NEARLY_EXPLICIT = 1e-3;
-// If alpha and beta are at least this, each step reduces oscillations that are too fast for the
-// step. The remaining fraction is at most (1 - alpha)(1 - beta)/(alpha beta) = 0.44.
+// If alpha and beta are at least this, each step damps oscillations that are too fast for it. The
+// fraction that remains after a step is at most (1 - alpha)(1 - beta)/(alpha beta) = 0.44.
 static const double DAMPED = 0.6;
 
 typedef struct Matrix {
@@ -120,19 +120,19 @@ static Matrix weights_matrix(const S2JointWeights *weights, const S2JointRow *ro
 
 // If the positions must satisfy a rigid row at the end of the step, g + h ((1 - beta) u_k + beta u)
 // + 1/2 h^2 bend = 0, the row is u = -((1 - beta) u_k + g/h + h/2 bend)/beta. This is eq. 24 with
-// the additional term bend = v' Hess(g) v. The row is consistent with geometric stiffness: the row
-// and its force turn together, and u_k stays O(h^2). A larger u_k is an error and is ignored.
-// Without bend and geometric stiffness, u_k is half of the row's turn in a step, and reversing u_k
-// conserves energy. For beta < 1/2, speed errors would grow by (1 - beta)/beta, so the row for beta
-// = 1/2 is used. Projection removes the remaining error. At beta = 1, rows are at velocity level,
-// and only projection corrects positions. If no projection follows, rows with geometric stiffness
-// correct the positions at beta = 1, too.
+// the additional term bend = v' Hess(g) v. With geometric stiffness, the row and its force turn
+// together, and u_k stays O(h^2). A larger u_k is an error, so the row contains the bend but not
+// u_k. Without geometric stiffness, the row contains u_k but not the bend: u_k is half of the row's
+// turn in a step, and reversing u_k conserves energy. For beta < 1/2, speed errors would grow by
+// (1 - beta)/beta, so the row for beta = 1/2 is used. Projection removes the remaining error. At
+// beta = 1, rows are at velocity level, and only projection corrects positions. If no projection
+// follows, rows with geometric stiffness correct the positions at beta = 1, too.
 //
 // The final force of a compliant row also includes the bend: g + h alpha (..) + alpha/2 h^2 bend.
 // Without the bend, each step would stretch a stiff turning spring, which creates energy. The bend
-// is computed with the velocities of u_k. It is used only if alpha and beta damp oscillations that
-// are too fast for the step, because otherwise the oscillations of such a spring would grow. Below
-// beta = 1, the force must also turn with the spring.
+// is computed with the velocities at the start of the step. It is used with implicit Euler. It is
+// also used with geometric stiffness, if alpha and beta damp oscillations that are too fast for the
+// step. In other cases, the oscillations of such a spring would grow.
 S2Blend s2_joint_blend(const S2WorldDef *def, double h) {
   // met: whether rigid rows correct the positions at the end of the step. turns: whether forces
   // turn with their rows.
@@ -249,7 +249,7 @@ static void soften_row(S2SoftRow *soft, double c, double d, S2Blend blend) {
     double added = h * alpha * (h * beta / c + d);
     double given =
         -h * (row->value / c + (h * alpha * (1 - beta) / c + d * (1 - alpha)) * row->speed);
-    // If alpha beta is 0, the force can only be given.
+    // If alpha beta is almost 0, only the stiffness form is possible.
     if ((isfinite(added) && isfinite(given)) || alpha * beta < NEARLY_EXPLICIT) {
       stiffen_row(soft, added, given);
       return;
@@ -326,7 +326,7 @@ static void eigen_solve(int n, Matrix a, const double *b, double *x) {
 }
 
 // Converts soft rows along the eigenvectors of C (eigenvalues c > 0) to rows along the eigenvectors
-// of h alpha (h beta K + D). The rest of the force is given.
+// of h alpha (h beta K + D). The rest of the force is a given impulse.
 static void stiffen_coupled(S2SoftRow *soft, int n, const double *c, Matrix d, S2Blend blend) {
   double h = blend.h, alpha = blend.alpha, beta = blend.beta, value[N] = {0}, largest = 0;
   Matrix added = {0}, q;
@@ -456,7 +456,8 @@ static void soften_matrix(const S2Joint *joint, const S2JointRow *rows, int coun
 }
 
 // A nonlinear spring uses its tangent at the start of the step. A row cannot have a negative
-// stiffness, so a negative tangent only enters the given force, through the initial speed.
+// stiffness, so a negative tangent only contributes to the given impulse, through the initial
+// speed.
 static void soften_curve(S2SoftRow *soft, const S2Joint *joint, double d, S2Blend blend) {
   double h = blend.h, alpha = blend.alpha, force, tangent;
   soft->bias = soft->row.rate;
@@ -475,8 +476,8 @@ static void soften_curve(S2SoftRow *soft, const S2Joint *joint, double d, S2Blen
 
 void s2_joint_soften(const S2Joint *joint, const S2JointRow *rows, int count, S2Blend blend,
                      S2SoftRow soft[S2_JOINT_EQUATIONS]) {
-  // Matrices couple the rows, so the rows are taken along eigenvectors. Single numbers act on each
-  // row separately.
+  // Matrices couple the rows, so combinations of rows along eigenvectors are used. Single numbers
+  // act on each row separately.
   if (joint->compliance.size > 0 || joint->damping.size > 0) {
     soften_matrix(joint, rows, count, blend, soft);
     return;
@@ -534,7 +535,7 @@ double s2_joint_energy(const S2Joint *joint, const S2JointRow *rows, int count) 
 }
 
 S2Status s2_joint_check_weights(const char *what, const S2JointWeights *weights, int rows) {
-  // The two numbers that stand for multiples of the unit matrix.
+  // Each of the two numbers stands for a multiple of the unit matrix.
   const double numbers[2] = {weights->linear, weights->angular};
   for (int i = 0; i < 2; i++) {
     if (!(numbers[i] >= 0) || !isfinite(numbers[i])) {

@@ -1,7 +1,7 @@
 // Sets the speed of a joint's coordinate by an additional rigid motion of the branch beyond the
 // joint.
 //
-// The joint is the first in a spanning forest (forest.h). The rigid motion of the branch changes
+// The joint is added first to a spanning forest (forest.h). The rigid motion of the branch changes
 // only this joint's coordinate, so the speeds of all other coordinates are kept. If joints close
 // loops, a least-squares solve adds speeds of other coordinates that keep the loops closed.
 #include "dynamics/control/apply.h"
@@ -20,7 +20,8 @@ enum {
 // if a mechanism has more degrees of freedom than the loops determine.
 static const double REGULAR = 1e-12;
 // Fractions of the change of speed. LEFT_OPEN: a loop with a smaller residual counts as closed.
-// CARRIED: a smaller rate is rounding, because the branch carries the whole loop along.
+// CARRIED: if loops open at a smaller rate, it is only rounding, because the branch carries the
+// whole loops along.
 static const double LEFT_OPEN = 1e-8, CARRIED = 1e-12;
 
 typedef struct Speed {

@@ -1,18 +1,18 @@
 // Sets coordinates of joints by moving bodies to poses that have the given values.
 //
-// The given joints are the first in a spanning forest (forest.h). In it, each body has a pose
-// relative to its parent. Across a given joint, this is the pose with the required coordinate;
-// otherwise the present relative pose is kept. Roots do not move. Joints outside the trees close
-// loops. To close them, Newton's method changes coordinates of the trees that the caller did not
-// set.
+// The given joints are added first to a spanning forest (forest.h). In it, each body has a pose
+// relative to its parent. For a given joint, this is the pose with the required coordinate; for
+// other joints, the present relative pose is kept. Roots do not move. Joints outside the trees form
+// loops. To close the loops, Newton's method changes coordinates of the trees that the caller did
+// not set.
 #include "dynamics/joints/forest.h"
 #include "linalg/dense.h"
 
 #include <string.h>
 
 enum {
-  LOOP_STEPS = 50,     // most Newton steps; usually 5 to 10 if the loops can be closed
-  LOOP_PARTS = 1000,   // most parts into which the change of coordinates is divided
+  LOOP_STEPS = 50,     // largest number of Newton steps; usually 5 to 10 if the loops can be closed
+  LOOP_PARTS = 1000,   // largest number of parts of the change of coordinates
   LOOP_UNKNOWNS = 512, // largest number of free coordinates; the system is dense
 };
 // Fractions of the largest reach of a body. Newton's method aims at CLOSED, which is the rounding
@@ -364,7 +364,7 @@ static void coordinates_commit(const Coordinates *c) {
 S2Status s2_world_set_coordinates(S2World *world, const S2JointCoordinate *set, int count) {
   S2_TRY(s2_world_idle(world));
   S2_TRY(coordinates_check(world, set, count));
-  if (count == 0) { // this includes an empty world
+  if (count == 0) { // also true for an empty world
     return s2_ok();
   }
   // One allocation for all arrays; the doubles come first, for alignment.

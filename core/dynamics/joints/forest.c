@@ -8,7 +8,8 @@ bool s2_forest_has_coordinate(const S2Joint *joint) {
   return joint->type == S2_HINGE || joint->type == S2_SLIDER;
 }
 
-// Whether the joint makes one body carry the other along, or (by_length) keeps their distance.
+// Whether the joint makes one body carry the other along. With `by_length`: whether it only keeps a
+// length between the two bodies.
 bool s2_forest_carries(const S2Joint *joint, bool by_length) {
   bool length = joint->type == S2_DISTANCE || joint->type == S2_ROPE;
   bool holds = s2_forest_has_coordinate(joint) || joint->type == S2_WELD || joint->type == S2_WHEEL;

@@ -37,7 +37,8 @@ void s2_forest_grow(S2Forest *forest, S2World *world, void *memory, const int32_
                     int count);
 // Whether the joint is a hinge or a slider.
 bool s2_forest_has_coordinate(const S2Joint *joint);
-// Whether the joint makes one body carry the other along, or (by_length) keeps their distance.
+// Whether the joint makes one body carry the other along. With `by_length`: whether it only keeps a
+// length between the two bodies.
 bool s2_forest_carries(const S2Joint *joint, bool by_length);
 
 #endif

@@ -15,8 +15,8 @@
 // An eigenvalue below this fraction of the largest one is only rounding.
 static const double NOTHING = 1e-13;
 
-// If the largest eigenvalue may be within this fraction of a bound, the eigenvalues are computed.
-// Otherwise, rounding would decide.
+// If the largest eigenvalue may be within this fraction of a bound, the eigenvalues are computed. A
+// cheaper test would be decided by rounding.
 static const double CLEARLY = 1e-9;
 
 static void stiffness_add(double k[36], double factor, const S2JointHessian *hessian) {
@@ -25,8 +25,8 @@ static void stiffness_add(double k[36], double factor, const S2JointHessian *hes
   }
 }
 
-// Removes the rows and columns of a body at rest from the matrix. Then only the moving body has
-// eigenvalues.
+// Clears the rows and columns of a body that cannot move. The nonzero eigenvalues then belong to
+// the other body.
 static void leave_out(double k[36], int side) {
   for (int i = 0; i < 36; i++) {
     if (i / 18 == side || i % 6 / 3 == side) {
@@ -46,7 +46,7 @@ static void stiffness_assemble(const S2JointAt *at, const S2JointLoad *load, S2B
   const S2JointKind *kind = s2_joint_kind(joint->type);
   S2JointRow rows[S2_JOINT_EQUATIONS];
   S2JointHessian hessians[S2_JOINT_EQUATIONS];
-  S2SoftRow soft[S2_JOINT_EQUATIONS]; // combinations of equations.
+  S2SoftRow soft[S2_JOINT_EQUATIONS]; // rows that combine the equations
   // Stored impulses belong to combinations of the equations. Form the same combinations as the
   // solve.
   int count = s2_joint_rows(at, rows);

@@ -409,8 +409,8 @@ static void leave_lists(S2World *world, int32_t slot) {
   }
 }
 
-// Joined bodies do not collide by default. This function applies `part` to each pair of them. (For
-// a gear: only to the first two bodies.)
+// Applies `part` to each pair of the joint's bodies, which by default do not collide with each
+// other. (For a gear: only to the first two bodies.)
 static void joint_part_pairs(S2World *world, const S2Joint *joint,
                              void part(S2World *, int32_t, int32_t, bool)) {
   const int32_t slots[S2_JOINT_BODIES] = {joint->a, joint->b, joint->more[0], joint->more[1]};

@@ -1,6 +1,6 @@
 // Private to core/dynamics: the definition of joint types and their common functions.
 //
-// Each joint type is a file (such as hinge.c) that defines an S2JointKind. It consists of smooth
+// Each joint type is a file (such as hinge.c) that defines an S2JointKind, which consists of smooth
 // functions of the poses of two bodies: up to three equations g(q) = 0, the coordinate for limits
 // and gears, and the coordinate for motor and friction. Most of these functions are measures
 // (measure.c), whose derivatives and adjoints are known. Types with other equations define
@@ -28,7 +28,7 @@ typedef struct S2JointAt { // a joint at given poses
   const S2World *world;
   const S2Joint *joint;
   const double *q;   // poses, 3 per slot
-  double elapsed;    // s after the world's present state
+  double elapsed;    // s: time after the world's present state
   const S2Rot *turn; // per slot: rotations for the angles in q if they are known, or NULL
 } S2JointAt;
 
@@ -262,7 +262,7 @@ void s2_motions_end(S2World *world);
 // ---- pulley.c ----------------------------------------------------------------------------------
 
 S2Measure s2_pulley_measure;   // |p_a - ground_a| + ratio |p_b - ground_b| - length
-S2Measure s2_pulley_measure_a; // |||p_a - ground_a|.|
+S2Measure s2_pulley_measure_a; // |p_a - ground_a|
 // Side 0 (a) or side 1 (b) of a pulley as a distance joint between a body and the world.
 S2Joint s2_pulley_side(const S2Joint *pulley, int side);
 
@@ -308,11 +308,11 @@ typedef struct S2Blend {
   double h;           // s; 0 in position projections
   double alpha, beta; // the world's settings.
   // Coefficients of rigid rows. `reflect`: fraction of the initial speed, which is reversed.
-  // `ahead`: fraction of 1/2 h bend, the change by the bend within the step as a speed. `project`:
-  // rate at which the error is corrected, 1/s.
+  // `ahead`: fraction of 1/2 h bend, which is the effect of the bend in the step, expressed as a
+  // speed. `project`: rate at which the error is corrected, 1/s.
   double reflect, ahead, project;
   double bent; // compliant rows: fraction of 1/2 h^2 bend in their force.
-  // whether the elastic force is given; the row then only adds stiffness and damping to W
+  // whether the elastic force is a given impulse; the row then only adds stiffness and damping to W
   bool stiffness;
 } S2Blend;
 S2Blend s2_joint_blend(const S2WorldDef *def, double h);
@@ -340,7 +340,7 @@ double s2_joint_return(S2Blend blend, const S2JointRow *row);
 void s2_joint_soften(const S2Joint *joint, const S2JointRow *rows, int count, S2Blend blend,
                      S2SoftRow soft[S2_JOINT_EQUATIONS]);
 // The row u + C' lambda + b >= 0 of a compliant contact. Requires h > 0; `speed` is the speed at
-// the start. The dashpot acts on the compression speed, not on the approach. Before the surfaces
+// the start. The dashpot acts on the compression, not during the approach. Before the surfaces
 // touch, b is gap / h, and the integration is implicit Euler.
 S2SoftRow s2_soften_gap(double gap, double speed, double compliance, double damping, S2Blend blend);
 // J: 1/2 g' C^-1 g
@@ -384,8 +384,8 @@ void s2_joint_turning_lengths(const S2JointAt *at, double length[2]);
 // Computes the eigenvectors of -sum (lambda/h) Hess(g) over the joint's equations and limits, with
 // the impulses of the last step. Returns the number of nonzero eigenvalues.
 int s2_joint_geometric(const S2JointAt *at, S2Blend blend, S2StiffRow rows[S2_GEOMETRIC_ROWS]);
-// Whether side a is immovable ground, which has no part in those rows. If so, the ground receives
-// the opposite of b's impulse. *from: m, from the anchor on the ground to the centre of b.
+// Whether side a is immovable ground, on which those rows do not act. If so, it receives the
+// opposite of b's impulse. *from: m, from the anchor on the ground to the centre of b.
 bool s2_joint_geometric_ground(const S2JointAt *at, S2Vec2 *from);
 // Computes the eigenvalues of a symmetric n x n matrix `a` (row-major; it is destroyed). The
 // eigenvectors are the columns of `q`. (compliance.c)

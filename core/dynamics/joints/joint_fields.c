@@ -77,7 +77,7 @@ static double joint_speed(const S2World *world, const S2Joint *joint) {
 static double joint_softness(const S2Joint *joint, const S2JointWeights *weights,
                              const S2JointAt *at) {
   S2JointRow rows[S2_JOINT_EQUATIONS];
-  // Return the number for the joint's first row, or NAN for a matrix.
+  // Return the number that applies to the joint's first row. For a matrix, return NAN.
   bool angular =
       s2_joint_rows(at, rows) > 0 && s2_joint_row_angular(&rows[0]) && !joint->has_spring;
   return weights->size > 0 ? NAN : angular ? weights->angular : weights->linear;
@@ -194,7 +194,7 @@ static S2Status joint_check(const S2Joint *joint, S2JointField field, double val
   }
   // Check the domain of the value.
   bool bound = field == S2_JOINT_MAX_FORCE || field == S2_JOINT_MAX_TORQUE;
-  if (bound && joint->type == S2_LOCK) { // an infinite bound means rigid
+  if (bound && joint->type == S2_LOCK) { // an infinite bound makes the component rigid
     domain = BOUND;
   }
   if (domain != BOUND && !isfinite(value)) {

@@ -134,8 +134,8 @@ static void row_drives(const Builder *builder, const S2Row *row) {
   if (row->bias == 0 || s2_solve_traits(builder->kind).displacements) {
     return;
   }
-  // With compliance C', the row reaches only a part of the bias. A bounded row reaches at most hi
-  // w.
+  // With compliance C', the row causes only a part of the speed `bias`. A bounded row causes at
+  // most the speed hi w.
   double w = row_mobility(builder, row), speed = fabs(row->bias);
   speed = w > 0 ? fmin(speed * w / (w + row->compliance), row->hi * w) : 0;
   *builder->speed =
@@ -263,7 +263,7 @@ static bool at_end(const S2Blend *blend) {
 }
 
 S2Blend s2_step_blend(const S2Step *step, int32_t joint, S2SolveKind kind, const S2Blend *world) {
-  // If this condition holds, the rest of the function would not change the blend.
+  // The rest of the function would not change this blend.
   S2Blend blend = *world;
   if (!step->stiff[joint] && at_end(world)) {
     return blend;
@@ -279,7 +279,7 @@ S2Blend s2_step_blend(const S2Step *step, int32_t joint, S2SolveKind kind, const
     blend.project = world->project > 0 ? blend.project : 0;
   }
   // Only the first solve corrects positions. After an impact, the speeds of rigid rows are 0.
-  // Otherwise their error would persist, with the opposite sign in each step.
+  // Otherwise their error would persist and change its sign in each step.
   if (kind != S2_SOLVE_MOTION || step->world->joints.at[joint].velocity_only) {
     blend.reflect = blend.ahead = blend.project = blend.bent = 0;
   }

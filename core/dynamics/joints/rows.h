@@ -32,7 +32,7 @@ typedef struct S2LimitArrival {
   bool rebounds;            // whether the limit has pushed and the coordinate rebounds
 } S2LimitArrival;
 // `index`: S2_JOINT_LO or S2_JOINT_HI. If the rebound speed would be below half of the speed change
-// by forces within the step, the coordinate does not rebound. So bounces end.
+// by forces within the step, the coordinate does not rebound. This ends sequences of bounces.
 S2LimitArrival s2_limit_arrival(const S2Step *step, const S2Island *island, int32_t slot,
                                 int index);
 // Whether the coordinate did not touch the limit at the start, and approached it faster than half
@@ -81,7 +81,9 @@ typedef struct S2WideMovers {
 // and the largest number of copy rows.
 enum { S2_WIDE_NODES = 3, S2_WIDE_ROWS = 9 };
 S2WideMovers s2_wide_movers(const S2Step *step, const S2Joint *gear);
-typedef struct S2NodeArrays { // 3 per node; place: S2_NONE for copies in a different basis
+// 3 numbers per node. `place`: index of the velocity component in the world; S2_NONE for copies in
+// a different basis.
+typedef struct S2NodeArrays {
   double *mass, *rhs, *v;
   int32_t *place;
 } S2NodeArrays;

@@ -348,8 +348,8 @@ static int32_t find_stock(const S2Table *table) {
   return stock;
 }
 
-// Two FNV-1a hashes of the bytes, with different start values and multipliers; together they have
-// 128 bits.
+// Two hashes of the bytes, similar to FNV-1a, with different start values and multipliers. Together
+// they have 128 bits.
 static void hash_more(uint64_t hash[2], const void *at, size_t bytes) {
   const unsigned char *byte = at;
   for (size_t i = 0; i < bytes; i++) {

@@ -29,7 +29,8 @@
 #else
 #define S2_KERNEL static
 #endif
-#if defined(S2_STOCK) && !defined(S2_SANITIZED) && !defined(__clang__) // clang unrolls, or warns
+// Clang unrolls by itself, and could warn about this pragma.
+#if defined(S2_STOCK) && !defined(S2_SANITIZED) && !defined(__clang__)
 #define S2_UNROLL _Pragma("GCC unroll 32")
 #else
 #define S2_UNROLL
@@ -110,7 +111,7 @@ S2_INLINE Real larger(Real a, Real b) {
 S2_INLINE Real smaller(Real a, Real b) {
   return select(MASK(b < a), b, a);
 }
-S2_INLINE Real keep_larger(Real most, Real x) { // this form keeps a NaN
+S2_INLINE Real keep_larger(Real most, Real x) { // a NaN in `x` becomes the result
   return select(MASK(x <= most), most, x);
 }
 

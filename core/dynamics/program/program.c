@@ -80,7 +80,7 @@ static void program_misses(S2Program *program) {
 
 #define AT(type, member) (offsetof(type, member) / sizeof(double))
 
-typedef struct Lane { // one of `lanes` structs of numbers, which are interleaved
+typedef struct Lane { // one of `lanes` interleaved structs of numbers
   double *at;
   int lanes;
 } Lane;

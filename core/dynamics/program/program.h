@@ -45,7 +45,7 @@ void s2_program_hasten(S2World *world);
 // Whether the world's program can do the next step. Call this exactly once per step.
 bool s2_program_ready(S2World *world);
 // Steps a world that is ready and whose callback has agreed to proceed. Returns false if the
-// general path must do the step; nothing was written then. *status: as for s2_world_step.
+// general path must do the step. In that case nothing was written. *status: as for s2_world_step.
 bool s2_program_run(S2World *world, S2Status *status);
 // Combines s2_program_ready and s2_program_run for one world, and calls S2Callbacks.proceed.
 bool s2_program_step(S2World *world, S2Status *status);

@@ -91,9 +91,10 @@ typedef struct S2TableState {
   S2_TABLE_STATE(double)
 } S2TableState;
 
-// Steps several islands lane by lane; the name states their number. Number k of the structs above
-// is at [lanes * k + lane]. Lanes are independent: each gets the same bits as in a separate step.
-// The memory must be aligned to 8 * lanes bytes. Every processor supports 1 lane.
+// Steps 1, 4 or 8 islands side by side, one in each lane; the name contains their number. Number k
+// of the structs above is at [lanes * k + lane]. Lanes are independent: each gets the same bits as
+// in a separate step. The memory must be aligned to 8 * lanes bytes. Every processor supports 1
+// lane.
 typedef void S2TableKernel(const S2Table *table, const void *constants, void *state);
 S2TableKernel s2_table_step_1;
 #ifdef S2_HAVE_LANES

@@ -214,7 +214,7 @@ static Culprits contradict_proved(const S2Step *step, const S2Assembly *assembly
       if (pass == 1 && part > TAKES_PART * largest) {
         int32_t touch = contact ? touch_of[r - assembly->parts] : S2_NONE;
         int what = contact ? 0 : contradict_part(assembly->part[r].row);
-        // Motors come first, because a bounded motor can yield.
+        // Motors come first, because a motor with a bounded force would yield.
         double rank = part + (contradict_grounded(row) ? largest : 0) +
                       (what == PART_MOTOR ? 2 * largest : 0);
         contradict_add(&list, touch, contact ? S2_NONE : assembly->part[r].joint, part, rank, what);

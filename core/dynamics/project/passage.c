@@ -25,8 +25,8 @@
 #define CROSSING_DEPTH 0.25
 #define CROSSING_LOOK  0.02
 #define CROSSING_PARTS 4096.0
-// Distance by which turning may leave the plane of a row, as a fraction of half the width of the
-// thinner shape.
+// Distance by which turning may move a point off the plane of a row, as a fraction of half the
+// width of the thinner shape.
 #define TURN_DEPTH 0.25
 // rad: smaller rotations in a piece are not checked.
 #define TURN_LOOK 0.02
@@ -143,7 +143,8 @@ static bool changes_sides(const S2Step *step, const S2Touch *touch, S2Vec2 n) {
 typedef struct Centre {
   S2Vec2 at;    // m, in the frame of the shape's body
   double depth; // m: a quarter of the shape's width; 0: no check is needed.
-  // m: closer centres count as inside; every shape's centre is farther from its own outline
+  // m: a centre nearer to a piece than this counts as inside. Every shape's centre is farther from
+  // its own outline
   double fine;
 } Centre;
 
@@ -339,7 +340,8 @@ void s2_step_stop_short(S2Step *step) {
     }
     (void)s2_island_stop_short(step, island, least);
   }
-  for (int i = 0; i < step->world->order.count && fraction != NULL; i++) { // free bodies separately
+  // Free bodies stop separately.
+  for (int i = 0; i < step->world->order.count && fraction != NULL; i++) {
     int32_t slot = step->world->order.at[i];
     S2Island alone = {.nodes = 1, .node = &slot};
     bool free = step->node_of[slot] == S2_GROUND && s2_body_moves(&step->world->bodies.at[slot]);

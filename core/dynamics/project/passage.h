@@ -4,8 +4,8 @@
 
 #include "dynamics/step/context.h"
 
-// Slow motion, as a fraction of the smaller body's size: no check is needed below it. So there is
-// no guarantee for bodies more slender than 10000 : 1.
+// Motion in a step, as a fraction of the smaller body's size. Pairs with less motion are not
+// checked, so there is no guarantee for bodies more slender than 10000 : 1.
 #define S2_PASSAGE_SLOW 1e-4
 
 // rad: largest rotation in a piece of a step for a body that meets others. Rows are planes at the
@@ -28,7 +28,8 @@ double s2_touch_turns(const S2World *world, const S2Touch *touch, const double *
 double s2_step_turning(const S2Step *step, const double *v);
 // m: reach of the smaller body of a touch.
 double s2_touch_smaller(const S2World *world, const S2Touch *touch);
-// m: the largest overlap from which the shapes of a touch still come out on the right side.
+// m: the allowed overlap of the shapes of a touch, half of the overlap from which they would come
+// out on the wrong side.
 double s2_touch_depth(const S2World *world, const S2Touch *touch);
 // m: the accuracy that is required for such an overlap.
 double s2_touch_depth_fine(const S2World *world, const S2Touch *touch, double depth);

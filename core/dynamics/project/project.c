@@ -1,14 +1,15 @@
-// Phase 7: position projection. It removes the overlaps and joint errors that linearised rows
-// cause, by the smallest displacement in the mass norm:
+// Phase 7: position projection.
+// Projection removes the overlaps and joint errors that linearised rows cause, by the smallest
+// displacement in the mass norm:
 //
 //     min 1/2 dq' M dq   s.t.   Je dq = -g_e,   Jc dq >= -gap
 //     (e: rigid rows; c: contacts and limits)
 //
-// This problem is iterated by Newton's method. Joints push along their rows from the start of the
-// step, and their displacement, divided by h, is also added to the velocities. This is SHAKE
-// (Ryckaert, Ciccotti, Berendsen 1977). It adds the part of the joint impulses that the linearised
-// rows missed; otherwise a swinging body would lose energy in every step. If joints pushed along
-// the rows from the end of the step, the next solve would remove this part again. Displacements by
+// Newton's method iterates this problem. Joints push along their rows from the start of the step,
+// and their displacement, divided by h, is also added to the velocities. This is SHAKE (Ryckaert,
+// Ciccotti, Berendsen 1977). It adds the part of the joint impulses that the linearised rows
+// missed; otherwise a swinging body would lose energy in every step. If joints pushed along the
+// rows from the end of the step, the next solve would remove this part again. Displacements by
 // contacts are not added to the velocities, because the removal of overlaps would throw bodies
 // apart.
 #include "dynamics/joints/rows.h"
@@ -77,7 +78,7 @@ static const S2JointPart *pins_at_start(const S2Island *island, const S2JointErr
 
 // Whether the dry friction of a joint holds its speed at 0. Sliding friction is a known force.
 static bool friction_sticks(const S2Step *step, int32_t slot) {
-  static const double at_bound = 1 - 1e-9; // up to the tolerance of the solves
+  static const double at_bound = 1 - 1e-9; // allows for the tolerance of the solves
   double most = step->world->joints.at[slot].friction * step->h;
   return fabs(step->joint_impulse[S2_JOINT_ROWS * slot + S2_JOINT_DRY]) < at_bound * most;
 }
@@ -160,8 +161,9 @@ typedef struct Pass { // inputs of a pass, for its record
 // solver would try every method.
 static const double SOLVED = 1e-9, LEFT = 1e-3;
 
-// Largest number of factorisations in the solver's flow for the displacements of a pile. If a pile
-// is jammed, no displacement separates it, and more factorisations would not find one.
+// Largest number of factorisations that the solver's flow method may spend on the displacements of
+// a pile. If a pile is jammed, no displacement separates it, and more factorisations would not find
+// one.
 enum { POSITIONS_FLOW = 100 };
 
 // A projection that closes gaps may move a point of a body by at most FAR times the largest error.
@@ -218,7 +220,8 @@ typedef enum Moved { MOVED, NOT_SOLVED, TOO_FAR } Moved;
 static Moved solve_positions(S2Step *step, const S2Island *island, S2Assembly *assembly,
                              double worst, const Pass *pass, S2Shaken *shaken) {
   S2World *world = step->world;
-  // The velocity scale is the error, so that small errors are also removed to their last digits.
+  // The velocity scale is the size of the error, so that small errors are removed with the same
+  // relative accuracy.
   double scale = fmax(worst, S2_PROJECTION_TRIGGER * island->length);
   assembly->problem.velocity_scale = scale;
   S2SolverOptions options = {
@@ -399,7 +402,7 @@ static S2Shaken new_shaken(const S2Step *step, const S2Island *island) {
 
 // Runs SHAKE and adds the joint displacements to the velocities. Later passes remove the remaining
 // error, which does not affect the velocities noticeably. If the passes do not converge, the
-// velocities receive nothing.
+// velocities are not changed.
 static double project_shake(S2Step *step, S2Island *island, S2JointErrors *errors, double worst,
                             const Spin *spin) {
   S2Shaken shaken = new_shaken(step, island);
@@ -551,8 +554,8 @@ static void note_joints(S2Step *step, S2Island *island, S2JointErrors *errors, d
     }
     return;
   }
-  // A step with a derivative must not move bodies that a plain step does not move. Errors that a
-  // projection would reduce come from the motion, and a plain step keeps them.
+  // Run SHAKE here only to record it, and then restore the positions. A step that records a
+  // derivative must have the same result as a step that does not.
   if (island->touches == 0 && worst <= island->enough) {
     double *q = S2_TAKE(step->arena, double, 3 * island->nodes), error = island->joint_error;
     uint64_t projections = world->stats.projections;
@@ -568,7 +571,7 @@ static void note_joints(S2Step *step, S2Island *island, S2JointErrors *errors, d
   }
 }
 
-// Errors below this value are rounding, which no pass can reduce.
+// Errors below this value are rounding errors, which no pass can reduce.
 static double projection_enough(const S2Step *step, const S2Island *island) {
   double far = 0;
   for (int i = 0; i < island->nodes; i++) {
@@ -603,7 +606,7 @@ static void project_island(S2Step *step, S2Island *island) {
     worst = project_shake(step, island, &errors, worst, &spin);
   }
   s2_arena_rewind(step->arena, mark);
-  // The feedback is recorded and kept, whatever the result of the passes below.
+  // Keep the feedback and its record, even if the passes below fail.
   int fed = s2_notes_mark(step);
   double *fed_q = S2_TAKE(step->arena, double, 3 * island->nodes);
   for (int i = 0; i < island->nodes && fed > best.noted; i++) {
@@ -636,7 +639,7 @@ static void project_island(S2Step *step, S2Island *island) {
   if (step->h > 0 && best.worst > S2_MISFIT * island->length) {
     s2_step_warn_of_misfits(step, island);
   }
-  // Restore the angular momentum and limit the energy to their earlier values.
+  // Restore the angular momentum from before the projection, and apply the earlier energy limit.
   give_back_spin(step, island, &spin, spin.energy);
   if (island->accounted && island->touches > 0) {
     s2_island_repay(step, island, feeds);
@@ -662,7 +665,8 @@ bool s2_islands_project(S2Step *step) {
   return s2_islands_run(step, project_work, NULL, NULL);
 }
 
-// Completes the momentum and energy accounts of each island if positions are not projected.
+// For islands that project_island() does not process: records momentum corrections, and removes the
+// energy that rebounds have added.
 static void settle_accounts(S2Step *step) {
   for (int i = 0; i < step->island_count; i++) {
     s2_island_correct_balance(step, &step->islands[i]);

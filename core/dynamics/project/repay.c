@@ -5,11 +5,12 @@
 //     -D1 M D1/2 + l u + D2 M D2/2 + f'(h v1 - (q1 - q0)),
 //
 // where the last term is the work of lifting bodies beyond the motion of v1. The speeds u are
-// relative speeds of touching bodies, so obstacles, joints and damping may do any additional work.
-// If joint displacements of the projection were added to v2, the sum has the additional term D2 M
-// (v1 - ride), because no contact took that energy. If the sum is positive, it is removed from v2.
-// So a step lifts bodies only by the energy that its contacts took. Event stepping has a separate
-// energy account (energy.c).
+// relative speeds of touching bodies, so the sum does not limit the work of obstacles, joints and
+// damping. If joint displacements of the projection were added to v2, the sum has the additional
+// term D2 M (v1 - ride), because no contact absorbed that energy. Here `ride` is the velocity of
+// the ground. If the sum is positive, this energy is removed from v2. A step can therefore lift
+// bodies only with energy that its contacts absorbed. Event stepping has a separate energy account
+// (energy.c).
 #include "dynamics/project/spin.h"
 #include "dynamics/step/acted.h"
 #include "dynamics/trace/notes.h"
@@ -30,7 +31,7 @@ static double of_bodies(const S2Step *step, const S2Island *island, const double
   return gain;
 }
 
-// The work of contacts. The log contains their impulses, with the lever arms from the solves.
+// The work of contacts, from their logged impulses and the lever arms of the solves.
 static double of_contacts(const S2Step *step, const S2Island *island) {
   double gain = 0;
   for (int i = 0; i < island->touches; i++) {
@@ -97,7 +98,7 @@ void s2_island_repay(S2Step *step, const S2Island *island, bool fed) {
   s2_note_slow(step, island, excess, fed, account.ground, account.grounds);
   // Reduce all speeds so that the added energy is removed.
   double most = fmax(0, kinetic - excess);
-  // Reduce both rotation and translation, because a pivoting body needs both.
+  // Scale rotation and translation alike, because the motion of a pivoting body consists of both.
   if (account.grounds > 0) {
     double fraction = kinetic > 0 ? sqrt(most / kinetic) : 0;
     for (int i = 0; i < 3 * island->nodes; i++) {

@@ -1,5 +1,6 @@
-// SHAKE with a single factorisation (project.c explains its purpose). Joints push along their rows
-// J0 from the start of the step, and each pass measures their errors g:
+// SHAKE with a single factorisation (project.c explains its purpose).
+// Joints push along their rows J0 from the start of the step, and each pass measures their errors
+// g:
 //
 //     J1 M^-1 J0' dl = -g(q1),   l := l + dl,   q1 := (initial q1) + M^-1 J0' l
 //
@@ -19,7 +20,7 @@ typedef struct Shake {
   S2Island *island;
   S2JointErrors *errors;     // at q1
   S2Problem problem;         // equations at q0; their right-hand side is 0
-  const S2JointPart *part;   // parts of the problem's rows
+  const S2JointPart *part;   // data of the problem's rows
   bool has_motion;           // whether the rows come from S2Island.motion
   S2Bilateral matrix;        //
   double *change;            // per row: -dl
@@ -36,8 +37,8 @@ static double shake_measure(Shake *shake) {
   return shake_largest(shake);
 }
 
-// Takes the equations of the first solve if it had no other rows. Such equations are rigid and not
-// driven.
+// Uses the rows of the first solve if all of them are rigid equations without drives. Otherwise
+// returns false.
 static bool take_rows_of_motion(Shake *shake) {
   const S2Assembly *motion = shake->island->motion;
   if (motion == NULL || motion->parts == 0 || motion->parts_given > 0) {
@@ -68,7 +69,7 @@ static void take_rows_of_start(Shake *shake) {
   }
 }
 
-// Takes the factor of the first solve if its matrix is J0 M^-1 J0'. Otherwise computes Newton's
+// Uses the factor of the first solve if its matrix is J0 M^-1 J0'. Otherwise computes Newton's
 // matrix.
 static bool take_matrix(Shake *shake) {
   const S2Assembly *motion = shake->island->motion;
@@ -103,7 +104,7 @@ static bool shake_prepare(Shake *shake, double worst) {
   if (rows == 0) {
     return false;
   }
-  // Displacements use the mass norm, which does not contain damping.
+  // Displacements use the mass norm, which ignores damping.
   double *mass = S2_TAKE(arena, double, 3 * island->nodes);
   for (int i = 0; i < island->nodes; i++) {
     const S2Body *body = &step->world->bodies.at[island->node[i]];
@@ -119,7 +120,7 @@ static bool shake_prepare(Shake *shake, double worst) {
   for (int i = 0; i < island->nodes; i++) {
     memcpy(shake->start + 3 * i, q1 + 3 * island->node[i], 3 * sizeof(double));
   }
-  return shake_largest(shake) >= worst && // otherwise a limit or an overlap is larger
+  return shake_largest(shake) >= worst && // else a limit or an overlap has a larger error
          take_matrix(shake);
 }
 
@@ -131,7 +132,7 @@ static double shake_displace(Shake *shake, const double *lambda) {
     const double *from = shake->start + 3 * i, *dq = shake->dq + 3 * i;
     double *q = shake->step->q1 + 3 * shake->island->node[i];
     double more = fabs(dq[0] - shake->last[3 * i]);
-    turn = more <= turn ? turn : more; // this form keeps a NaN
+    turn = more <= turn ? turn : more; // this form propagates NaN
     for (int c = 0; c < 3; c++) {
       q[c] = from[c] + dq[c];
     }
@@ -196,7 +197,7 @@ bool s2_step_shake(S2Step *step, S2Island *island, S2JointErrors *errors, S2Shak
     shake_undo(&shake, shaken->lambda);
     return false;
   }
-  // Return the displacements by joints. The caller adds them to the velocities.
+  // Return the displacements caused by joints. The caller adds them to the velocities.
   *worst = left;
   s2_note_shake(step, island, shake.start, shake.dq, shake.problem.rows, shaken->lambda,
                 shake.has_motion);

@@ -1,18 +1,19 @@
-// Angular momentum of floating islands. Projection moves masses but keeps their momenta, which
-// changes the angular momentum. Full SHAKE would correct this, but the energy bound excludes a part
-// of the correction. A rigid motion does not violate any joint. So the rotation about the centre of
-// mass is set from the angular momentum, and the bound applies only to the remaining motion.
+// Angular momentum of floating islands.
+// Projection moves masses but not their momenta, which changes the angular momentum. Full SHAKE
+// would correct this, but the energy limit prevents a part of the correction. A rigid motion does
+// not violate any joint. The rotation about the centre of mass is therefore set from the angular
+// momentum, and the energy limit applies only to the remaining motion.
 #include "dynamics/project/spin.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
 
-// Allowed difference between the two sides of a row, as a fraction of the row. It covers the error
-// of numerical derivatives.
+// Allowed imbalance between the forces on both bodies of a row, as a fraction of these forces. It
+// covers the error of numerical derivatives.
 static const double BALANCED = 1e-8;
 
-// Whether the forces along the rows of a constraint cancel, and also their moments, as for other
-// joints.
+// Whether the forces of each row of a constraint on its two bodies cancel, and their moments as
+// well. For other joints, this is always true.
 static bool spin_balances(const S2Step *step, const S2Joint *joint) {
   S2JointAt at = {step->world, joint, step->q0, step->t - step->world->kept.time, NULL};
   const double *qa = step->q0 + 3 * joint->a, *qb = step->q0 + 3 * joint->b;
@@ -35,7 +36,7 @@ static bool spin_balances(const S2Step *step, const S2Joint *joint) {
 }
 
 // Whether only joints act, and only between bodies of the island. With contacts or ground, a
-// rotation could do work against friction or press contacts. (The joints of a gear belong to the
+// rotation could do work against friction or close contacts. (The joints of a gear belong to the
 // same island.)
 bool s2_island_floats(const S2Step *step, const S2Island *island) {
   bool floats = island->joints > 0 && island->touches == 0;
@@ -50,8 +51,8 @@ bool s2_island_floats(const S2Step *step, const S2Island *island) {
 
 typedef struct Whole { // the island as a single rigid body at q1
   double mass, inertia;
-  // Position of the first body, and the centre of mass relative to it. This keeps accuracy far from
-  // 0.
+  // Position of the first body, and the centre of mass relative to it. Relative positions stay
+  // accurate far from the origin.
   S2Vec2 origin, centre;
 } Whole;
 
@@ -77,8 +78,8 @@ static Whole whole_of(const S2Step *step, const S2Island *island) {
   return whole;
 }
 
-// Velocities are taken relative to the first body. This affects only rounding, because the arms are
-// relative to the centre.
+// Velocities are relative to the first body. This only reduces rounding errors, because the arms
+// are relative to the centre of mass.
 static double spin_of(const S2Step *step, const S2Island *island, const Whole *whole,
                       const double *v) {
   S2Vec2 first = s2_vec2(v[1], v[2]);
@@ -113,9 +114,9 @@ void s2_island_set_spin(const S2Step *step, const S2Island *island, double spin,
   add_turn(step, island, &whole, turn, v);
 }
 
-// Restores the angular momentum of v1 by a rotation. The rows of geometric stiffness describe
-// turning forces, and forces along their eigenvectors do not balance. Momenta use W instead of M,
-// because damping changes them.
+// Restores the angular momentum of v1 by a rotation. The rows of geometric stiffness have changed
+// it, because forces along their eigenvectors do not balance. Momenta use W instead of M, to
+// include damping.
 static void balance_turn(const S2Step *step, const S2Island *island) {
   const double *first = step->q0 + 3 * island->node[0];
   S2Vec2 centre = {0, 0}; // relative to the first body
@@ -158,7 +159,7 @@ void s2_island_balance(S2Step *step, const S2Island *island) {
 }
 
 void s2_island_correct_balance(const S2Step *step, const S2Island *island) {
-  // NULL: bodies were only moved, and no velocities were solved for.
+  // NULL: bodies were only moved, without a velocity solve.
   bool solved = step->balanced != NULL;
   for (int i = 0; i < 3 * island->nodes && solved; i++) {
     int32_t at = 3 * island->node[i / 3] + i % 3;
@@ -228,9 +229,9 @@ double s2_island_most_kinetic(const S2Step *step, const S2Island *island, double
   return most * (1 + S2_SPIN_ROUNDING);
 }
 
-// Keeps the motion of the centre and the rotation, and reduces the remaining motion. If that is not
-// sufficient, because masses moved far inwards, it also reduces the rotation. The changes are added
-// to v, which limits rounding.
+// Keeps the velocity of the centre of mass and the common rotation, and reduces the remaining
+// motion. If that is not sufficient, because masses moved far inwards, also reduces the rotation.
+// Adds changes to v, which limits rounding errors.
 void s2_island_cap(const S2Step *step, const S2Island *island, double most, double *v) {
   double kinetic = s2_island_kinetic_within(step, island, v);
   if (kinetic <= most) {
@@ -274,7 +275,8 @@ int s2_island_holders(const S2Step *step, const S2Island *island, bool closed, i
       count = add_holder(step, joint->more[k], ground, count);
     }
     if (s2_joint_may_hold(joint) && !s2_island_floats(step, island)) {
-      count = add_holder(step, S2_NONE, ground, count); // for all bodies of the joint
+      // the joint holds its bodies relative to the world
+      count = add_holder(step, S2_NONE, ground, count);
     }
   }
   for (int i = 0; i < island->touches; i++) {

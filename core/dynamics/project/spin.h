@@ -5,9 +5,9 @@
 #include "dynamics/step/context.h"
 
 // Writes to `ground` (S2_HOLDERS entries) the slots of the bodies outside an island that hold it by
-// joints or pressing contacts; S2_NONE stands for the world. Bounds of the energy use velocities
-// relative to the mean of these bodies, so a common velocity does not matter. If there are no such
-// bodies, velocities are relative to the first body of the island.
+// joints or pressing contacts; S2_NONE stands for the world. Energy limits use velocities relative
+// to the mean velocity of these bodies, so they do not depend on a common velocity. If there are no
+// such bodies, velocities are relative to the first body of the island.
 #define S2_HOLDERS(island) (2 * (island)->touches + 5 * (island)->joints)
 int s2_island_holders(const S2Step *step, const S2Island *island, bool closed, int32_t *ground);
 S2Vec2 s2_island_frame(const S2Step *step, const S2Island *island, const int32_t *ground,
@@ -15,15 +15,15 @@ S2Vec2 s2_island_frame(const S2Step *step, const S2Island *island, const int32_t
 
 // s2_island_floats: whether only joints between its own bodies act on an island. s2_island_spin:
 // angular momentum of such an island about its centre of mass, at q1 with the velocities (or
-// displacements) v, 3 per node. s2_island_set_spin: gives v this angular momentum by a rotation of
-// the whole island.
+// displacements) v, 3 per node. s2_island_set_spin: adds a rotation of the whole island to v, so
+// that this angular momentum is `spin`.
 bool s2_island_floats(const S2Step *step, const S2Island *island);
 double s2_island_spin(const S2Step *step, const S2Island *island, const double *v);
 void s2_island_set_spin(const S2Step *step, const S2Island *island, double spin, double *v);
-// Adds a rotation of a stiff floating island as a rigid body to v1, so that the impulses of its
-// joints balance at q0.
+// For a stiff floating island: adds a rotation of the whole island to v1, so that the impulses of
+// its joints balance at q0.
 void s2_island_balance(S2Step *step, const S2Island *island);
-// Records the momenta of that rotation as corrections, when the motion is final.
+// Records the momenta of that rotation as corrections. Called when the motion is final.
 void s2_island_correct_balance(const S2Step *step, const S2Island *island);
 
 // J: kinetic energy of an island at the velocities v (3 per node).
@@ -34,8 +34,8 @@ double s2_island_kinetic_within(const S2Step *step, const S2Island *island, cons
 // unconstrained motion, or infinite if joints may add energy. `v`: scratch memory. *from_v2:
 // whether the limit is the value for v2.
 double s2_island_most_kinetic(const S2Step *step, const S2Island *island, double *v, bool *from_v2);
-// Reduces v so that its inner energy is at most `most`. Keeps the linear momentum and, if possible,
-// the angular momentum.
+// Reduces v so that s2_island_kinetic_within is at most `most`. Keeps the linear momentum and, if
+// possible, the angular momentum.
 void s2_island_cap(const S2Step *step, const S2Island *island, double most, double *v);
 
 #endif

@@ -31,14 +31,14 @@ static double measure_pins(const S2Step *step, const S2Island *island, const S2R
       memcpy(errors->side[2 * i + k].b, pin.jb[k], sizeof pin.jb[k]);
     }
     double square = pin.value[0] * pin.value[0] + pin.value[1] * pin.value[1];
-    largest = square <= largest ? largest : square; // this form keeps a NaN
+    largest = square <= largest ? largest : square; // this form propagates NaN
   }
   errors->rows = 2 * island->joints;
   errors->largest = largest;
   return largest;
 }
 
-// Within this function, errors->largest is a square.
+// Within this function, errors->largest is the square of the largest error.
 static double joints_violation(const S2Step *step, S2Island *island, S2JointErrors *errors) {
   S2ArenaMark mark = s2_arena_mark(step->arena);
   const S2Rot *turn = s2_step_turns(step, island, step->q1);
@@ -48,7 +48,7 @@ static double joints_violation(const S2Step *step, S2Island *island, S2JointErro
   for (int i = 0; i < island->joints && !pins; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
     if (!s2_joint_projected(joint)) {
-      lengths = true; // it counts as a joint error, not as a violation
+      lengths = true; // it may have a joint error, but is not projected
       continue;
     }
     S2JointAt at = {step->world, joint, step->q1, elapsed, turn};

@@ -4,16 +4,15 @@
 
 #include "dynamics/step/assemble.h"
 
-// Called after each search for touches. Warns only after the first search since bodies were created
-// or moved. (overlap.c)
+// Warns about initial overlaps. Called after each search for touches, but only acts after the first
+// search since bodies were created or moved. (overlap.c)
 void s2_step_warn_of_overlaps(const S2Step *step);
-// Names the violated parts of a solution that missed the tolerance. These are the contacts and
-// joints that provably contradict each other, or otherwise those with the largest errors.
-// (contradict.c)
+// Warns about a solution that missed the tolerance. Names the contacts and joints that provably
+// contradict each other. If there are none, names those with the largest errors. (contradict.c)
 void s2_step_warn_of_unsolved(const S2Step *step, const S2Island *island, const S2Choice *choices,
                               S2SolveKind kind, const S2Assembly *assembly,
                               const S2Solution *solution);
-// Names the joints that have large errors at q1. (contradict.c)
+// Warns about joints that have large errors at q1. (contradict.c)
 void s2_step_warn_of_misfits(const S2Step *step, const S2Island *island);
 
 #endif

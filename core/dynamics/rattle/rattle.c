@@ -1,5 +1,5 @@
-// Steps an island on which only joints act, by two stages (rattle.h). The substep is split into
-// pieces that are short enough to keep the rotations of bodies small.
+// Steps an island on which only joints act, by two stages (rattle.h).
+// The substep is split into pieces that are short enough to keep the rotations of bodies small.
 #include "dynamics/rattle/rattle.h"
 #include "dynamics/audit/audit.h"
 #include "dynamics/rattle/rattle_numbers.h"
@@ -11,19 +11,19 @@
 #include <string.h>
 
 static const double TURN = S2_RATTLE_TURN;
-// Largest number of pieces of a substep. With this number, bodies may turn farther than the limit
-// if the stages are solved. An example is wheels on their hubs.
+// Largest number of pieces of a substep. With this number of pieces, rotations are not limited,
+// provided that the stages are solved. Wheels on their hubs are an example.
 enum { PIECES = S2_RATTLE_PIECES };
-// ASKS: largest number of evaluations of force laws in stage 1 until force and velocity agree.
+// ASKS: maximum number of evaluations of force laws in stage 1 until force and velocity agree.
 // SLOW: after this number of evaluations, finite differences are used.
 enum { ASKS = 40, SLOW = 3 };
-// Fractions of a force. AGREED: if the error is below this, the law agrees with the velocity. NEAR:
-// if the error stays above this, the law is held at its initial value.
+// Fractions of a force. AGREED: below this error, the law agrees with the velocity. NEAR: if the
+// error stays above this value, the law is held at its initial value.
 static const double AGREED = 1e-14, NEAR = 1e-8;
 // Step of the finite differences of laws, as a fraction of the velocity.
 static const double DIFFERENCE = 1e-6;
 // Fractions of a piece's length. RISES: step of finite differences with respect to the length.
-// LATEST: if a limit closes this late, it does not shorten the piece.
+// LATEST: a limit that closes in this last part of the piece does not shorten it.
 static const double RISES = 1e-3, LATEST = 1e-9;
 
 // STIFF: forces turn too fast, even with the largest number of pieces.
@@ -113,7 +113,7 @@ static void place_slot(const S2Rattle *rattle, int32_t slot, double since, doubl
   for (int c = 3 * slot; slot != S2_NONE && c < 3 * slot + 3; c++) {
     if (step->node_of[slot] == S2_GROUND) {
       double way = since * step->free_v[c];
-      q[c] = way != 0 ? rattle->frame->q[c] + way : rattle->frame->q[c]; // keeps the sign of a zero
+      q[c] = way != 0 ? rattle->frame->q[c] + way : rattle->frame->q[c]; // preserves -0
     }
   }
 }
@@ -136,12 +136,13 @@ static void rattle_place_ground(const S2Rattle *rattle, double since, double *q)
   }
 }
 
-// Finds limits that are initially open, and contacts that are off their surface. Their impulse acts
-// when they close, after a part of the motion. So stage 1 pushes along J1. Along J0, the impulse
-// would add energy if the rows turn.
+// Finds the late rows: limits that are initially open, and contacts that are initially away from
+// their surface. Their impulse acts when they close, after a part of the motion. Stage 1 therefore
+// pushes along J1. Along J0, the impulse would add energy if the rows turn.
 static void find_late(S2Rattle *rattle) {
   for (int r = 0; r < rattle->rows; r++) {
-    // Compliant contacts belong to these if they are initially open and too fast for the step.
+    // A compliant contact is late if it is initially open and its spring is too stiff for the
+    // trapezoidal rule.
     if (s2_rattle_of_contact(&rattle->term[r])) {
       int normal = s2_rattle_normal(rattle, r);
       const S2RattleTerm *term = &rattle->term[normal];
@@ -156,7 +157,7 @@ static void find_late(S2Rattle *rattle) {
 }
 
 // Sets the velocity scale V and the accuracy that follows from it. V is the largest of the island's
-// speeds and of the speeds that drives cause.
+// speed and the speeds that drives cause.
 static void set_speed(S2Rattle *rattle) {
   double length = rattle->island->length;
   rattle->speed = s2_island_speed(rattle->step, rattle->island);
@@ -191,8 +192,8 @@ static void set_force(const S2Rattle *rattle, const double *law) {
   }
 }
 
-// Evaluates the laws at the poses q (3 per slot) and the velocities v (3 per node), `since` s after
-// the start of the substep.
+// Evaluates the laws at the poses q (3 per slot) and the velocities v (3 per node). `since`: time
+// from the start of the substep, s.
 static bool ask_laws(const S2Rattle *rattle, const double *q, const double *v, double since,
                      double *law, S2LawAnswer *answers) {
   S2Step *step = rattle->step;
@@ -223,8 +224,8 @@ static bool ask_laws(const S2Rattle *rattle, const double *q, const double *v, d
   return going;
 }
 
-// Computes `slope` by finite differences at the velocities u. It is the damping of each law: minus
-// its derivative with respect to the velocity of its own body.
+// Computes `slope`, the damping of each law, by finite differences at the velocities u. The damping
+// is minus the derivative of the law with respect to the velocity of its own body.
 static bool rattle_find_slopes(const S2Rattle *rattle, const double *law) {
   S2Step *step = rattle->step;
   S2ArenaMark mark = s2_arena_mark(step->arena);
@@ -244,7 +245,7 @@ static bool rattle_find_slopes(const S2Rattle *rattle, const double *law) {
   return going;
 }
 
-// The relative difference between the present forces of laws and the forces with which stage 1 was
+// The relative difference between the current forces of laws and the forces with which stage 1 was
 // solved.
 static double laws_off(const S2Rattle *rattle, const double *was, const double *law) {
   double off = 0;
@@ -283,7 +284,8 @@ static Outcome first_with_laws(S2Rattle *rattle, double *law) {
       return ABORTED;
     }
     set_force(rattle, law);
-    for (int i = 0; i < 3 * rattle->nodes; i++) { // the force becomes f(u) + slope (u - next u)
+    // the total force is then f(u) + slope (u - next u)
+    for (int i = 0; i < 3 * rattle->nodes; i++) {
       rattle->force[i] += rattle->slope[i] * rattle->u[i];
     }
     if (off <= NEAR && off >= before) { // the law is not smooth enough for a smaller error
@@ -326,7 +328,7 @@ S2Rattle s2_rattle_again(S2Step *step, S2Island *island, const S2LawFrame *frame
   rattle.h = record->h;
   rattle.met = record->met;
   rattle.done = record->done;
-  // Restore the recorded numbers, and derive all other numbers from them.
+  // Restore the recorded numbers, and compute all other numbers from them.
   for (int i = 0; i < 3 * rattle.nodes; i++) {
     int at = 3 * island->node[i / 3] + i % 3;
     rattle.q0[at] = record->q0[i];
@@ -352,7 +354,7 @@ S2Rattle s2_rattle_again(S2Step *step, S2Island *island, const S2LawFrame *frame
 
 // ---- A piece -----------------------------------------------------------------------------------
 
-// Keeps the island at rest, with its present impulses.
+// Keeps the island at rest, with its current impulses.
 static void rattle_stay(S2Rattle *rattle) {
   rattle->rests = true;
   memset(rattle->u, 0, sizeof(double) * (size_t)(3 * rattle->nodes));
@@ -364,7 +366,7 @@ static void rattle_stay(S2Rattle *rattle) {
     bool known = open || s2_rattle_halved(term) || s2_rattle_other_stage(term, true);
     rattle->second[r] = known ? S2_RATTLE_KNOWN : rattle->first[r];
     if (term->source == S2_RATTLE_OF_GROUND && term->index >= S2_GROUND_FIRST) {
-      // The impulse of both stages belongs to a different row (rattle_ground.c).
+      // A different row has the impulse of both stages (rattle_ground.c).
       int other = rattle->row_of[term->place][term->index - S2_GROUND_FIRST + S2_GROUND_SECOND];
       rattle->k[other] = 2 * rattle->l[r];
       rattle->k[r] = -rattle->l[r];
@@ -415,16 +417,15 @@ static Outcome solve_stages(S2Rattle *rattle, double *law, bool last) {
   return brings ? TOO_LONG : outcome;
 }
 
-// Sets the guess to the impulses for the previous length, scaled to the present length. Ground
-// friction is excluded, because its rows change direction.
+// Sets l to the guess, which is the impulses for the previous length, scaled to the current length.
+// Not used with ground friction, because its rows change direction.
 static void recall_guess(S2Rattle *rattle) {
   for (int r = 0; r < rattle->rows && rattle->grounds == 0; r++) {
     rattle->l[r] = rattle->guess[r];
   }
 }
 
-// Solves a piece from q0 and v0 to q1 and v1. `last`: whether the length is accepted, however far
-// bodies turn.
+// Solves a piece from q0 and v0 to q1 and v1. `last`: whether to accept any rotation of bodies.
 static Outcome solve_piece(S2Rattle *rattle, double *law, bool last) {
   S2Step *step = rattle->step;
   double elapsed = rattle->done;
@@ -476,8 +477,8 @@ static Outcome look_again(S2Rattle *rattle, double *law, bool last, double h, do
   return outcome;
 }
 
-// Computes the derivative of the closing limit's value with respect to the length of the piece; 0
-// if it is unknown. Only the derivative of the step needs this number.
+// Computes `rises`, the derivative of the closing limit's value with respect to the length of the
+// piece. It is 0 if it is unknown. Only the derivative of the step needs it.
 static Outcome find_rise(S2Rattle *rattle, double *law, bool last) {
   S2ArenaMark mark = s2_arena_mark(rattle->step->arena);
   double tau = rattle->h, value[2];
@@ -554,9 +555,9 @@ static void rattle_go_on(S2Rattle *rattle) {
   rattle->last = rattle->h;
 }
 
-// Solves the substep in `pieces` pieces of equal length. Closing limits divide some of them. *made:
-// the resulting number of pieces. `record`: NULL, or s2_rattle_record_size numbers per piece.
-// `answers`: one per law, stage and piece.
+// Solves the substep in `pieces` pieces of equal length. If limits close, some of these pieces are
+// divided. *made: the resulting number of pieces. `record`: s2_rattle_record_size numbers per
+// piece, or NULL. `answers`: one per law, stage and piece.
 static Outcome solve_pieces(S2Rattle *rattle, const S2RattleSums *sums, int pieces, double *record,
                             S2LawAnswer *answers, int *made) {
   S2Step *step = rattle->step;
@@ -566,7 +567,7 @@ static Outcome solve_pieces(S2Rattle *rattle, const S2RattleSums *sums, int piec
   double *law = lawful ? S2_TAKE(step->arena, double, 3 * step->world->bodies.count) : NULL;
   memset(sums->impulse, 0, sizeof(double) * (size_t)(S2_JOINT_ROWS * island->joints));
   memset(sums->reaction, 0, sizeof(double) * (size_t)(3 * island->joints));
-  s2_audit_again(step, island); // discards an attempt with fewer pieces
+  s2_audit_again(step, island); // discards the records of an attempt with fewer pieces
   rattle->worst = (S2Residual){0};
   Outcome outcome = SOLVED;
   *made = 0;
@@ -604,7 +605,7 @@ static void keep_flow(const S2Rattle *rattle, const S2RattleSums *sums, S2Rattle
   const S2Island *island = rattle->island;
   for (int i = 0; i < 3 * rattle->nodes; i++) {
     int at = 3 * island->node[i / 3] + i % 3;
-    // If poses were placed on the joints first, they have moved by more than h u.
+    // If the poses were first projected onto the joints, their total displacement differs from h u.
     bool placed = rattle->q0[at] != step->q0[at];
     flow->u[at] = placed ? (rattle->q1[at] - step->q0[at]) / rattle->h : rattle->u[i];
     step->carry[at] = flow->u[at];
@@ -650,7 +651,7 @@ bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
     return false;
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);
-  // Start from the present state of the step, not from the start of the substep.
+  // Start from the current state of the step, not from the start of the substep.
   S2Rattle rattle = rattle_make(step, island, frame, island->touches);
   for (int i = 0; i < 3 * rattle.nodes; i++) {
     int at = 3 * island->node[i / 3] + i % 3;
@@ -690,8 +691,8 @@ bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
 
 // ---- The substep -------------------------------------------------------------------------------
 
-// rad: the largest rotation of a body in the substep. Only the part that affects its constraint
-// rows counts.
+// rad: the largest rotation of a body in the substep, counting only the part that affects its
+// constraint rows.
 static double turn_at_first(S2Step *step, S2Island *island, const S2LawFrame *frame) {
   double turn = 0, seen = 0;
   for (int i = 0; i < island->nodes; i++) {
@@ -716,7 +717,7 @@ static double turn_at_first(S2Step *step, S2Island *island, const S2LawFrame *fr
 
 static int pieces_at_first(S2Step *step, S2Island *island, const S2LawFrame *frame) {
   double turn = turn_at_first(step, island, frame);
-  // Changes of a force's direction are explicit within a piece. Use enough pieces to limit (h w)^2.
+  // Within a piece, the direction of forces is explicit. Use enough pieces to limit (h w)^2.
   double stiff = sqrt(island->turning / S2_TURNS_TOO_FAST);
   int pieces = 1;
   while (pieces < PIECES && (pieces * TURN < turn || pieces < stiff)) {
@@ -775,7 +776,7 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
   if (outcome == STIFF || (outcome == TOO_LONG && island->turning > 0)) {
     s2_island_stiffen(step, island);
   } else if (outcome == TOO_LONG) {
-    s2_rattle_miss(step); // the fallback does not satisfy the equations of this flow
+    s2_rattle_miss(step); // the step falls back to another method
     island->gave_up = true;
   }
   s2_arena_rewind(step->arena, mark);

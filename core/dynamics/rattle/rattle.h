@@ -1,17 +1,17 @@
-// Private to core/dynamics: the two-stage flow for islands on which only joints act. The method is
-// RATTLE (Andersen 1983), with bounds as in Breuling, Capobianco, Eugster and Leine 2024. J0
-// contains the constraint rows at the start of a piece of length h. J1 contains the rows at its
-// end. The half impulses (N s) are l and k:
+// Private to core/dynamics: the two-stage flow for islands on which only joints act.
+// The method is RATTLE (Andersen 1983), with bounds as in Breuling, Capobianco, Eugster and Leine
+// 2024. J0 contains the constraint rows at the start of a piece of length h. J1 contains the rows
+// at its end. The half impulses (N s) are l and k:
 //
 //   stage 1    M (u - v0) = h/2 f(q0, u) + J0' l,   q1 = q0 + h u
 //              (g(q1) - from)/h + C l + b = 0, or complementary to l within its bounds
 //   stage 2    M (v1 - u) = h/2 f(q1, u) + J1' k
 //              J1 v1 + C k + b = 0, or complementary to the sum l + k within its bounds.
 //
-// In stage 1, rows measure differences over the piece. Motors, dry friction and dashpots therefore
-// act on the mean speed of their coordinate, and moving ground enters by its displacement.
-// rattle_contact.c adds contacts for event stepping. docs/stepping.md describes their rows and the
-// derivative.
+// In stage 1, rows measure differences over the piece, relative to the reference values `from`.
+// Motors, dry friction and dashpots therefore act on the mean speed of their coordinate, and moving
+// ground is included by its displacement. rattle_contact.c adds contacts for event stepping.
+// docs/stepping.md describes their rows and the derivative.
 #ifndef S2_RATTLE_H
 #define S2_RATTLE_H
 
@@ -21,8 +21,8 @@
 // Maximum number of pieces per substep. A substep is split if the direction of forces changes too
 // fast. Islands that need more pieces use implicit Euler.
 enum { S2_RATTLE_PIECES = 64 };
-// At most this many pieces of a substep end early because a joint limit closes. Limits that close
-// later get rows in full-length pieces.
+// Maximum number of pieces of a substep that end early because a joint limit closes. Limits that
+// close later get rows in full-length pieces.
 enum { S2_RATTLE_MEETINGS = 8 };
 
 typedef enum S2RattleLaw {
@@ -38,7 +38,7 @@ typedef enum S2RattleState { // state of a row in the active set
   S2_RATTLE_AT_LO,           // the impulse is at its bound
   S2_RATTLE_AT_HI,
   S2_RATTLE_GIVEN, // the row is redundant and its impulse is unchanged
-  S2_RATTLE_KNOWN, // the impulse is known, not an unknown of this stage
+  S2_RATTLE_KNOWN, // the impulse is not an unknown of this stage
 } S2RattleState;
 
 typedef enum S2RattleSource { // the function of the joint that a row measures
@@ -51,24 +51,26 @@ typedef enum S2RattleSource { // the function of the joint that a row measures
 } S2RattleSource;
 
 typedef struct S2RattleTerm { // the definition of a row of the island
-  int place, index; // joints: index in the island and in S2Joint.impulse; contacts: index in
-                    // S2RattleRows.touch and index of the point
+  // For a joint: its index in the island, and an index in S2Joint.impulse. For a contact: an index
+  // in S2RattleRows.touch, and the index of the point.
+  int place, index;
   S2RattleLaw law;
   S2RattleSource source;
-  double mix[S2_JOINT_EQUATIONS]; // factors of the joint's equations; ground friction: factors of
-                                  // (angle, x, y)
-  double sign, offset;            // value = sign * (value of the source) + offset
-  double speed;                   // rad/s or m/s: target speed of a motor
-  double most;                    // N or N m: bound of the force; infinite: no bound
-  double mu;                      // friction coefficient, for friction rows
-  double restitution;             // coefficient of restitution of a joint limit
-  bool changes;         // the row constrains the change of its value, not the value itself
-  bool soft, trapezoid; // whether it is compliant, and uses the trapezoidal rule instead of
-                        // implicit Euler.
-  // An actuator's impulse is not part of the joint's reaction.
+  // Factors of the joint's equations. For ground friction: factors of (angle, x, y).
+  double mix[S2_JOINT_EQUATIONS];
+  double sign, offset; // value = sign * (value of the source) + offset
+  double speed;        // rad/s or m/s: target speed of a motor
+  double most;         // N or N m: bound of the force; infinite: no bound
+  double mu;           // friction coefficient, for friction rows
+  double restitution;  // coefficient of restitution of a joint limit
+  bool changes;        // the row constrains the change of its value, not the value itself
+  // Whether the row is compliant, and whether it uses the trapezoidal rule instead of implicit
+  // Euler.
+  bool soft, trapezoid;
+  // Whether the row is an actuator, whose impulse is not part of the joint's reaction.
   bool effort;
-  // Compliant rows in stage 1: C (velocity per impulse) and b (velocity). A ground friction row
-  // across the motion uses the C of its own stage.
+  // Compliant rows in stage 1: C (velocity per impulse) and b (velocity). For a ground friction row
+  // across the motion: C of the stage of this row.
   double compliance, bias;
 } S2RattleTerm;
 
@@ -78,8 +80,8 @@ typedef struct S2RattleRows { // all rows at given poses, computed by s2_rattle_
   S2Touch *touch; // contact manifolds, with the points that have rows
 } S2RattleRows;
 
-// The result of stage 2 without the limits that close with restitution. It gives the speeds at
-// which these limits close.
+// The result of stage 2 without the rows of limits that close with restitution. It gives the speeds
+// at which these limits close.
 typedef struct S2RattleArrival {
   bool any;
   double *v, *k; // v: 3 per node; k: per row. NULL: no limit of the island has restitution
@@ -104,10 +106,11 @@ typedef struct S2Rattle {
   double *v0, *u, *v1;              // 3 per node
   double *l, *k;                    // per row, N s
   double *kept; // S2_JOINT_ROWS per joint of the island: impulses of the last piece (N s), or NULL
-  bool *late; // per row: a limit or soft contact that is open at the start, or a rigid contact with
-              // a gap (stage 1 uses J1).
+  // Per row: whether it is late. Late rows are limits and soft contacts that are open at the start,
+  // and rigid contacts with a gap. Stage 1 pushes along J1 for these rows.
+  bool *late;
   // `point` is the current contact point of a gap row in stage 1. `pushed` is the point of a late
-  // row at which the velocities were computed. The impulse acted at that point and is logged there.
+  // row that was used to compute the velocities. The impulse is logged at that point.
   S2TouchPoint *point, *pushed;
   S2RattleState *first, *second; // per row: states of the active set in stages 1 and 2
   S2RattleArrival arrival;
@@ -120,33 +123,34 @@ typedef struct S2Rattle {
   S2RattleRows at0, at1; // rows at q0, q1
   double *force;         // 3 per node: f of the stage
   double *slope;         // 3 per node: additional damping by force laws, kg/s
-  bool laws_held;        // force laws did not converge with u, so their forces are evaluated at v0
+  bool laws_held;        // whether force laws did not agree with u, and are evaluated at v0 instead
   double tolerance;      // tolerance of scaled residuals
   double speed;          // V, the velocity scale of these residuals, m/s.
   // Position errors in m: the rounding error, the error at which Newton's method ends, and the
-  // error above which the program must have moved bodies.
+  // error beyond which q0 is projected, because the program must have moved bodies.
   double rounding, enough, placed;
   S2Residual worst; // the worst residual over all stages of the step.
   // The passes of s2_rattle_place, for the derivative. For each pass: the poses before it (3 per
-  // node), then for each row 1 if it was held, else 0. NULL: not requested. A shortened pass has no
-  // derivative.
+  // node), then for each row 1 if it was held, else 0. NULL: not requested. `shortened`: whether a
+  // pass was shortened, which has no derivative.
   double *placing;
   int placings;
   bool shortened;
   bool rests; // whether the island stays at rest in this piece.
-  // Limits that are open at the start have no impulse in stage 1. The piece ends when the first of
-  // them closes.
+  // Whether limits that are open at the start have no impulse in stage 1. In that case, the piece
+  // ends when the first of them closes.
   bool frees;
   bool again;    // whether the piece is solved again with another length
   bool looks;    // whether only stage 1 is solved
   double *guess; // N s: initial guess of l for a repeated solve.
-  // Contacts that are open at the start have rows in stage 1 only. They keep their approach
-  // velocity, and the next step begins with their impact.
+  // Whether contacts that are open at the start also have rows, in stage 1 only. They keep their
+  // approach velocity, and the next step begins with their impact.
   bool ahead;
-  int met;      // row of the limit that closes, or S2_NONE
-  double rises; // derivative of the limit's value with respect to the length of the piece, if notes
-                // are recorded
-  double last;  // s: length of the previous piece
+  int met; // row of the limit that closes, or S2_NONE
+  // If notes are recorded: derivative of that limit's value with respect to the length of the
+  // piece.
+  double rises;
+  double last; // s: length of the previous piece
 } S2Rattle;
 
 // Called at the end of a step. Warns about islands that this flow did not solve, unless the step
@@ -158,12 +162,12 @@ bool s2_joint_rattles(const S2World *world, const S2Joint *joint);
 // Whether the flow supports the island: all its joints are supported, and it has no touches.
 bool s2_island_rattles(const S2Step *step, const S2Island *island);
 // Advances the island over the substep, in pieces. Sets v1 = (q1 - q0)/dt, q1, v2, impulses and
-// reactions. *done is false if even the shortest allowed pieces were too long. In that case only
-// the statistics have changed, and the step counts as unsolved. `frame`: the start of the substep.
-// False: aborted. (rattle.c)
+// reactions. If even the shortest allowed pieces are too long, *done is false. In that case, only
+// the statistics change, and the step counts as unsolved. `frame`: the start of the substep. False:
+// aborted. (rattle.c)
 bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, bool *done);
 
-// Numbers that audits get of a joint in a piece: its impulses in both stages, 3 each, and
+// The numbers that audits receive for each joint and piece: 3 impulses of each stage, and
 // S2AuditWork.paced.
 enum { S2_RATTLE_HALVES = 7 };
 
@@ -176,37 +180,39 @@ typedef struct S2RattleFlow {
   S2Residual residual;
   int solves;
   bool frees; // set by the caller: whether pieces end when limits close
-  bool ahead; // set by the caller: whether open points also have rows.
-  // s: the time at which a limit closes, if this prevented a solution of the piece; else infinite.
+  bool ahead; // set by the caller: whether points that are open also have rows.
+  // s: the time at which a limit closes and the piece must end; else infinite.
   double met;
   double closes_at; // s: the last time at which a limit closed; `closes`: the row of that limit
   int closes;
-  bool failed; // whether the solution of a piece has failed since the caller cleared this flag.
-  // `solved` is false if there is no solution or if bodies turn too far. `rests`: no body moves.
+  bool failed; // whether a piece has not been solved since the caller cleared this flag.
+  // `solved`: whether there is a solution and no body turns too far. `rests`: whether no body
+  // moves.
   bool solved, rests;
 } S2RattleFlow;
 S2RattleFlow s2_rattle_new_flow(const S2Step *step, const S2Island *island);
 // Whether the flow supports the island with its contacts. This depends only on the definition of
 // the island.
 bool s2_island_rattles_on(const S2Step *step, const S2Island *island);
-// Whether one of the two functions above holds, and the scheme shortens pieces of this flow until
-// they are solved.
+// Whether s2_island_rattles or s2_island_rattles_on is true, and the scheme shortens pieces of this
+// flow until they are solved.
 bool s2_island_takes_pieces(const S2Step *step, const S2Island *island);
 // Solves the piece of length h, with rows for the chosen points (index 2 touch + k). Writes the
-// impulses to the step and its touches. `last`: rotations are not limited. False: aborted.
+// impulses to the step and its touches. `last`: whether to accept any rotation. False: aborted.
 bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
                     const S2LawFrame *frame, double h, bool last, S2RattleFlow *flow);
 // rattle_keep.c: records the worst residual of both stages. If it exceeds the tolerance, the step
 // counts as unsolved, with a warning.
 void s2_rattle_certify(S2Step *step, const S2Island *island, const S2Residual *residual);
 void s2_rattle_miss(S2Step *step); // counts the step as unsolved, without a warning.
-// Accepts the piece: logs its impulses, records its motion for audits and keeps its residuals.
+// Accepts the piece: logs its impulses, and records its motion for audits and its residuals.
 // (rattle_keep.c)
 void s2_rattle_keep_flow(S2Step *step, const S2Island *island, double end, double h,
                          const S2RattleFlow *flow);
 
-// The record of a piece for its derivative is one array. It has 5 numbers, then 3 per node or 1 per
-// row for each quantity. If a limit has restitution, the data of its arrival follow.
+// The record of a piece for its derivative is one array. It begins with 5 numbers. Then each
+// quantity has 3 numbers per node or 1 per row. If a limit has restitution, the data of arrivals
+// follow.
 typedef struct S2RattleRecord {
   double h, done; // s
   int met;        // as in S2Rattle
@@ -248,25 +254,25 @@ void s2_rattle_soften_end(const S2Rattle *rattle, const S2RattleRows *rows, doub
 // N s: the impulse of row r in step->joint_impulse, summed over both stages. Impulses of ground
 // friction are components along the axes.
 double s2_rattle_impulse(const S2Rattle *rattle, int r);
-// The problem row of a term with the given sides. The caller sets the bounds.
+// The row of a term in a problem, with the given sides. The caller sets the bounds.
 S2Row s2_rattle_row(const S2Rattle *rattle, int term, const S2RowSides *side);
-// Adds the reaction to an impulse along a row to `reaction` (3 components). The reaction acts on
-// the joint's first body. `arm`: the lever arm of the joint's anchor.
+// Adds the effect of an impulse along a row to the joint's reaction, which has 3 components and
+// acts on the joint's first body. `arm`: the lever arm of the joint's anchor.
 void s2_rattle_push(const S2RowSides *side, S2Vec2 arm, double impulse, double *reaction);
 typedef struct S2RattleSums { // sums over the pieces of a step
   double *impulse;            // S2_JOINT_ROWS per joint of the island
   double *reaction;           // 3 per joint of the island
 } S2RattleSums;
 // Functions in rattle_keep.c.
-// For an island on which only joints act. The first function passes each piece to audits. The
-// second copies the final state of the last piece and the sums of impulses to the step.
+// For islands on which only joints act. The first function passes each piece to audits. The second
+// copies the final state of the last piece and the sums of impulses to the step.
 void s2_rattle_show_piece(const S2Rattle *rattle);
 void s2_rattle_keep_end(const S2Rattle *rattle, const S2RattleSums *sums);
 // Adds the impulses of both stages to the sums. `halves`: receives S2_RATTLE_HALVES numbers per
 // joint; if NULL, audits record them.
 void s2_rattle_add_impulses(const S2Rattle *rattle, const S2RattleSums *sums, double *halves);
-// m: the largest final error, as in s2_joint_violation(), if all joints are rigid hinges without
-// other rows. NAN if there are other joints.
+// m: the largest final error of rigid hinges, as in s2_joint_violation(). NAN if the island has
+// other joints or rows.
 double s2_rattle_pins_error(const S2Rattle *rattle);
 static inline const S2Joint *s2_rattle_joint(const S2Rattle *rattle, const S2RattleTerm *term) {
   return &rattle->step->world->joints.at[rattle->island->joint[term->place]];
@@ -285,8 +291,8 @@ static inline int s2_rattle_normal(const S2Rattle *rattle, int r) {
   }
   return r;
 }
-// Whether the row is compliant and uses the trapezoidal rule. If so, its impulse is known in stage
-// 2.
+// Whether the row is compliant and uses the trapezoidal rule. The impulse of such a row is known in
+// stage 2.
 static inline bool s2_rattle_halved(const S2RattleTerm *term) {
   return term->soft && term->trapezoid;
 }
@@ -337,10 +343,11 @@ bool s2_rattle_drags(const S2Rattle *rattle, int r);
 void s2_rattle_soften_contact_end(const S2Rattle *rattle, int r, double *compliance, double *bias);
 // Computes values and sides of contact rows at poses q (3 per slot).
 void s2_rattle_measure_contacts(const S2Rattle *rattle, const double *q, const S2RattleRows *rows);
-// The sliding speed of friction row r in stage 1, at the velocities v of the nodes. The direction
-// is the mean of both ends of the piece, or the final direction if the row is late.
+// The sliding speed of friction row r in stage 1, at the velocities v of the nodes. It is measured
+// along the mean direction of both ends of the piece or, if the row is late, along the final
+// direction.
 double s2_rattle_slip(const S2Rattle *rattle, int r, const double *v);
-// Whether row r belongs to a predicted rigid contact: one that was open at the start (`ahead`).
+// Whether row r belongs to a rigid contact that was open at the start (`ahead`).
 bool s2_rattle_awaits(const S2Rattle *rattle, int r);
 // m: change of the lever arms of contact row r in the piece. If a body rolls on a nearly flat side,
 // its lever arm moves along that side, and stage 1 has a second, distant solution.
@@ -351,10 +358,11 @@ bool s2_rattle_closed(const S2Rattle *rattle, int r);
 void s2_rattle_keep_contacts(const S2Rattle *rattle, S2RattleFlow *flow);
 
 // rattle_ground.c: friction between bodies and the ground plane in a world seen from above. The
-// force is bounded by a disc. Such a joint has these rows: the torque, the force along and across
-// the motion in stage 2, then the force along and across the motion in stage 1.
+// force is bounded by a disc. Its rows are the torque, the forces along and across the motion in
+// stage 2, and the forces along and across the motion in stage 1.
 enum { S2_GROUND_TORQUE, S2_GROUND_SECOND, S2_GROUND_FIRST = S2_GROUND_SECOND + 2 };
-// Whether the term belongs to the other stage.
+// Whether the term is a row of the other stage only. `second`: whether the current stage is stage
+// 2.
 static inline bool s2_rattle_other_stage(const S2RattleTerm *term, bool second) {
   bool force = term->source == S2_RATTLE_OF_GROUND && term->index != S2_GROUND_TORQUE;
   return force && (term->index >= S2_GROUND_FIRST) == second;
@@ -370,12 +378,11 @@ void s2_rattle_set_grounds(S2Rattle *rattle);
 double s2_rattle_ground_impulse(const S2Rattle *rattle, int place, int axis);
 // s2_rattle_repeat_grounds is called before stage 2. Bodies that slide in stage 1 get the same
 // impulse in stage 2. s2_rattle_grounds_turn_back is called after stage 2 and returns whether that
-// impulse reverses a body. Such a body stops repeating its impulse, and stage 2 must be solved
-// again.
+// impulse reverses a body. For such a body, the repetition ends, and stage 2 must be solved again.
 void s2_rattle_repeat_grounds(S2Rattle *rattle);
 bool s2_rattle_grounds_turn_back(S2Rattle *rattle);
-void s2_rattle_find_repeated(S2Rattle *rattle); // from the impulses of both stages.
-// Whether the guessed forces of stage 1 are within their friction discs.
+void s2_rattle_find_repeated(S2Rattle *rattle); // finds bodies that repeat their impulse
+// Whether the guessed ground friction forces of stage 1 are within their discs.
 bool s2_rattle_ground_holds(const S2Rattle *rattle);
 
 // The speed along a row at velocities v (3 per node), and the row's mobility. The mobility is the
@@ -399,11 +406,12 @@ static inline double s2_rattle_row_mobility(const S2Rattle *rattle, const S2Row 
 }
 
 // Functions in rattle_stage.c.
-// Solve stage 1 or stage 2 from a guess of its impulses and states. False: the stage is not solved.
+// The first two solve stage 1 or stage 2 from a guess of its impulses and states. False: the stage
+// is not solved.
 bool s2_rattle_first(S2Rattle *rattle);
 bool s2_rattle_second(S2Rattle *rattle);
-// m/s or rad/s: the speed along row r at the end of the piece caused by moving ground and driven
-// locks, in addition to the row's own rate.
+// m/s or rad/s: the part of the speed along row r at the end of the piece that moving ground and
+// driven locks cause. It does not include the row's own rate.
 double s2_rattle_given_speed(const S2Rattle *rattle, int r);
 // The component of a driven lock that row r constrains, if its final rate differs from its mean
 // rate; else S2_NONE.
@@ -412,14 +420,15 @@ int s2_rattle_lock_of(const S2Rattle *rattle, int r);
 // springs amplify the rounding errors of positions.
 bool s2_rattle_rests(S2Rattle *rattle);
 
-// rattle_turns.c: whether the piece is too long. The first function checks how far bodies and rows
-// turn in stage 1. s2_rattle_loads_turn checks how fast the forces found in stage 1 turn.
+// rattle_turns.c: whether the piece is too long. s2_rattle_turns_too_far checks how far bodies and
+// rows turn in stage 1. s2_rattle_loads_turn checks how fast the forces of stage 1 turn.
 bool s2_rattle_turns_too_far(const S2Rattle *rattle);
 // rad: the part of the rotation `turn` of a node that affects its rows.
 double s2_rattle_seen_turn(const S2Rattle *rattle, int node, double turn);
 bool s2_rattle_loads_turn(const S2Rattle *rattle);
-// Whether turning contact rows, or contacts that close, add more energy than S2_RATTLE_SWAY
-// permits. In an island without contacts: whether turning joint rows add or remove more.
+// Whether the energy added by turning contact rows and closing contacts exceeds the limit
+// S2_RATTLE_SWAY. Without contacts: whether the energy that turning joint rows add or remove
+// exceeds it.
 bool s2_rattle_rows_bring(const S2Rattle *rattle);
 
 // rattle_meet.c: the smallest final value of the limits that were open at the start, and its row.
@@ -437,8 +446,8 @@ typedef struct S2RattleMeeting {
 double s2_rattle_next_length(S2RattleMeeting *meeting);
 void s2_rattle_narrow(S2RattleMeeting *meeting, double h, double value);
 
-// rattle_place.c: projects q0, updates the rows and returns true if the program has moved bodies so
-// that they violate joints or limits.
+// rattle_place.c: if the program has moved bodies so that they violate joints or limits, projects
+// q0, updates the rows and returns true.
 bool s2_rattle_place(S2Rattle *rattle);
 
 #endif

@@ -1,5 +1,5 @@
-// A certified problem of a stage contains all rows and bounds of the stage and is linear in the
-// impulses. Certified problems determine the active set, and solve stages with contacts.
+// Certified problems of a stage. They determine the active set, and solve stages with contacts.
+// A certified problem contains all rows and bounds of the stage and is linear in the impulses.
 #include "dynamics/rattle/rattle_numbers.h"
 #include "dynamics/rattle/rattle_stage.h"
 #include "dynamics/step/solve.h"
@@ -55,8 +55,8 @@ static int order_rows(const S2RattleStage *stage, int32_t *of) {
 
 // The offset between the unknown of the certified problem and the impulse of row r. In stage 2, the
 // unknowns of contacts are the sums of both stages. If there are contacts, equations also use sums.
-// If contacts and joints share a load in an undetermined ratio, the solver chooses the smallest
-// solution, and each stage gets half of it.
+// If contacts and joints share a load in an undetermined ratio, the solver then chooses the
+// smallest solution for the sums, and each stage gets half of it.
 static double impulse_beside(const S2RattleStage *stage, int r) {
   const S2Rattle *rattle = stage->rattle;
   bool sums = stage->second && rattle->touches > 0 && rattle->term[r].law == S2_RATTLE_EQUATION &&
@@ -64,8 +64,8 @@ static double impulse_beside(const S2RattleStage *stage, int r) {
   return sums ? rattle->l[r] : 0;
 }
 
-// Creates the certified problem, with the stage's J on both sides of the matrix. Stage 1 is
-// linearised at the velocities v for which r was computed.
+// Creates the certified problem. Its matrix is symmetric, with the stage's J on both sides. Stage 1
+// is linearised at the velocities v for which r was computed.
 static Certified make_certified(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   S2Arena *arena = rattle->step->arena;
@@ -176,8 +176,8 @@ bool s2_stage_solve_symmetric(S2RattleStage *stage) {
   return s2_stage_accept(stage, SOLVED);
 }
 
-// m: the largest difference between the true errors and the errors predicted by the certified
-// problem, over rows that push or are violated.
+// m: the largest difference between the true error of a row and the error that the certified
+// problem predicts. Only rows that push or are violated count.
 static double off_certified(const S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   double worst = stage->turned;
@@ -303,8 +303,8 @@ static bool contacts_pass(S2RattleStage *stage) {
   return s2_stage_accept(stage, SOLVED);
 }
 
-// Stage 2 is linear and needs one solve. Stage 1 reuses the modes of its first solution if they are
-// still valid at the end.
+// Stage 2 is linear and needs one solve. Stage 1 corrects its first solution with the same contact
+// modes, and accepts the result if these modes are still valid.
 static bool contacts_at_once(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   S2ArenaMark mark = s2_arena_mark(rattle->step->arena);

@@ -1,5 +1,6 @@
-// Contacts in the two-stage flow. Each contact point selected by event stepping has a normal row
-// and a friction row. The features of a point do not change during the piece.
+// Contacts in the two-stage flow.
+// Each contact point selected by event stepping has a normal row and a friction row. The features
+// of a point do not change during the piece.
 #include "dynamics/audit/audit.h"
 #include "dynamics/rattle/rattle.h"
 #include "dynamics/step/acted.h"
@@ -10,8 +11,8 @@
 
 // ---- Rows --------------------------------------------------------------------------------------
 
-// m: an upper bound of the lever arm of a contact normal about the body's centre. Normals of a
-// rounded shape pass through its core polygon.
+// m: an upper bound of the lever arm of a contact normal about the body's centre. For a rounded
+// shape, this is a bound for its core polygon, because all normals pass through that polygon.
 static double normal_arm(const S2World *world, int32_t index) {
   S2Shape shape = s2_piece_shape(world, &world->pieces.at[index]);
   double arm = 0;
@@ -178,8 +179,8 @@ void s2_rattle_measure_contacts(const S2Rattle *rattle, const double *q, const S
     if (!s2_rattle_of_contact(term)) {
       continue;
     }
-    // The row measures the velocity of body a relative to body b, along the normal or the
-    // left-turned normal.
+    // The row measures the velocity of body a relative to body b, along the normal or along the
+    // normal turned left by 90 degrees.
     const S2TouchPoint *point = &rows->touch[term->place].points[term->index];
     bool gap = term->source == S2_RATTLE_OF_GAP;
     S2Vec2 d = gap ? point->at.normal : s2_left(point->at.normal);
@@ -309,7 +310,8 @@ void s2_rattle_keep_contacts(const S2Rattle *rattle, S2RattleFlow *flow) {
       int k = touch->points[0].at.id == first->at.id ? 0 : 1;
       touch->points[k].normal_impulse = first->normal_impulse + second->normal_impulse;
       touch->points[k].tangent_impulse = first->tangent_impulse + second->tangent_impulse;
-      // A point also slides if its friction reaches the bound of stage 1, which moves the bodies.
+      // A point also slides if its friction reaches the bound of stage 1, because stage 1 moves the
+      // bodies.
       set_sliding(&touch->points[k], touch->friction);
       set_sliding(first, touch->friction);
       touch->points[k].sliding |= first->sliding;

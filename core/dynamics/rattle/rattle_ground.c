@@ -1,6 +1,7 @@
-// Ground friction in the two-stage flow. The force on a body is bounded by a disc. While the body
-// slides, the force opposes the motion of the body's centre. Stage 1 uses the mean velocity and the
-// impulse over h/2. Stage 2 uses the final velocity and the impulse of both stages.
+// Ground friction in the two-stage flow.
+// The force on a body is bounded by a disc. While the body slides, the force opposes the motion of
+// its centre. Stage 1 uses the mean velocity and the impulse over h/2. Stage 2 uses the final
+// velocity and the impulse of both stages.
 //
 // The disc is represented by a bounded row along the motion and an unbounded row across it. The
 // force on a sliding body turns with its motion. If the momentum without ground friction has a

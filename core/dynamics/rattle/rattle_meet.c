@@ -1,12 +1,12 @@
-// Joint limits that close within a piece of the two-stage flow. The piece ends at that time, and
-// stage 2 treats the limit as closed. The coordinate therefore stops at its limit, with the row
-// directions of that pose.
+// Joint limits that close within a piece of the two-stage flow.
+// The piece ends at that time, and stage 2 treats the limit as closed. The coordinate therefore
+// stops at its limit, and the rows have the directions of that pose.
 #include "dynamics/rattle/rattle.h"
 
 #include <math.h>
 
 enum { MOST = 60 }; // maximum number of solves of a search.
-// A pass counts as slow if it reduces the replaced value to no less than this fraction.
+// A pass is slow if the new value is more than this fraction of the value that it replaces.
 static const double LITTLE = 0.25;
 
 double s2_rattle_least_limit(const S2Rattle *rattle, int *row) {

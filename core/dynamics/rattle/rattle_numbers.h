@@ -1,14 +1,14 @@
-// Private to core/dynamics: numerical limits of the two-stage flow. The kernels of programs
-// (program/kernel_rattle.h) use the same values.
+// Private to core/dynamics: numerical limits of the two-stage flow.
+// The kernels of programs (program/kernel_rattle.h) use the same values.
 #ifndef S2_RATTLE_NUMBERS_H
 #define S2_RATTLE_NUMBERS_H
 
 // rad: the largest rotation of a body in a piece, counting only the part that affects its rows
-// (s2_rattle_seen_turn). Stage 1 has a solution up to about 1 rad. Whipping chains turn this far in
-// a piece at any step length, so this limit bounds their energy error. A limit of 0.5 makes the
-// error ten times larger, and 0.1 makes it ten times smaller. Each change in the number of pieces
-// causes a further energy error, which favours larger limits. With 0.15, chains that hardly whip
-// gain 2e-4 m g L/2. With 0.25, they gain 1e-7 m g L/2.
+// (s2_rattle_seen_turn). Stage 1 has a solution for rotations up to about 1 rad. Whipping chains
+// reach the limit at any step length, so it determines their energy error. A limit of 0.5 makes
+// this error ten times larger, and 0.1 makes it ten times smaller. However, each change in the
+// number of pieces causes an additional error, which favours larger limits. With 0.15, chains that
+// hardly whip gain 2e-4 m g L/2. With 0.25, they gain 1e-7 m g L/2.
 #define S2_RATTLE_TURN 0.25
 // The fraction of the kinetic energy that turning contact rows may add in a piece. Without this
 // bound, heaps of boxes and discs gained up to 8e-2 of their kinetic energy in a step, at the same
@@ -21,13 +21,13 @@
 // work of joint rows is not checked. Near rest, that work is a rounding error, which differs
 // between lanes.
 #define S2_RATTLE_SWAY_TURN 0.06
-// S2_RATTLE_SWAY does not split pieces that are shorter than the step by more than this factor.
+// S2_RATTLE_SWAY is not checked if the piece is more than this many times shorter than the step.
 #define S2_RATTLE_SWAY_PIECES 8
 // The stability limit: the largest (h w)^2 in a piece for an oscillation perpendicular to a joint's
 // force. The initial number of pieces keeps the forces of the last step below S2_TURNS_TOO_FAST.
 #define S2_RATTLE_SWINGS 4.0
-// Double precision suffices up to this product of the mobility of a joint's rows and the heavier
-// mass.
+// Double precision suffices if the mobility of a joint's rows times the mass of the heavier body is
+// at most this value.
 #define S2_RATTLE_LIGHT 1e9
 // The rounding error of position differences, as a fraction of the body size plus the distance from
 // the origin.
@@ -36,8 +36,8 @@
 // tolerance times V h.
 #define S2_RATTLE_PLACE 1e-13
 #define S2_RATTLE_WAY   1e-2
-// PASSES: maximum number of Newton iterations. CHORD: the matrix factor is reused while each
-// iteration reduces the error to this fraction or less.
+// PASSES: maximum number of Newton iterations. CHORD: the matrix factor is reused as long as each
+// iteration reduces the error to at most this fraction.
 #define S2_RATTLE_PASSES 25
 #define S2_RATTLE_CHORD  1e-3
 // Scaled residuals of a stage. ROUNDING: if Newton's method stalls at this residual, only rounding
@@ -45,9 +45,9 @@
 // residual.
 #define S2_RATTLE_ROUNDING 1e-12
 #define S2_RATTLE_SOLVED   1e-9
-// The rounding error of positions divided by h is not a real speed. Therefore V of stage 1 is large
-// enough that its tolerance is at least NO_SPEED times this quotient. FINEST: the smallest
-// tolerance that is used.
+// NO_SPEED: the tolerance of speeds in stage 1 is at least this multiple of the rounding error of
+// positions divided by h. V of stage 1 is increased if necessary. FINEST: the smallest tolerance
+// that is used.
 #define S2_RATTLE_NO_SPEED 25.0
 #define S2_RATTLE_FINEST   1e-13
 

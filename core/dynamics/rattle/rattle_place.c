@@ -1,6 +1,6 @@
-// If the program has moved bodies so that they violate joints or limits, their poses are projected
-// before the flow begins. The projection uses the current rows and the mass norm. It does not
-// affect the velocities.
+// Projects poses before the flow begins.
+// This is necessary if the program has moved bodies so that they violate joints or limits. The
+// projection uses the current rows and the mass norm. It does not affect the velocities.
 #include "dynamics/rattle/rattle.h"
 #include "dynamics/trace/notes.h"
 #include "mcp/solvers.h"

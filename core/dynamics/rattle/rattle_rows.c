@@ -1,5 +1,5 @@
-// The joint rows of an island in the two-stage flow: their definitions (terms), and their values,
-// rates and sides at given poses.
+// The joint rows of an island in the two-stage flow.
+// Creates their definitions (terms), and computes their values, rates and sides at given poses.
 #include "dynamics/audit/audit.h"
 #include "dynamics/rattle/rattle.h"
 #include "dynamics/rattle/rattle_numbers.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-// ---- Where it applies --------------------------------------------------------------------------
+// ---- Supported joints --------------------------------------------------------------------------
 
 // Whether the flow supports a constraint defined by the program. It must be rigid and act on at
 // most two bodies. It must not be one-sided, bounded or at velocity level.
@@ -32,9 +32,9 @@ static double linear_mobility(const S2World *world, const S2Joint *joint) {
 }
 
 // Whether double precision suffices for the lighter body. An impulse that stops the heavier body
-// has a relative rounding error of 1e-16. This error changes the speed of the lighter body by the
-// mobility times the heavier mass, times 1e-16 of the speed. (Projection stores each impulse as two
-// doubles.)
+// has a relative rounding error of 1e-16. It therefore changes the speed of the lighter body by
+// 1e-16 of the speed of the heavier body, times the mobility times the heavier mass. (Projection is
+// more accurate, because it stores each impulse as two doubles.)
 static bool digits_suffice(const S2World *world, const S2Joint *joint) {
   double heavier = 0;
   for (int i = 0; i < 2; i++) {
@@ -372,7 +372,7 @@ void s2_rattle_make_terms(S2Rattle *rattle) {
   s2_rattle_add_contacts(rattle);
 }
 
-// ---- Measures ----------------------------------------------------------------------------------
+// ---- Measurement -------------------------------------------------------------------------------
 
 static void keep_row(const S2RattleTerm *term, const S2JointRow *row, int r,
                      const S2RattleRows *rows) {
@@ -541,7 +541,7 @@ void s2_rattle_soften_end(const S2Rattle *rattle, const S2RattleRows *rows, doub
   }
 }
 
-// ---- In a problem ------------------------------------------------------------------------------
+// ---- Rows of problems --------------------------------------------------------------------------
 
 double s2_rattle_impulse(const S2Rattle *rattle, int r) {
   const S2RattleTerm *term = &rattle->term[r];
@@ -585,16 +585,16 @@ void s2_rattle_push(const S2RowSides *side, S2Vec2 arm, double impulse, double *
 
 // ---- The end of a piece ------------------------------------------------------------------------
 
-// Adds the reaction to an impulse along a row of a hinge. A row of the angle causes a torque. The
-// pin causes no torque about the anchor.
+// Adds the effect of an impulse along a row of a hinge to the reaction. A row of the angle causes a
+// torque. The pin causes no torque about the anchor.
 static void push_of_hinge(const S2RowSides *side, double impulse, double reaction[3]) {
   reaction[0] += impulse * (s2_rattle_turns(side) ? side->a[0] : 0);
   reaction[1] += impulse * side->a[1];
   reaction[2] += impulse * side->a[2];
 }
 
-// J: the size of the work of row r at the mean velocities of both stages, less its impulse times
-// the speed at which the coordinate moves.
+// J: the magnitude of a difference between two values of the work of row r. One uses the mean
+// velocity of each stage, and the other uses the mean speed u of the piece.
 static double paced_work(const S2Rattle *rattle, int r) {
   const S2RowSides *side = &rattle->at1.side[r];
   const int32_t *node_of = rattle->step->node_of;

@@ -1,8 +1,8 @@
-// One stage of the two-stage flow. Newton's method solves the rows held by the active set, with the
-// joint matrix J1 M^-1 J0'. Most iterations reuse the factor of the matrix. The initial active set
-// is taken from the last step or from a certified linear problem. Impulses of a wrong set could
-// lead Newton's method to another root, but impulses of the certified problem are close to the
-// solution.
+// One stage of the two-stage flow.
+// Newton's method solves the rows held by the active set, with the joint matrix J1 M^-1 J0'. Most
+// iterations reuse the factor of the matrix. The initial active set is taken from the last step or
+// from a certified linear problem. Impulses of a wrong set could lead Newton's method to a wrong
+// root, but impulses of the certified problem are close to the solution.
 #include "dynamics/rattle/rattle_stage.h"
 #include "dynamics/rattle/rattle_numbers.h"
 #include "dynamics/step/solve.h"
@@ -22,8 +22,8 @@ static const double NO_SPEED = S2_RATTLE_NO_SPEED;
 // Multiples of the rounding error of positions. GAP_ROUNDED: a smaller gap counts as closed.
 // SPRING_ROUNDED: the permitted deformation error of a spring whose impulse balances the forces.
 static const double GAP_ROUNDED = 2, SPRING_ROUNDED = 16;
-// Relative rounding error by which an impulse may exceed its bound, as a fraction of the bounds or
-// of the impulse.
+// Because of rounding errors, an impulse may exceed its bound by this fraction of the bounds or of
+// the impulse.
 static const double SLACK = 1e-15;
 
 // ---- Newton ------------------------------------------------------------------------------------

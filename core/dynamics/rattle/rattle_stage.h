@@ -1,5 +1,6 @@
-// Private to core/dynamics/rattle: a stage of a piece (rattle_stage.c), the residuals of its rows
-// (rattle_residual.c) and its certified problems (rattle_certified.c).
+// Private to core/dynamics/rattle: a stage of a piece.
+// The functions are in rattle_stage.c, rattle_residual.c (residuals of rows) and rattle_certified.c
+// (certified problems).
 #ifndef S2_RATTLE_STAGE_H
 #define S2_RATTLE_STAGE_H
 
@@ -21,7 +22,7 @@ typedef struct S2RattleStage {
   double *change;
   int32_t *index;
   int held;
-  bool dense;    // the graph of the rows is dense and has no sparse pattern
+  bool dense;    // whether the graph of the rows is dense, so that there is no sparse pattern
   double turned; // m: displacement error due to changed directions of late rows
 } S2RattleStage;
 
@@ -50,7 +51,8 @@ void s2_stage_free_given(S2RattleStage *stage); // holds redundant rows again.
 double s2_stage_turn_ground(S2RattleStage *stage);
 
 // Functions in rattle_certified.c.
-// Finds impulses and, if there are no contacts, states. False: there is no solution.
+// Finds the impulses of the stage and, if there are no contacts, the states of its rows. False:
+// there is no solution.
 bool s2_stage_solve_certified(S2RattleStage *stage);
 // Finds impulses. If the contact modes of the problem can be found, the solution is exact.
 bool s2_stage_solve_modes(S2RattleStage *stage);

@@ -1,5 +1,5 @@
-// Checks whether a piece of the two-stage flow is too long, because bodies turn too far or because
-// turning rows add too much energy.
+// Checks whether a piece of the two-stage flow is too long.
+// A piece is too long if bodies turn too far or if turning rows add too much energy.
 #include "dynamics/rattle/rattle.h"
 
 #include "dynamics/project/passage.h"
@@ -8,8 +8,8 @@
 #include <math.h>
 
 static const double TURN = S2_RATTLE_TURN;
-// The fraction of a wheel's rotation that counts if bodies may meet. If a wheel spins by more than
-// 1 rad in a piece and friction throws it at another body, the piece ends with overlaps.
+// The fraction of a wheel's rotation that counts if bodies may meet. If a wheel rotates by more
+// than 1 rad in a piece and friction throws it against another body, the piece ends with overlaps.
 static const double ROUND = 0.25;
 
 // rad: the part of a node's rotation `turn` that affects its rows. Rows act on a wheel at its hub
@@ -48,8 +48,8 @@ double s2_rattle_seen_turn(const S2Rattle *rattle, int node, double turn) {
   return fmin(turn, fmax(part, least * turn));
 }
 
-// Whether row r holds the point of a hinge or weld. Two rows hold the point along any pair of axes,
-// so these axes may turn.
+// Whether row r holds the point of a hinge or weld. The two rows of such a point are equivalent for
+// all pairs of axes, so the axes may turn.
 static bool holds_point(const S2Rattle *rattle, int r) {
   const S2RattleTerm *term = &rattle->term[r];
   if (s2_rattle_of_contact(term) || term->law != S2_RATTLE_EQUATION) {
@@ -77,8 +77,8 @@ bool s2_rattle_turns_too_far(const S2Rattle *rattle) {
   return far;
 }
 
-// Whether the forces found in stage 1 turn too fast for the piece, in which their directions are
-// explicit. The number of pieces was chosen from the forces of the last step, which may have been
+// Whether the forces found in stage 1 turn too fast for the piece, which treats their directions
+// explicitly. The number of pieces was chosen from the forces of the last step, which may have been
 // zero. Constraints of scripts are not checked, because their second derivatives would cost too
 // much here.
 bool s2_rattle_loads_turn(const S2Rattle *rattle) {
@@ -147,9 +147,9 @@ static double work_of_contacts(const S2Rattle *rattle) {
   return work;
 }
 
-// J: the work of forces at the mean velocities of both stages, less their work along the
-// displacement. If it is negative, a contact gives this energy back to bodies that forces push onto
-// it.
+// J: the work of forces at the mean velocities of both stages, minus their work along the
+// displacement. If forces push bodies onto a contact, this difference is negative, and the contact
+// returns the energy.
 static double work_of_forces(const S2Rattle *rattle) {
   double work = 0;
   for (int i = 0; i < 3 * rattle->nodes; i++) {
@@ -159,10 +159,10 @@ static double work_of_forces(const S2Rattle *rattle) {
   return work;
 }
 
-// J: the work of joint rows at the velocity u of the piece, minus their impulses times the change
-// of their values. This difference would be 0 if rows did not turn. The values of rigid rows do not
-// change. `rigid`: receives the part of the rigid rows. Spring rows that use the trapezoidal rule
-// do not count.
+// J: the work of joint rows at the velocity u of the piece, minus the work of their impulses along
+// the changes of their values. This difference would be 0 if rows did not turn. (The values of
+// rigid rows do not change.) Rows that use the trapezoidal rule do not count. `rigid`: receives the
+// part of rigid rows.
 static double work_of_joints(const S2Rattle *rattle, double *rigid) {
   const double *ground = rattle->step->free_v;
   double work[2] = {0, 0};
@@ -214,8 +214,8 @@ static double energy_given(const S2Rattle *rattle) {
 }
 
 // Whether a row with an impulse changes its direction by more than S2_RATTLE_SWAY_TURN in the
-// piece. A rod between two points turns although no body does. The directions of hinges, welds and
-// sliders do not count: they turn with bodies, or not at all.
+// piece. A rod between two points may turn even if no body does. The directions of hinges, welds
+// and sliders do not count, because they turn with a body or not at all.
 static bool rods_turn(const S2Rattle *rattle) {
   for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];

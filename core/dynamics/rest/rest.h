@@ -1,12 +1,13 @@
-// Islands at rest. If a step leaves an island exactly unchanged, the next step also leaves it
-// unchanged.
+// Islands at rest.
+// If a step leaves an island exactly unchanged, the next step also leaves it unchanged.
 //
 // A step is a function of the state, the forces and the contents of the world. An island can be
 // skipped if none of these has changed since the last step and that step left the island exactly
-// unchanged. Contacts, impulses and the residual keep the values of the last step. Such an island
-// is called kept. It does not sleep. As soon as a force on one of its bodies changes, or another
-// body comes near enough to join it, it is stepped as usual. Skipping kept islands does not change
-// any bit of a result. Derivatives need every solve, so steps with derivatives do not keep islands.
+// unchanged. A skipped island is called kept. Its contacts, impulses and residual keep the values
+// of the last step. A kept island does not sleep: as soon as a force on one of its bodies changes,
+// or another body comes near enough to join it, it is stepped as usual. Skipping kept islands does
+// not change any bit of a result. Derivatives need every solve, so steps with derivatives do not
+// keep islands.
 #ifndef S2_REST_H
 #define S2_REST_H
 

@@ -1,7 +1,7 @@
-// Bisecting stepping (lcp-physics, appendix A.1). Contacts act if they are closer than the margin,
-// without prediction. A step or substep that ends in an overlap is undone and repeated with half
-// its length. The published rule needs a tolerance, because a turning edge overlaps a vertex that
-// moves along it at any step length. The rule also needs an end. At the smallest length, the
+// Bisecting stepping (lcp-physics, appendix A.1). Contacts act if they are closer than the margin.
+// There is no prediction. A step or substep that ends in an overlap is undone and repeated with
+// half its length. The published rule needs a tolerance, because a turning edge overlaps a vertex
+// that moves along it at any step length. The rule also needs a smallest length. At this length, an
 // overlap is accepted with a warning, and position projection removes it.
 #include "dynamics/audit/audit.h"
 #include "dynamics/joints/rows.h"
@@ -150,9 +150,9 @@ void s2_bisect_forget(S2Step *step, const S2Bisect *bisect) {
   s2_notes_rewind(step, bisect->noted);
 }
 
-// Whether rebounds lift bodies too far. Rebounds lift bodies throughout the substep. If several
-// points of a body bounce in sequence, the potential energy of the lift may exceed the remaining
-// kinetic energy. Shorter substeps lift less.
+// Whether rebounds lift bodies too far. Bodies move with their rebound velocities during the whole
+// substep. If several points of a body bounce in sequence, the potential energy of the lift may
+// exceed the remaining kinetic energy. Shorter substeps lift less.
 static bool lifts_too_much(const S2Step *step) {
   bool any = false;
   for (int i = 0; i < step->island_count && !any; i++) {
@@ -178,7 +178,7 @@ static bool bisect_passes_through(const S2Step *step) {
 bool s2_bisect_halves(const S2Step *step, S2Bisect *bisect) {
   S2World *world = step->world;
   double overlap = s2_step_penetration(step), most = bisect->before + bisect->tolerance;
-  // If a problem has no solution because moving bodies squeeze another body, half the length does
+  // If a problem has no solution because moving bodies squeeze another body, a shorter substep does
   // not help.
   bool may = bisect->h > bisect->smallest && step->unsolved <= bisect->unsolved;
   if (may && (!(overlap <= most) || lifts_too_much(step) || bisect_passes_through(step))) {

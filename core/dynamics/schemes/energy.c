@@ -1,13 +1,13 @@
-// Energy in event stepping: removes energy errors that a piece adds. Energy is measured relative to
-// the touched bodies. It therefore does not depend on the frame of reference, and the work of
-// moving obstacles does not count.
+// Energy in event stepping: removes energy errors that a piece adds.
+// Energy is measured relative to the touched bodies. It therefore does not depend on the frame of
+// reference, and the work of moving obstacles does not count.
 //
 // A flow pushes along the contact rows of its start, but the bodies and the rows turn during the
 // flow. With v1, a body that pivots about a corner therefore separates from it or moves into it at
-// q1. For this reason v2 satisfies the rows at q1, like q of Newmark's method with v of implicit
-// Euler. With v1, the next flow would begin with a separating corner, and a pressing contact would
-// open. With either velocity, and with projection, energy errors of order h^3 per step remain.
-// These errors are removed from the velocities of each connected part.
+// q1. For this reason v2 satisfies the rows at q1. Positions are then as in Newmark's method, and
+// velocities as in implicit Euler. With v1, the next flow would begin with a separating corner, and
+// a pressing contact would open. With either velocity, and with projection, energy errors of order
+// h^3 per step remain. These errors are removed from the velocities of each connected part.
 #include "dynamics/project/spin.h"
 #include "dynamics/schemes/event.h"
 #include "dynamics/step/acted.h"
@@ -33,9 +33,9 @@ static bool turns_in(const S2EventRun *event, const S2Touch *touch, int k) {
          s2_touch_velocity(touch, k, at->normal, event->step->v1) < -event->tiny;
 }
 
-// Compares the relative velocities at v1 along the rows of the flow and the rows at q1, for points
-// that pressed or approach. Returns whether they differ. Also true if forces have changed
-// (`changed`) and points rest. False if a pressing point does not exist at q1.
+// For points that pressed or approach: whether the relative velocities at v1 along the rows of the
+// flow differ from those along the rows at q1. Also true if forces have changed (`changed`) and
+// points rest. False if a pressing point does not exist at q1.
 static bool has_turned(const S2EventRun *event, const S2Touch *solved, bool changed) {
   const S2Step *step = event->step;
   bool turned = changed && event_rests(event), there = true;
@@ -215,9 +215,9 @@ void s2_event_ride(const S2Step *step, const int32_t *ground, int grounds, int32
 }
 
 // A part whose velocities are reduced. If the part touches ground, all velocities relative to the
-// ground are reduced by the same factor. A pivoting body needs both its rotation and the motion of
-// its centre. If there is no ground, momentum is conserved. Internal motion is reduced first, then
-// the rotation of the whole part.
+// ground are reduced by the same factor, because rotation and translation of a pivoting body depend
+// on each other. If there is no ground, momentum is conserved, and internal motion is reduced
+// before the rotation of the whole part.
 typedef struct Part {
   S2Island island;
   int32_t *ground;
@@ -253,7 +253,8 @@ static void repay_part(const S2EventRun *event, const Parts *parts, int32_t root
   if (!(gain > 0 || edge)) {
     return;
   }
-  // Use the kinetic energy relative to the part's ground. Ignore gains within rounding errors.
+  // The kinetic energy is relative to the part's ground. Energy gains below rounding errors are not
+  // recorded.
   Part part = get_part(event, parts, root);
   double most = fmax(0, part.kinetic - gain), less = 1;
   S2Repaid repaid = {.energy = noted > S2_SPIN_ROUNDING * part.kinetic ? noted : 0, // 0: rounding
@@ -336,7 +337,7 @@ static Parts new_parts(const S2EventRun *event, const S2Touch *now, const S2Touc
   return parts;
 }
 
-// Adds the work of contacts at the mean of the velocities before and after.
+// Adds the work of contacts at the mean of the velocities before and after the flow.
 static void add_work(const S2EventRun *event, const Parts *parts) {
   const S2Step *step = event->step;
   for (int i = 0; i < event->island->touches && parts->flowed; i++) {

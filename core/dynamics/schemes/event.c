@@ -1,5 +1,5 @@
-// Event stepping: the step of each island is split where its bodies meet (docs/stepping.md). A
-// piece of the step has four parts:
+// Event stepping: the step of each island is split where its bodies meet (docs/stepping.md).
+// A piece of the step has four parts:
 //
 // 1. Points that touch and approach take part in an impact of zero duration. All resting points of
 //    the island take part, because an impact travels through them.
@@ -37,8 +37,8 @@
 
 enum { JOINT_SUM = S2_JOINT_ROWS + 3 };
 
-// An island takes the simplest kind of step after this many solves that miss their tolerance. If
-// bodies are squeezed, hardly any problem in a search for meeting times has a solution.
+// After this number of solves that miss their tolerance, an island takes the simplest kind of step.
+// If bodies are squeezed, hardly any solve in a search for meeting times has a solution.
 enum { MISSES = 4 };
 
 // ---- Impulses ---------------------------------------------------------------------------------
@@ -248,8 +248,8 @@ static void look_how_far(const S2EventRun *event) {
 
 // ---- Turning bodies ----------------------------------------------------------------------------
 
-// The number of pieces that the remainder of the step needs, because bodies with the velocities v
-// turn while contacts press.
+// The number of pieces into which the remainder of the step must be split, because bodies with the
+// velocities v turn while contacts press.
 static double turns_of(const S2EventRun *event, const double *v, double h) {
   const S2Step *step = event->step;
   double most = 1;
@@ -273,18 +273,17 @@ static int most_splits(const S2EventRun *event) {
   return event->island->joints > 0 ? S2_EVENT_JOINTED_SPLITS : S2_EVENT_SPLITS;
 }
 
-// Whether a piece of length h is as short as permitted.
+// Whether a piece of length h must not be shortened further.
 static bool is_least(const S2EventRun *event, double h) {
   return h * S2_TURN_PIECES <= event->left || event->turns >= S2_TURN_PIECES;
 }
 
-// Whether bodies with their final velocities turn by at most twice the limit of a piece in a flow
-// of length h.
+// Whether bodies with their final velocities turn by at most twice the limit in a flow of length h.
 static bool turns_fit(const S2EventRun *event, double h) {
   return is_least(event, h) || turns_of(event, event->step->v1, h) <= 2;
 }
 
-// Called if a piece has ended because bodies turn too far. The next pieces may then be split like a
+// Called if a piece has ended because bodies turn too far. Permits as many further splits as in a
 // separate step.
 static void next_part(S2EventRun *event, int splits) {
   event->most = splits + 1 + most_splits(event);
@@ -487,7 +486,7 @@ typedef enum Again {
 } Again;
 
 // Finds points that separate during the flow. They pressed at its start, and projection closed them
-// at its end. However, they carry no impulse with the rows of the end, which have turned. `open`:
+// at its end. However, they carry no impulse with the rows at the end, which have turned. `open`:
 // the touches at the end before they were closed. Sets the impulses of these points to 0 there.
 // Returns whether there are such points.
 static bool lets_go_of(const S2EventRun *event, S2Touch *open) {
@@ -539,10 +538,11 @@ static void forget_closed(const S2EventRun *event) {
   }
 }
 
-// Finds points that rested, had no impulse in their row and overlapped at the end of the flow. They
-// press if the projection has just separated the two bodies. In that case, one body turned while it
-// slid along the other, which drove the bodies together. The rows of the start do not include this
-// effect. `open`: the touches at the end of the flow. Returns whether there are such points.
+// Marks resting points that overlapped at the end of the flow although their row had no impulse.
+// Such an overlap occurs if one body turns while it slides along the other, which the rows at the
+// start do not include. If the projection leaves hardly any gap at such a point, the point presses
+// and must be closed. `open`: the touches at the end of the flow. Returns whether there are such
+// points.
 static bool close_driven(const S2EventRun *event, const S2Touch *open) {
   bool any = false;
   for (int i = 0; i < event->island->touches; i++) {
@@ -564,8 +564,8 @@ static bool close_driven(const S2EventRun *event, const S2Touch *open) {
   return any;
 }
 
-// Projects the positions. Computes the velocities again if rows have turned or forces differ from
-// the forces of the solve. The pressing points of this solve are the closed points.
+// Projects the positions. If rows have turned or forces have changed since the solve, computes the
+// velocities again. In this solve, all closed points press.
 static bool arrive_at_end(S2EventRun *event, const S2Touch *solved, const double *flowed,
                           bool *turned, Again *again) {
   S2Step *step = event->step;
@@ -581,7 +581,7 @@ static bool arrive_at_end(S2EventRun *event, const S2Touch *solved, const double
     forget_closed(event);
     bool changed = false;
     event_project(event, !event->limited);
-    // Project again, because these points must close to within rounding from both sides.
+    // Project again, to remove the gaps that remain at these points.
     if (close_driven(event, open)) {
       event_project(event, !event->limited);
     }
@@ -627,7 +627,7 @@ static void end_rattled(S2EventRun *event, double h) {
 }
 
 // Ends a piece: projects the errors of the flow, records the impulses of contacts and stops joints
-// at their limits. The touches belong to q1. `solved`: as in s2_event_repay.
+// at their limits. The touches are at q1. `solved`: as in s2_event_repay.
 static bool end_piece(S2EventRun *event, double h, const S2Touch *solved, Again *again) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
@@ -690,7 +690,7 @@ static void stop_short(const S2EventRun *event) {
   (void)s2_island_stop_short(step, event->island, fmin(1, first / step->h));
 }
 
-// Makes the rest of the island's step continue in predictive pieces.
+// Continues the rest of the island's step in predictive pieces.
 static void look_ahead_in_pieces(S2EventRun *event) {
   event->halved = true;
   event->ahead = false;
@@ -718,8 +718,8 @@ static bool look_ahead_with_unforeseen(S2EventRun *event, bool *solved) {
 }
 
 // Takes a predictive step over the remainder, or over half of it if the solve of a pile does not
-// converge soon. (A half step poses a different problem.) The step ends early if a body would pass
-// through another. *h: receives the length of the step.
+// converge soon. (The problem of a half step is a different one.) The step ends early if a body
+// would pass through another. *h: receives the length of the step.
 static bool look_ahead_or_halve(S2EventRun *event, double *h) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
@@ -729,7 +729,7 @@ static bool look_ahead_or_halve(S2EventRun *event, double *h) {
   *h = known ? event->left / 2 : event->left;
   set_horizon(event, step->v0);
   *h = fmin(*h, event->horizon);
-  // An attempt may change rows, but each attempt starts from the current rows.
+  // Save the rows, because an attempt may change them.
   S2Touch *before = S2_TAKE(step->arena, S2Touch, island->touches);
   take_touches(event, before);
   for (;;) {
@@ -806,8 +806,8 @@ static bool finish_speculatively(S2EventRun *event, int splits) {
 // ---- The step of an island --------------------------------------------------------------------
 
 // Whether the island needs implicit Euler. Joints are rows at velocity level with SHAKE, which
-// conserves energy with implicit Euler. With the trapezoidal rule, a pendulum would gain energy of
-// order h. Soft contacts predict with implicit Euler.
+// conserves energy only with implicit Euler. With the trapezoidal rule, a pendulum would gain
+// energy of order h. The prediction of soft contacts also uses implicit Euler.
 static bool needs_euler(const S2Step *step, const S2Island *island) {
   bool needs = island->joints > 0;
   for (int i = 0; i < island->touches; i++) {
@@ -818,13 +818,13 @@ static bool needs_euler(const S2Step *step, const S2Island *island) {
 
 // Islands with few pairs are split at meetings even if they have many bodies. The flow of a joint
 // therefore does not change when other bodies come near. In piles, the search for meetings would
-// take many hard solves.
+// need many difficult solves.
 bool s2_island_looks_ahead(const S2Step *step, const S2Island *island) {
   bool splits = island->touches <= S2_AUTO_PAIRS && s2_island_rattles_on(step, island);
   bool many =
       step->world->kept.def.stepping == S2_AUTO && island->nodes > S2_AUTO_BODIES && !splits;
-  // A joint with `stabilization` needs a predictive step, because a predictive step has only one
-  // solve and corrects errors once.
+  // A joint with `stabilization` needs a predictive step, which has a single solve and therefore
+  // corrects errors only once.
   bool asks = false;
   for (int i = 0; i < island->joints && !asks; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
@@ -928,8 +928,8 @@ typedef struct Way {
   int first;       // index of the touch that meets
   double h;        // s: length of the flow, up to the meeting or the end of the step
   bool meets;      // whether the flow ends at the meeting
-  bool cut;        // whether the flow ends because later motion is not known to be free
-  bool lost;       // whether no free motion was found
+  bool cut;        // whether the flow ends because later motion may contain a meeting
+  bool lost;       // whether no motion without a meeting was found
   bool driven;     // whether the flow drives a point whose row was removed into the touched body
 } Way;
 
@@ -954,7 +954,8 @@ static bool way_closes(const S2EventRun *event, int i) {
   return point != NULL && fabs(point->at.gap) <= event->slop;
 }
 
-// Whether bodies turn no farther than rows permit, and pressing points stay near their surfaces.
+// Whether the rows are valid for the whole flow: bodies turn little enough, and pressing points
+// stay near their surfaces.
 static bool way_fits(const S2EventRun *event, const Way *way) {
   return is_least(event, way->h) ||
          (turns_fit(event, way->h) && s2_event_rows_hold(event, way->solved));
@@ -970,7 +971,8 @@ static bool shorten_way(S2EventRun *event, bool rows, int noted, Way *way, S2Flo
       return true;
     }
     way->first = first;
-    // Shorten the flow to the meeting, or to the last time that is known to be free.
+    // Shorten the flow to the meeting. If its time is not known, shorten the flow to the last time
+    // that is known to precede any meeting.
     double tau = fmax(ends.at, S2_EVENT_ROUNDING * event->left);
     bool meets = ends.meets;
     if (ends.meets) {
@@ -1017,15 +1019,15 @@ static bool flow_with_returns(S2EventRun *event, bool *rows, int noted, Way *way
   }
 }
 
-// Forgets a flow that does not fit, so that a flow of length h can be tried.
+// Discards a flow that is too long, so that a flow of length h can be tried.
 static void shorten_horizon(S2EventRun *event, int noted, Way *way, double h) {
   event->horizon = way->h = h;
   s2_event_put_touches(event, way->solved);
   s2_notes_rewind(event->step, noted);
 }
 
-// Finds a flow that is solved and fits. It ignores meetings; the time of the first meeting follows
-// from its path. False: aborted.
+// Finds a flow that is solved and whose rows are valid (way_fits). The flow does not end at
+// meetings. The time of its first meeting follows from its path. False: aborted.
 static bool find_flow(S2EventRun *event, bool *rows, int noted, Way *way, S2FlowEnd *ends) {
   for (bool fits = false; !fits;) {
     if (!flow_with_returns(event, rows, noted, way, ends)) {
@@ -1052,7 +1054,7 @@ static bool find_flow(S2EventRun *event, bool *rows, int noted, Way *way, S2Flow
 }
 
 // Finds the motion of a piece. `rows`: whether there are rows. The notes of the piece begin at
-// `noted`. If the flow to a meeting is not solved, the piece becomes shorter. False: aborted.
+// `noted`. If the flow to a meeting is not solved, tries a shorter piece. False: aborted.
 static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
   for (bool found = false; !found;) {
     *way = (Way){.solved = way->solved, .h = event->horizon};
@@ -1105,7 +1107,7 @@ static bool finish_rattled(S2EventRun *event, int splits, bool *done) {
   event->rattled = event->flow.ahead = true;
   set_straight(event, true);
   bool going = true, fits = false;
-  // Halve the flow until it fits, or end it when a limit closes.
+  // Halve the flow until its rows are valid, or end it when a limit closes.
   for (way.h = event->left; going && !fits && !is_least(event, way.h);) {
     going = s2_event_flow(event, way.h, true);
     take_touches(event, way.solved);
@@ -1137,8 +1139,8 @@ static bool finish_rattled(S2EventRun *event, int splits, bool *done) {
   return going;
 }
 
-// Makes the remainder of the step without a search for meetings: by the two stages if it can be
-// solved, otherwise as a speculative step. False: aborted.
+// Takes the remainder of the step without a search for meetings: by the two-stage flow if that has
+// a solution, otherwise as a speculative step. False: aborted.
 static bool finish_piece(S2EventRun *event, int splits) {
   bool done = false;
   if (event->rattles && !finish_rattled(event, splits, &done)) {
@@ -1160,7 +1162,8 @@ static bool flow_piece(S2EventRun *event, int splits, bool rows, Way *way, Again
     return true;
   }
   // Use implicit Euler if a rising body stops within the flow. With the trapezoidal rule, friction
-  // acts at the mean of the velocities. The body would rise higher than its kinetic energy permits.
+  // acts at the mean of the velocities, and the body would rise higher than its kinetic energy
+  // permits.
   if (!event->straight && s2_event_falls_short(event, way->solved)) {
     set_straight(event, true);
     s2_event_put_touches(event, way->solved);
@@ -1169,7 +1172,7 @@ static bool flow_piece(S2EventRun *event, int splits, bool rows, Way *way, Again
       return false;
     }
   }
-  // If the search has missed a meeting, use predictive rows.
+  // If the search has failed or missed a meeting, use predictive rows.
   if (way->lost || (!way->meets && !way->cut && runs_into(event))) {
     s2_event_put_touches(event, way->solved);
     s2_notes_rewind(step, noted);
@@ -1235,12 +1238,13 @@ static bool next_piece(S2EventRun *event, int splits) {
     event->flow.closes_at = 0;
   }
   set_horizon(event, step->v0);
-  // Free flight is exact, even if bodies turn far.
+  // Free flight is exact even for large rotations.
   event->horizon = rows ? event->horizon : event->left;
   Way way = {.solved = S2_TAKE(step->arena, S2Touch, event->island->touches)};
   int noted = s2_notes_mark(step);
   S2EventRun start = *event;
-  double pressed = event->horizon; // s: length of the flow that had all rows
+  // s: length of the first flow, which has the rows of all resting points
+  double pressed = event->horizon;
   for (;;) {
     Again again = AGAIN_NOT;
     if (!flow_piece(event, splits, rows, &way, &again)) {
@@ -1449,7 +1453,7 @@ bool s2_event_run(S2Step *step, S2EventSearch *search) {
 
 bool s2_event_outran(const S2Step *step, const S2EventSearch *search) {
   const double *astray = search->astray;
-  // Each body has half of the margin of a pair.
+  // Each body may use half of the margin of a pair.
   double room = step->world->kept.def.contact_margin / 2;
   bool found = false;
   for (int32_t slot = 0; slot < step->world->bodies.count; slot++) {

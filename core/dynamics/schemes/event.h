@@ -1,5 +1,6 @@
-// Private to event stepping (event.c), its pieces (piece.c) and its search for meeting times
-// (meeting.c).
+// Private to event stepping.
+// Its functions are in event.c, piece.c (pieces), meeting.c (search for meeting times) and
+// energy.c.
 #ifndef S2_EVENT_H
 #define S2_EVENT_H
 
@@ -27,7 +28,7 @@ typedef struct S2EventRun {
   S2RattleFlow flow;  // last result of the two-stage flow
   bool ahead;         // whether the whole step is speculative
   bool halved;        // whether the whole step is speculative, in several pieces
-  int halvings;       // how many more times a piece may be halved.
+  int halvings;       // number of times that a piece may still be halved
   // The state of all slots at the start of the step. `astray`: the largest distance (m) of each
   // body from its motion with free_v.
   const double *q_start, *v_start, *free_start;
@@ -39,7 +40,7 @@ typedef struct S2EventRun {
   int turns;        // number of pieces that ended because bodies turned too far
   int arrived;      // number of pieces that ended when a limit closed
   int missed;       // number of solves that had missed their tolerance before this island
-  int released;     // number of repeated flows of this piece without a row that separated
+  int released;     // number of times that this piece was repeated without rows that separated
 } S2EventRun;
 
 typedef struct S2Meeting {
@@ -73,8 +74,8 @@ S2FlowEnd s2_event_find_meeting(const S2EventRun *event, const S2Touch *before, 
 // Whether the resting points of the last flow stay near their surfaces, within half the width of
 // the thinner shape. `solved`: the touches at the start of the flow. A row is a plane. A point
 // leaves this plane when it slides around a corner, over a round shape, or along a turning shape.
-// The straight path between two touching poses overlaps by a quarter of the distance by which the
-// flow leaves the row. If a point passes a corner, its path is also checked, because it may have
+// If a point ends at the distance d from the plane, the straight path between its two touching
+// poses overlaps by d/4. If a point passes a corner, its path is also checked, because it may have
 // passed through the shape.
 bool s2_event_rows_hold(const S2EventRun *event, const S2Touch *solved);
 // Computes the flow that ends when the shapes of the touch meet. *tau: an estimate of that time;
@@ -85,19 +86,20 @@ bool s2_event_flow_to_meeting(S2EventRun *event, const S2Meeting *meeting, doubl
 // Records the point of touch `first` that meets at q1, for the derivative of the meeting time.
 // S2_NONE: no touch meets.
 void s2_event_note_arrival(const S2EventRun *event, int first);
-// Records an arrival at the very end of the last step, which found no meeting. It is needed because
-// the time of the impact depends on the data. The recorded interval has zero length.
+// Records an arrival at the very end of the last step, which did not detect the meeting. The
+// recorded interval has zero length. It is needed because the time of the impact depends on the
+// data.
 void s2_event_note_met_at_start(const S2EventRun *event);
 
 // energy.c: computes v2 with the rows at the end of the flow, if rows have turned or forces have
 // changed. `solved`: the touches of the island in the flow. False: aborted.
 bool s2_event_turn(const S2EventRun *event, const S2Touch *solved, bool changed, bool *turned);
-// Whether contacts in the flow have added more energy than a connected part has. Contacts act at
-// the mean of the velocities before and after. `solved`: as above. The touches belong to q1, and v2
-// is v1.
+// Whether the energy that contacts add to a connected part in the flow exceeds the part's kinetic
+// energy. Contacts act at the mean of the velocities before and after the flow. `solved`: the
+// touches of the island in the flow. Called with the touches at q1 and with v2 = v1.
 bool s2_event_falls_short(const S2EventRun *event, const S2Touch *solved);
-// Removes the energy that the piece has added from v2. `solved`: as above; NULL: the remainder was
-// speculative. `before`: q1 before projection, 3 per node.
+// Removes the energy that the piece has added from v2. `solved`: the touches of the island in the
+// flow, or NULL after a speculative remainder. `before`: q1 before projection, 3 per node.
 void s2_event_repay(const S2EventRun *event, const S2Touch *solved, const double *before,
                     bool turned);
 

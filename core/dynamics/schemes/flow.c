@@ -18,8 +18,8 @@
 
 #include <string.h>
 
-// Maximum number of advances of one search. Most impacts at an angle take fewer than ten. Each
-// advance of a pair that grazes a round body is only the square root of its gap.
+// Maximum number of advances of one search. Most impacts at an angle take fewer than ten. If a pair
+// grazes a round body, each advance is only about the square root of the gap.
 #define ADVANCES 200
 // Number of samples of the overlap of a pair on its path around a corner. Such an overlap grows
 // until it ends at the corner, so the true depth is at most (8/7)^2 times the last sampled depth.
@@ -261,8 +261,9 @@ static double flow_length(const S2Flow *flow, const S2Touch *touch) {
   return gone + turned;
 }
 
-// Whether the start and the end of the flow prove that the pair does not meet in between. This
-// holds if both have the same points, which all rest, or if the motion is too short for the gaps.
+// Whether the start and the end of the flow prove that the pair does not meet in between. This is
+// the case if both have the same points, all of which rest, or if the motion is too short to close
+// the gaps.
 static bool ends_tell(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
                       const S2Touch *end, double gap, double gap_end) {
   bool same = end != NULL && touch->count > 0 && end->count == touch->count;
@@ -304,9 +305,10 @@ static S2FlowEnd flow_meets_at(double s) {
   return (S2FlowEnd){s, isfinite(s)};
 }
 
-// The time at which the overlap of a pair becomes so deep that the shapes could leave each other on
-// the wrong side. This is for pairs that have rows or overlap at the start. Rows are planes at the
-// start of the flow and ignore rotation. An overlap that is deep at the start is ignored.
+// The time at which the overlap of a pair becomes so deep that the shapes could separate on the
+// wrong side. This search is for pairs that have rows or overlap at the start. Their rows are
+// planes from the start of the flow, which ignore rotation. If the overlap is already deep at the
+// start, there is no such time.
 static S2FlowEnd flow_deepens(const S2Flow *flow, const S2Touch *touch) {
   const S2World *world = flow->step->world;
   // A short relative motion cannot cause such a deep overlap.
@@ -362,7 +364,7 @@ static bool flow_approaches(const Pair *pair, const S2TouchPoint *point) {
   return u < 0;
 }
 
-// ---- Beside resting points --------------------------------------------------------------------
+// ---- Pairs with resting points -----------------------------------------------------------------
 
 // A vertex of one shape and an edge of the other shape.
 typedef struct Facing {
@@ -490,7 +492,7 @@ static S2FlowEnd hidden_pivot_meets(const S2Flow *flow, const S2Touch *touch,
   return first;
 }
 
-// The search, from the time s on, for a pair without resting points and overlaps.
+// The search, from the time s on, for a pair without resting points or overlaps.
 static S2FlowEnd flow_advance(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
                               const S2Touch *end, double s) {
   double met = S2_EVENT_MET * flow->slop;
@@ -521,7 +523,8 @@ static S2FlowEnd flow_advance(const S2Flow *flow, const S2Touch *touch, const S2
     if (closed && flow_approaches(&pair, point)) {
       return flow_meets_at(s);
     }
-    // A closed pair that separates may continue while its gap stays within the slop.
+    // A closed pair that separates may move freely as long as it does not overlap by more than the
+    // slop.
     double more = free_time(&pair, normal, closed ? gap + flow->slop : gap);
     if (s + more >= flow->until) {
       return NOTHING;

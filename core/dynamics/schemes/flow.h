@@ -1,5 +1,5 @@
-// Private to core/dynamics: the motion of bodies in a piece of a step, and the times at which their
-// shapes meet.
+// Private to core/dynamics: the motion of bodies in a piece of a step.
+// Finds the times at which their shapes meet.
 #ifndef S2_FLOW_H
 #define S2_FLOW_H
 
@@ -20,13 +20,13 @@ static inline bool s2_resting_has(const S2Resting *resting, uint32_t id) {
 // entries per slot.
 typedef struct S2Flow {
   S2Step *step;
-  double until;       // s: length of the piece
-  double leaving;     // initially touching pairs have separated after this fraction of `until`
-  const double *v;    // m/s, rad/s
+  double until;    // s: length of the piece
+  double leaving;  // pairs that touch initially do not meet again before this fraction of `until`
+  const double *v; // m/s, rad/s
   const double *bend; // half the accelerations
   double slop;        // m: a smaller gap counts as touching.
-  // Number of samples between start and end, for pairs known only at both ends. A shape that slides
-  // over the end of a segment, for example, overlaps it only in between.
+  // Number of samples between start and end, for pairs whose overlap is known only at both ends. A
+  // shape that slides over the end of a segment, for example, may overlap it only in between.
   int looks;
 } S2Flow;
 
@@ -35,7 +35,7 @@ void s2_flow_place(const S2Flow *flow, int32_t slot, double s);
 
 // The result of the search for a pair.
 typedef struct S2FlowEnd {
-  double at; // s; infinite: not before the end of the flow.
+  double at; // s; infinite: no meeting before the end of the flow
   // Whether the shapes meet at that time. If false, it is only known that they do not meet earlier,
   // or they overlap too deeply to be separated safely.
   bool meets;

@@ -1,7 +1,8 @@
-// Stores the results of the predictive passes of a search as initial guesses for the next search of
-// the same step. The next search restarts with rows at the initial surfaces and mostly finds the
-// same points. Each of its passes therefore starts from the result of the corresponding pass, which
-// usually is the solution. Guesses are also stored for the impact that follows.
+// Stores initial guesses for the next search of the same step.
+// The guesses are the results of the predictive passes of this search. The next search restarts
+// with rows at the initial surfaces and mostly finds the same points. Each of its passes therefore
+// starts from the result of the corresponding pass, which usually is the solution. Guesses are also
+// stored for the impact that follows.
 #include "dynamics/impact/impact.h"
 #include "dynamics/schemes/schemes.h"
 

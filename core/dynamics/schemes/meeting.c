@@ -1,5 +1,5 @@
-// Finds the times at which bodies meet in a piece of event stepping (event.c), and computes flows
-// that end at such a time.
+// Finds the times at which bodies meet in a piece of event stepping (event.c).
+// Also computes flows that end at such a time.
 #include "dynamics/project/passage.h"
 #include "dynamics/schemes/event.h"
 
@@ -246,13 +246,14 @@ static double meeting_next(const S2EventRun *event, const Bracket *at, double se
 }
 
 // Searches between a length without a meeting and a length whose flow meets before its end. This
-// search is for flows whose path depends on their length, because a simple prediction fails for
-// them. An example is a thrown body that a spring reverses. If no length is exact, uses the longest
-// length that is known to be free.
+// search is used if a simple prediction fails, because the path of the flow depends on its length.
+// An example is a thrown body that a spring reverses. If no exact length is found, uses the longest
+// length that is known to precede the meeting.
 static bool search_meeting(S2EventRun *event, const S2Meeting *meeting, Bracket at, double *tau,
                            bool *meets) {
   Trial trial;
-  double secant = NAN, last = NAN, last_s = NAN; // from the last length with a meeting
+  // for the secant method: the last length with a meeting, and its meeting time
+  double secant = NAN, last = NAN, last_s = NAN;
   *meets = true;
   // Without an upper bound, try the whole piece.
   if (!isfinite(at.hi)) {
@@ -267,7 +268,7 @@ static bool search_meeting(S2EventRun *event, const S2Meeting *meeting, Bracket 
     last = *tau;
     last_s = trial.whole.at;
   }
-  double least = S2_EVENT_LEAVING * event->left; // initially touching pairs have separated
+  double least = S2_EVENT_LEAVING * event->left; // touching pairs have separated by then
   for (int pass = 0; pass < S2_EVENT_NARROWINGS && at.hi > least; pass++) {
     *tau = meeting_next(event, &at, secant, pass);
     if (!flow_for(event, meeting, *tau, &trial)) {
@@ -293,7 +294,7 @@ bool s2_event_flow_to_meeting(S2EventRun *event, const S2Meeting *meeting, doubl
   const S2Touch *before = &meeting->before[meeting->first];
   const S2Resting *resting = &event->resting[meeting->first];
   const S2TouchPoint *nearest = s2_flow_nearest(before, resting);
-  double last = 0, last_s = 0; // for the secant
+  double last = 0, last_s = 0; // for the secant method
   Bracket at = {.hi = INFINITY, .gap_lo = nearest == NULL ? 0 : nearest->at.gap};
   *meets = true;
   for (int pass = 0; pass < S2_EVENT_REFINEMENTS; pass++) {
@@ -358,7 +359,7 @@ void s2_event_note_arrival(const S2EventRun *event, int first) {
 }
 
 // The touch of the island that arrives at the start of the step and had no impulse in the last
-// step, or S2_NONE. *k: its point.
+// step. S2_NONE: there is no such touch. *k: the point that arrives.
 static int arrives_at_start(const S2EventRun *event, int *k) {
   const S2Step *step = event->step;
   int first = S2_NONE;

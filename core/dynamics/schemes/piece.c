@@ -1,5 +1,5 @@
-// One piece of an island's step in event stepping: the start of the piece, and the flow of its
-// bodies without new meetings.
+// One piece of an island's step in event stepping.
+// Starts the piece, and computes the flow of its bodies without new meetings.
 #include "dynamics/project/passage.h"
 #include "dynamics/project/spin.h"
 #include "dynamics/schemes/event.h"

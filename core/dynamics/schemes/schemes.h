@@ -1,5 +1,5 @@
-// The stepping schemes and their common functions. The schemes call the phases of a step in
-// different orders, which step.c defines.
+// The stepping schemes and their common functions.
+// The schemes call the phases of a step in different orders, which step.c defines.
 #ifndef S2_SCHEMES_H
 #define S2_SCHEMES_H
 
@@ -18,7 +18,7 @@ bool s2_island_impact(S2Step *step, const S2Island *island, S2Choice *choices, b
 // Copies S2Island.flowed_q1 or flowed_v2 to an array with 3 entries per slot. False: there are no
 // such data.
 bool s2_island_put_flowed(const S2Island *island, const double *flowed, double *to);
-// Whether a body has moved farther than the search for touches covered. Sets `slack`.
+// Whether a body has moved farther than the search for touches assumed. Sets `slack`.
 bool s2_step_outran(S2Step *step);
 // A copy of the touches found by a search, with their points and gaps, because the touches change
 // during the step. s2_step_same_points compares the current touches with it.
@@ -30,8 +30,8 @@ typedef struct S2SeenTouch {
 const S2SeenTouch *s2_step_see(const S2Step *step); // 1 per touch; valid until the step ends.
 bool s2_step_same_points(const S2Step *step, const S2SeenTouch *seen, int count);
 
-// Initial guesses that a search takes from the last search (found.c).
-// Number of predictive passes with guesses. Later passes are rare.
+// Initial guesses from the last search of the same step (found.c).
+// S2_FOUND_PASSES: number of predictive passes with guesses. Later passes are rare.
 #define S2_FOUND_PASSES 3
 #define S2_FOUND_IMPACT 3          // index of the list for the impact that follows
 #define S2_FOUND_LISTS  4          // number of lists of touches
@@ -42,9 +42,10 @@ void s2_found_keep(S2Step *step, const S2Island *island, int pass);
 // s2_step_contact_impulses before the impact.
 double *s2_found_guess_impact(const S2Step *step, const S2Island *island);
 void s2_found_keep_impact(S2Step *step, const S2Island *island, const double *before);
-// The next step of a large island starts from the impulses of the motion, without the impulses of
-// the impact (NULL: the island is small). The adjoint of this step needs all impulses. The impulses
-// of the motion are therefore restored only at the end of the step, at points that still exist.
+// s2_found_pressed returns the impulses of the motion, or NULL if the island is small. The next
+// step of a large island starts from these impulses, without the impulses of the impact. The
+// adjoint of this step needs all impulses. The impulses of the motion are therefore restored only
+// at the end of the step, at points that still exist.
 S2Found *s2_found_pressed(const S2Step *step, const S2Island *island);
 void s2_found_forget_impact(S2Step *step, const S2Island *island, const S2Found *pressed);
 
@@ -53,7 +54,7 @@ typedef struct S2Bisect {
   double tolerance, before; // m: tolerance of overlaps; deepest overlap before the substep
   double smallest, h, next; // s: lengths of the smallest, the current and the next substep
   double left;              // s: remainder of the step
-  int unsolved, noted;      // their values at the start of the substep
+  int unsolved, noted;      // S2Step.unsolved and mark of the notes, at the start of the substep
   S2ArenaMark clean;        // position of the arena before any attempt
   double *carried;          // 3 per joint slot: sums of the reactions of earlier substeps
 } S2Bisect;
@@ -80,7 +81,7 @@ bool s2_event_found_more(const S2Step *step, const S2EventSearch *search);
 bool s2_event_run(S2Step *step, S2EventSearch *search); // steps all islands; false: aborted.
 // Whether bodies have left the region that the search covered. Updates `slack`.
 bool s2_event_outran(const S2Step *step, const S2EventSearch *search);
-void s2_event_settle(const S2Step *step); // at the end: settles pairs outside islands.
+void s2_event_settle(const S2Step *step); // called at the end, for pairs outside islands
 // Whether the whole step of the island is speculative.
 bool s2_island_looks_ahead(const S2Step *step, const S2Island *island);
 

@@ -1,5 +1,5 @@
-// Speculative stepping: fixed dt, predictive rows, two solves (algorithm B1 in
-// docs/stepping-options.md).
+// Speculative stepping: fixed dt, predictive rows, two solves.
+// This is algorithm B1 in docs/stepping-options.md.
 //
 // 1. Every contact that can close within the step has a row J v + max(gap, 0)/h >= 0. The solve
 //    stops it exactly at the surface. The resulting velocities v1 move the positions.
@@ -9,13 +9,13 @@
 //    step, so forces would add energy although nothing falls.
 // 3. An impact may drive bodies into contacts that were opening. Further impacts follow until no
 //    touching contact approaches. Contacts that approach more slowly than forces change the speed
-//    in one step are stopped inelastically. So are contacts of a sequence that does not end.
+//    in one step are stopped inelastically. The same applies to contacts of an endless sequence.
 //
 // The prediction can be wrong in five ways. All are detected after the solve and corrected:
 // - An impact moves a body farther than its free motion. The search is repeated.
 // - A row is the tangent plane at the nearest points, so a fast body may pass beside the real
-//   surface. If a row far from touching carried an impulse but the true gap at the end is open,
-//   the contact is linearised again at the end of the step, and the island is solved again.
+//   surface. If the row of a distant contact carried an impulse but the true gap at the end is
+//   open, the contact is linearised again at the end of the step, and the island is solved again.
 // - A fast and thin body may pass through the real surface. passage.c ends its motion there.
 // - Two shapes overlap at the end although they had no point in reach, or their rows carried no
 //   impulse. An example is a corner that crosses from one segment of a bent chain to the next. The
@@ -168,8 +168,8 @@ bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choice
   bool again = true;
   for (int pass = 0; again; pass++) {
     s2_found_guess(step, island, pass);
-    // In piles that are solved, solving with new rows is an attempt, because there is a state to
-    // restore.
+    // If the rows of a large pile were replaced, this solve is only an attempt. If it fails, the
+    // previous rows are restored.
     S2SolveStatus outcome = S2_SOLVED;
     step->trying = pass == 0        ? (solved == NULL ? 0 : S2_ATTEMPT_WHOLE)
                    : before != NULL ? S2_ATTEMPT_ROWS
@@ -210,7 +210,7 @@ bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choice
 // Chooses the rows of an impact for the velocities v before the step. `touching` (2 per touch, like
 // the choices) receives the rigid contacts that are closed at the end of the step. Arriving
 // contacts get a restitution target. `bounces`: whether a contact rebounds. Returns whether a
-// contact arrives faster than forces alone would make it.
+// contact arrives faster than it would because of forces alone.
 static bool choose_impact(const S2Step *step, const S2Island *island, const double *v,
                           S2Choice *choices, bool *touching, bool *bounces) {
   double h = step->h, tiny = s2_island_rest_speed(step, island);
@@ -245,7 +245,7 @@ static bool choose_impact(const S2Step *step, const S2Island *island, const doub
 
 bool s2_step_outran(S2Step *step) {
   const S2World *world = step->world;
-  // Each body has half of the margin of a pair.
+  // Each body may use half of the margin of a pair.
   double room = world->kept.def.contact_margin / 2;
   bool outran = false;
   for (int i = 0; i < step->island_count; i++) {

@@ -129,8 +129,8 @@ static void threads_work(void *user, int worker, int item) {
 
 // ---- A phase ----------------------------------------------------------------------------------
 
-// Whether islands may run in threads: they depend only on the step, and no code needs them in
-// order.
+// Whether islands may run in threads. They must depend only on the step, and no code may need them
+// in order.
 static bool threads_allowed(const S2Step *step) {
   const S2World *world = step->world;
   const S2WorldDef *def = &world->kept.def;

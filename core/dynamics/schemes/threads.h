@@ -1,9 +1,10 @@
-// Threads over islands. Islands are independent: a phase that processes an island writes only the
-// bodies, touches and joints of that island. If the setting `threads` is above 1, the large islands
-// of a phase run in several threads. Each island uses a copy of the step and of the world's private
-// data, with the memory of its thread. Statistics, the largest residual, the log of impulses and
-// the first warning are added to the step in the order of the islands. Results therefore do not
-// depend on the number of threads.
+// Processes islands in threads.
+// Islands are independent: a phase that processes an island writes only the bodies, touches and
+// joints of that island. If the setting `threads` is above 1, the large islands of a phase run in
+// several threads. Each island uses a copy of the step and of the world's private data, with the
+// memory of its thread. Statistics, the largest residual, the log of impulses and the first warning
+// are added to the step in the order of the islands. Results therefore do not depend on the number
+// of threads.
 #ifndef S2_THREADS_H
 #define S2_THREADS_H
 

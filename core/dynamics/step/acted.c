@@ -1,9 +1,9 @@
-// Records the impulses of a step and where they acted, for readers of the world. The touches of a
-// step change several times: they are searched in each part of the step, linearised again if they
-// prove wrong, and updated at the end. Each time, the features of a touch may change, and its
-// stored impulses are only guesses for the next solve. The impulses of the solves are therefore
-// logged before the touches change, with the geometry of the solves. Their sum, with the lever
-// arms, is the change of momentum of each body.
+// Records the impulses of a step and where they acted, for readers of the world.
+// The touches of a step change several times: they are searched in each part of the step,
+// linearised again if they prove wrong, and updated at the end. Each time, the features of a touch
+// may change, and its stored impulses are only guesses for the next solve. The impulses of the
+// solves are therefore logged before the touches change, with the geometry of the solves. Their
+// sum, with the lever arms, is the change of momentum of each body.
 #include "dynamics/step/acted.h"
 #include "dynamics/audit/audit.h"
 #include "dynamics/step/touch.h"

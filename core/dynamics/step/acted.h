@@ -1,5 +1,5 @@
-// The impulses that acted in a step, and where they acted. They are separate from the impulses that
-// touches store as guesses for the next step.
+// The impulses that acted in a step, and where they acted.
+// They are separate from the impulses that touches store as guesses for the next step.
 #ifndef S2_ACTED_H
 #define S2_ACTED_H
 

@@ -1,5 +1,5 @@
-// Phase 4: converts an island to a mixed complementarity problem (lcp-physics appendix, eq. 22 and
-// 23).
+// Phase 4: converts an island to a mixed complementarity problem.
+// See lcp-physics appendix, eq. 22 and 23.
 #include "dynamics/joints/rows.h"
 #include "dynamics/step/islands.h"
 

@@ -1,6 +1,6 @@
-// Phase 4: converts an island to a mixed complementarity problem. Its rows use the geometry of the
-// touches and the poses of the joints. The order of rows is: viscosity, joints (equations, then
-// motors and friction, then limits), chosen contact points.
+// Phase 4: converts an island to a mixed complementarity problem.
+// Its rows use the geometry of the touches and the poses of the joints. The order of rows is:
+// viscosity, joints (equations, then motors and friction, then limits), chosen contact points.
 #ifndef S2_ASSEMBLE_H
 #define S2_ASSEMBLE_H
 
@@ -19,10 +19,10 @@ typedef struct S2JointPart { // data of a joint row, or of a viscosity row of a 
 
 struct S2Assembly {
   S2Problem problem;
-  // Parts with rows, in the order of the first rows, then parts without a row, which have a given
-  // impulse.
+  // First the data of joint and viscosity rows, which are the first rows of the problem. Then data
+  // without a row, for joints with a given impulse.
   const S2JointPart *part;
-  int parts, parts_given; // numbers of parts with and without rows
+  int parts, parts_given; // numbers of entries with and without a row
   double *mass;           // masses of the nodes
   int32_t *place; // 3 per node: index into arrays with 3 entries per slot, or S2_NONE for copies
   double *lambda, *v; // guesses: cached impulses and v0 for a motion, else zero.

@@ -1,5 +1,6 @@
-// Checks the conditions of implicit blending. With beta = 0, positions move only with the
-// velocities at the start of the step, so rigid rows cannot correct their positions.
+// Checks the conditions of implicit blending.
+// With beta = 0, positions move only with the velocities at the start of the step, so rigid rows
+// cannot correct their positions.
 #include "dynamics/step/assemble.h"
 
 static bool has_rigid_row(const S2World *world, const S2Joint *joint) {

@@ -1,4 +1,4 @@
-// The last phase copies the result of a finished step to the world. Contacts begin and end.
+// The last phase: copies the result of a finished step to the world, and creates contact events.
 #include "dynamics/step/commit.h"
 #include "dynamics/audit/audit.h"
 #include "dynamics/joints/rows.h"
@@ -103,7 +103,7 @@ static void commit_keep_own(const S2Step *step, S2Joint *joint, double elapsed) 
 }
 
 // Moves the goal of a lock that has yielded. If a lock with a bounded force follows a velocity, it
-// does not catch up the distance that it lost by yielding.
+// does not make up the distance that it lost by yielding.
 static void commit_give_up(const S2Step *step, const S2Joint *joint, double elapsed,
                            double goal[3]) {
   const S2World *world = step->world;
@@ -215,7 +215,7 @@ S2Status s2_step_commit(S2Step *step) {
     memcpy(world->q.at + at, step->q1 + at, 3 * sizeof(double));
     const S2Body *body = &world->bodies.at[at / 3];
     bool given = body->has_motion && body->type == S2_KINEMATIC && body->enabled;
-    if (s2_body_moves(body) || given) { // all others keep their set velocity
+    if (s2_body_moves(body) || given) { // all other bodies keep the velocity that was set
       memcpy(world->v.at + at, step->v2 + at, 3 * sizeof(double));
     }
     if (commit_is_last(step)) {

@@ -10,8 +10,7 @@
 typedef struct S2Assembly S2Assembly;
 typedef struct S2Found S2Found;
 
-typedef struct S2Island { // a set of bodies that act on each other; all lists are in ascending
-                          // order
+typedef struct S2Island { // a set of bodies that act on each other; lists are in ascending order
   int nodes, touches, joints;
   int32_t *node;  // slots of bodies
   int32_t *touch; // indices into S2Step.touches
@@ -21,17 +20,18 @@ typedef struct S2Island { // a set of bodies that act on each other; all lists a
   S2Vec2 frame;   // m/s: mean velocity of the ground bodies; small speeds are relative to it
   bool grounded;  // whether the island touches or is joined to ground
   double swing;   // m/s: speed of rotating ground surfaces and belts.
-  // For islands without contacts in speculative steps: the problem of the first S2_SOLVE_MOTION.
-  // Its rows belong to q0, so it must be the first part of the step. Else NULL.
+  // For islands without contacts in speculative steps: the problem of the first S2_SOLVE_MOTION,
+  // whose rows belong to q0. Else NULL.
   S2Assembly *motion;
   // m: the largest joint error at the last evaluation. NAN if there are errors of angles or limits,
   // which need a length scale.
   double joint_error;
   bool kept; // whether the step leaves the island unchanged without a solve (rest/rest.h).
-  // Bisect: whether the motion includes rebounds. If so, the energy of lifts may also be repaid.
+  // Bisect: whether the motion includes rebounds, which may also add energy by lifting bodies
+  // (repay.c).
   bool bounced;
   bool gave_up;   // whether the two-stage flow (rattle/) failed with the maximum number of pieces
-  bool accounted; // whether the energy of lifts by projection is repaid (repay.c)
+  bool accounted; // whether to remove energy that projection adds by lifting bodies (repay.c)
   double turning; // (h w)^2 of forces that turn too fast for the step (geometric.c); else 0.
   // Speculative steps: 3 per node, if the two-stage flow (rattle/) has stepped the island; else
   // NULL.
@@ -47,8 +47,7 @@ typedef enum S2Target {
   S2_TARGET_RETURN,   // the rebound speed, S2Rebound.after
   S2_TARGET_MIRROR,   // the speed before the solve
   S2_TARGET_NORMAL,   // S2_SOLVE_FRICTION: the normal impulse of the preceding reflection
-  S2_TARGET_LEAVING,  // the separation speed plus the speed that the contact would gain in the rest
-                      // of the step
+  S2_TARGET_LEAVING,  // the separation speed plus the speed gained in the rest of the step
   S2_TARGET_ERROR,    // the gap itself, not a speed
 } S2Target;
 
@@ -124,7 +123,7 @@ typedef struct S2Step {
   // 3 per slot, N m s and N s: the impulses of corrections, which are not due to forces, contacts
   // or joints.
   double *corrected;
-  double *pushed; // 2 per joint slot, N: force of all other causes on bodies with ground friction
+  double *pushed; // 2 per joint slot, N: other forces on bodies with ground friction
   S2Touch *touches;
   // The touches in the solve, for S2_POST, and for S2_PROJECTION with notes; else NULL.
   S2Touch *touches_solved;
@@ -194,7 +193,7 @@ static inline bool s2_touch_kept(const S2Step *step, int touch) {
 }
 double s2_clock(void); // seconds, monotonic.
 // The clock for statistics. Returns 0 unless the world measures times, because reading the clock
-// takes a tenth of a step of a small world.
+// takes a tenth of the time of a step in a small world.
 static inline double s2_stats_clock(const S2World *world) {
   return world->kept.def.profile ? s2_clock() : 0;
 }

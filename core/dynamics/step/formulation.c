@@ -1,6 +1,6 @@
-// The step problem in terms of other unknowns. The notes on Compliant use velocities in eq. 13,
-// accelerations in eq. 58 and changes of velocity in eq. 60. With x = (v - v_k)/s and impulses l =
-// s f,
+// The step problem in terms of other unknowns.
+// The notes on Compliant use velocities in eq. 13, accelerations in eq. 58 and changes of velocity
+// in eq. 60. With x = (v - v_k)/s and impulses l = s f,
 //
 //     W x - J' f = (c - W v_k)/s,    J x + C f + (b + J v_k)/s,    bounds over s.
 //

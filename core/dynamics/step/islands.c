@@ -1,5 +1,6 @@
-// Phase 3: islands. Bodies connected by contacts or joints form one problem. Islands are
-// independent of each other. Static and kinematic bodies do not connect islands.
+// Phase 3: islands.
+// Bodies connected by contacts or joints form one problem. Islands are independent of each other.
+// Static and kinematic bodies do not connect islands.
 #include "dynamics/step/islands.h"
 #include "dynamics/step/assemble.h"
 #include "dynamics/step/touch.h"
@@ -230,8 +231,8 @@ void s2_step_islands(S2Step *step) {
 // ---- Speed of an island -----------------------------------------------------------------------
 
 // The larger of `speed` and the speed of v relative to the frame. The speed of v is computed only
-// if it can be larger. For islands without touches it is computed with sqrt, like in the kernels of
-// programs (program/kernel_solve.h).
+// if it can be larger. For islands without touches, sqrt is used instead of hypot, as in the
+// kernels of programs (program/kernel_solve.h).
 static double islands_faster(double speed, const S2Island *island, const double *v) {
   double vx = v[1] - island->frame.x, vy = v[2] - island->frame.y, length = island->length;
   if (fabs(vx) + fabs(vy) > speed) {

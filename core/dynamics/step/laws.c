@@ -1,5 +1,4 @@
-// Force laws: the state that they read, and the velocity that is consistent with them at the end of
-// a piece.
+// Force laws: the state that they read, and the velocities that agree with them after a piece.
 #include "dynamics/step/laws.h"
 #include "dynamics/step/forces.h"
 #include "dynamics/trace/notes.h"
@@ -7,15 +6,15 @@
 #include <string.h>
 
 // Tolerances for the equation v = u + c L(v), relative to its terms, in the kinetic energy norm.
-// Errors below ROUNDING are rounding errors. AGREED suffices for less smooth laws.
+// Errors below ROUNDING are rounding errors. For laws that are not smooth, AGREED is sufficient.
 static const double ROUNDING = 1e-14;
 static const double AGREED = 1e-8;
 // PASSES: maximum number of evaluations until velocities and laws agree. STALLED: maximum number of
 // evaluations without improvement.
 enum { PASSES = 50, STALLED = 5 };
-// SLOW: finite differences compute the derivative of a law by the velocity of its body if more than
-// this fraction of the error remains after an evaluation. DIFFERENCE: their step, as a fraction of
-// the velocity.
+// SLOW: if more than this fraction of the error remains after an evaluation, the derivative of a
+// law with respect to the velocity of its body is computed by finite differences. DIFFERENCE: the
+// step of these differences, as a fraction of the velocity.
 static const double SLOW = 0.03, DIFFERENCE = 1e-6;
 
 // ---- The visible state --------------------------------------------------------------------------
@@ -251,7 +250,7 @@ typedef struct Agreeing { // iteration state of a body with a law
   double off[3];              // error of the equation: u + c (L - L0) - v
   double most, before, best;  // relative errors: current, previous, smallest
   int stalled;                // number of evaluations since the smallest error
-  double slope[9];            // derivative of the law by the velocity of the body, if `sloped`
+  double slope[9]; // derivative of the law with respect to the body's velocity, if `sloped`
 } Agreeing;
 
 static void agreeing_look(const View *view, Agreeing *body) {

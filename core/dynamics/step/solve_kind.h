@@ -6,7 +6,7 @@
 
 typedef enum S2SolveKind {
   S2_SOLVE_MOTION, // velocities at the end of the step.
-  // Event stepping: velocities at the end, solved again with the contacts at the end.
+  // Event stepping: velocities at the end of a piece, solved again with the contacts at that time.
   S2_SOLVE_TURNED,
   // Velocities after an impact, which has zero duration. Limits act if they are touched or were
   // reached in the preceding motion.

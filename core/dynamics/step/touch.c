@@ -1,5 +1,6 @@
-// Phase 2: touches. The broad phase finds pairs of shapes, and the narrow phase finds their contact
-// points. Some data of a pair are copied from the last step: impulses and the result of the filter.
+// Phase 2: touches.
+// The broad phase finds pairs of shapes, and the narrow phase finds their contact points. Some data
+// of a pair are copied from the last step: impulses and the result of the filter.
 #include "dynamics/step/touch.h"
 #include "dynamics/project/passage.h"
 #include "dynamics/rest/rest.h"
@@ -333,10 +334,10 @@ bool s2_touch_ask(const S2Step *step, S2Touch *touch) {
 }
 
 // Whether a pair may be hit in this step although it has no contact point. If two segments of a
-// chain or two pieces of a body are adjacent, contact points belong to one of the two shapes. The
-// other shape may still be hit in this step. Event stepping searches for meetings only among the
-// touches of an island, so it includes such a pair. Other schemes find the pair at the end of the
-// step.
+// chain or two pieces of a body are adjacent, each contact point belongs to only one of the two
+// shapes. The other shape may still be hit in this step. Event stepping searches for meetings only
+// among the touches of an island, so it includes such a pair. Other schemes find the pair at the
+// end of the step.
 static bool may_hide(const S2Step *step, const S2Touch *touch) {
   const S2World *world = step->world;
   const S2Piece *a = &world->pieces.at[touch->shape_a], *b = &world->pieces.at[touch->shape_b];
@@ -488,8 +489,8 @@ static bool touch_presses(const S2Touch *touch) {
 
 // s: the time at which a pair must be linearised again, because no row has predicted an overlap;
 // INFINITY: no such time. If a body passes through the other body or a part of it, this is the time
-// at which the passage begins. The end of the motion would give the wrong side. *moves: whether the
-// time depends on the inputs.
+// at which the passage begins, because the contact would be on the wrong side at the end. *moves:
+// whether the time depends on the inputs.
 static double where_unforeseen(const S2Step *step, const S2Touch *touch, bool *moves) {
   double passage = s2_step_passage(step, touch);
   *moves = passage < step->h && s2_touch_driven(step->world, touch);

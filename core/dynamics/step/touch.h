@@ -23,8 +23,8 @@ bool s2_island_unforeseen_within(const S2Step *step, const S2Island *island, boo
 void s2_step_settle(S2Step *step); // updates the contact geometry at q1
 void s2_touch_settle(const S2Step *step,
                      S2Touch *touch); // updates the geometry of a non-sensor touch at q1.
-// Whether the bodies of the touch have moved by less than this fraction of their size. If so, the
-// touch only needs an update.
+// Whether the bodies of the touch have moved by less than `fraction` of their size. If so,
+// s2_touch_follow is sufficient to update the touch.
 bool s2_touch_still(const S2Step *step, const S2Touch *touch, double fraction);
 void s2_touch_follow(const S2Step *step, S2Touch *touch); // updates the points at q1.
 // Whether the touch may carry impulses in this step.
@@ -33,8 +33,8 @@ bool s2_touch_solid(const S2Touch *touch);
 // Computes the geometry of a touch at the poses q. Points whose feature persists keep their
 // impulses.
 void s2_touch_collide(const S2World *world, S2Touch *touch, const double *q, double reach);
-// Collides the shapes as if they had no neighbours. Corners that belong to another segment or piece
-// also count.
+// Collides the shapes as if they had no neighbours, including corners that belong to another
+// segment or piece.
 void s2_touch_collide_alone(const S2World *world, const S2Touch *touch, const double *q,
                             double reach, S2Manifold *manifold);
 // The nearest points of the two shapes of a touch at the poses q, relative to body a.

@@ -225,9 +225,9 @@ void s2_note_island(const S2Step *step, const S2Island *island, S2Act act, const
   }
 }
 
-// The record of a touch begins with the part of S2Touch before its points. For each point, a byte
-// follows that states whether it carries an impulse, and then the geometry of the point. The
-// impulses are included only if the derivative reads them: for viscosity and in event stepping.
+// The record of a touch begins with the part of S2Touch before its points. Then each point has a
+// byte that states whether it carries an impulse, followed by its geometry. The impulses are
+// included only if the derivative reads them: for viscosity and in event stepping.
 enum { HEAD_OF_TOUCH = offsetof(S2Touch, points) };
 
 static size_t note_point_size(const S2WorldDef *def, const S2Touch *touch) {
@@ -516,7 +516,7 @@ void s2_note_feedback(const S2Step *step, const S2Island *island, double fractio
   note->of->lambda = note_copy_like(notes, shaken->lambda, sizeof(double) * (size_t)shaken->count,
                                     alone ? shake->of->lambda : NULL);
   note->of->shaken = s2_note_take(notes, sizeof(S2ShakenRow) * (size_t)shaken->count);
-  // Record the joint of each row, which the impulses need.
+  // Record the joint of each row, to which the impulse of the row belongs.
   for (int r = 0; r < shaken->count; r++) {
     const S2JointPart *of = &shaken->part[r];
     S2ShakenRow *row = &note->of->shaken[r];

@@ -1,4 +1,4 @@
-// Private to core/dynamics and core/diff: the notes of a step, which record it for its derivative.
+// Private to core/dynamics and core/diff: the notes that record a step for its derivative.
 //
 // A step is a list of acts. Each act overwrites some arrays of S2Step. The notes contain, in order,
 // every act that contributed to the result, with the inputs that cannot be derived from earlier
@@ -16,12 +16,12 @@
 // The table in diff/step/sweep.c names the function that undoes the act.
 typedef enum S2Act {
   // Acts on all bodies.
-  S2_ACT_SUBSTEP,   // record substep: starts with q1 = q0 and v0 of the world
-  S2_ACT_FREE,      // record free: computes mass and free_v for h, from v0 and force
-  S2_ACT_RESET,     // record plain: sets v1 = free_v
-  S2_ACT_RESET_V2,  // record plain, bisect: sets v2 = free_v
-  S2_ACT_LINEARISE, // record carried: linearises a touch at q0 + until carry, and transfers it to
-                    // q0
+  S2_ACT_SUBSTEP,  // record substep: starts with q1 = q0 and v0 of the world
+  S2_ACT_FREE,     // record free: computes mass and free_v for h, from v0 and force
+  S2_ACT_RESET,    // record plain: sets v1 = free_v
+  S2_ACT_RESET_V2, // record plain, bisect: sets v2 = free_v
+  // Record carried: linearises a touch at q0 + until carry, and transfers it to q0.
+  S2_ACT_LINEARISE,
   S2_ACT_V2_IS_V1,  // no record
   S2_ACT_V1_IS_V2,  // record plain, bisect
   S2_ACT_INTEGRATE, // record carried: computes carry and q1; later acts use touches at q1
@@ -34,12 +34,11 @@ typedef enum S2Act {
   S2_ACT_LAWS_END,
   S2_ACT_DRIFT, // no record, event stepping: sets v1 = v2 = free_v and q1 = q0 + h (v0 + v1)/2.
   // Acts on the nodes of an island: solves.
-  S2_ACT_SOLVE,   // record solve: computes v1 or v2
-  S2_ACT_RATTLE,  // record rattle: computes q1 and v2 by the two-stage flow; later acts may
-                  // overwrite them
+  S2_ACT_SOLVE, // record solve: computes v1 or v2
+  // Record rattle: computes q1 and v2 by the two-stage flow. Later acts may overwrite them.
+  S2_ACT_RATTLE,
   S2_ACT_FLOWED,  // no record: restores q1 and v2 to the results of the two-stage flow
-  S2_ACT_BALANCE, // record plain: adds a rotation of the island to v1, so joints have no moment at
-                  // q0
+  S2_ACT_BALANCE, // record plain: adds a rotation to v1, so that joint impulses balance at q0
   S2_ACT_SHORT,   // record scaled: multiplies carry by a fraction, and sets q1 = q0 + h carry.
   // Impacts.
   S2_ACT_RESTART, // record plain: sets v2 = v0 and resets the impulses of joints
@@ -50,20 +49,19 @@ typedef enum S2Act {
   // Record keep: sets v2 = v1 + fraction (v2 - v1), with the largest fraction that gains no energy.
   S2_ACT_KEEP,
   S2_ACT_REFLECT, // no record: reflections begin with v2 and the current touches
-  S2_ACT_BLEND,   // record blend: sets v2 = e reflected + (1 - e) v2; its inverse restores v2 of
-                  // S2_ACT_REWIND
-  S2_ACT_REWIND,  // record plain: restores the value of v2 at S2_ACT_REFLECT
-  S2_ACT_HIT,     // no record: later acts contain an impact at the time of the step
-  S2_ACT_STOP,    // no record: later acts stop a joint at a limit at the time of the step
-  S2_ACT_SLOW, // record energy: removes the energy that a projection has added from v2 (repay.c).
+  // Record blend: sets v2 = e reflected + (1 - e) v2. Its inverse restores v2 of S2_ACT_REWIND.
+  S2_ACT_BLEND,
+  S2_ACT_REWIND, // record plain: restores the value of v2 at S2_ACT_REFLECT
+  S2_ACT_HIT,    // no record: marks an impact in a step of given length
+  S2_ACT_STOP,   // no record: marks the stop of a joint at a limit in a step of given length
+  S2_ACT_SLOW,   // record energy: removes the energy that a projection has added from v2 (repay.c).
   // Projections.
   S2_ACT_PROJECT, // record solve: q1 += fraction v.
   // Record solve: adds a displacement to q1 that removes the errors of joint equations (shake.c).
   S2_ACT_SHAKE,
   S2_ACT_FEEDBACK, // record solve: v2 += fraction/h (joint displacement since S2_ACT_INTEGRATE)
   S2_ACT_SPIN,     // record spin: measures the angular momentum of an island without ground
-  S2_ACT_SPIN_V2,  // record spin: adds a rotation of the island to v2, which restores the measured
-                   // spin
+  S2_ACT_SPIN_V2,  // record spin: adds a rotation to v2, which restores the measured value
   S2_ACT_SPIN_DQ,  // record spin: adds a rotation to the joint displacement, which removes its spin
   S2_ACT_CAP,      // record energy: removes the energy above the limit of S2_ACT_SPIN from v2
   S2_ACT_GO_BACK,  // record go_back: restores the value of q1 before an earlier note.
@@ -138,8 +136,8 @@ typedef struct S2LawsAct {
 typedef struct S2NoteIsland {
   S2Island island;
   // SOLVE, PROJECT, SHAKE: 1 per row. FEEDBACK: 1 per row of `shaken`. KEEP: the contact impulses
-  // of the motion, then of the impact, with S2_TOUCH_IMPULSES per touch each. SLOW: the sums of
-  // both.
+  // of the motion and then those of the impact, each with S2_TOUCH_IMPULSES per touch. SLOW: the
+  // sums of both.
   double *lambda;
   // S2_JOINT_ROWS per joint of the island: impulses before the act. KEEP: impulses in the impact.
   // NULL: no row uses them or, for SOLVE, they equal the impulses at the start of the substep.
@@ -443,13 +441,13 @@ static inline void s2_ground_velocity(const S2Step *step, int32_t slot, double *
     v[c] = ground ? step->free_v[c] : 0;
   }
 }
-// energy.c: speeds (m/s) of a contact point before and after, along the normal and the tangent.
+// energy.c: speeds (m/s) of a contact point at v0 and at v2, along the normal and the tangent.
 typedef struct S2Work {
   double u0, u2, along0, along2;
 } S2Work;
 S2Work s2_touch_work(const S2Touch *touch, int k, const double *v0, const double *v2, double tiny);
-// The velocity of a body that moves rigidly with the ground bodies. If there are several ground
-// bodies, the mean. S2_NONE: the world.
+// The velocity of a body that moves rigidly with a ground body. If there are several ground bodies,
+// computes the mean velocity. S2_NONE: the world, which is at rest.
 void s2_event_ride(const S2Step *step, const int32_t *ground, int grounds, int32_t slot,
                    double ride[3]);
 #endif

@@ -1,5 +1,5 @@
-// Data that the notes of many steps share while they do not change: settings, bodies, shapes and
-// joints.
+// Data that the notes of many steps share as long as they do not change.
+// These are settings, bodies, shapes and joints.
 #include "dynamics/trace/notes.h"
 
 #include <assert.h>
@@ -117,7 +117,7 @@ static S2Fixed *fixed_make(const S2World *world) {
 }
 
 S2Fixed *s2_fixed_of(S2World *world) {
-  // The world is also a user of the last data.
+  // The world also counts as a user of its latest data.
   if (!fixed_still_holds(world->fixed, world)) {
     s2_fixed_release(world->fixed);
     world->fixed = fixed_make(world);

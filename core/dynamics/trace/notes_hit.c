@@ -1,7 +1,8 @@
-// Detects impacts in steps of given length: in speculative and bisecting steps, and in speculative
-// remainders of event stepping. The derivative assumes that an impact stays in its step when the
-// data change. It therefore does not include the effect of a change of the impact time, however
-// short the steps are (docs/gradients.md).
+// Detects impacts in steps of given length.
+// These are speculative and bisecting steps, and speculative remainders of event stepping. The
+// derivative assumes that an impact stays in its step when the data change. It therefore does not
+// include the effect of a change of the impact time, however short the steps are
+// (docs/gradients.md).
 #include "dynamics/joints/rows.h"
 #include "dynamics/step/islands.h"
 #include "dynamics/trace/notes.h"

@@ -95,10 +95,11 @@ static S2Shape def_shape(const S2ShapeDef *def) {
   };
 }
 
-// The measure that, times the density, gives the weight of a shape. For most shapes it is the area.
-// A bare segment has no area, so it weighs nothing in a body with solid shapes. A body that
-// consists only of bare segments is a wire, and its segments are measured by length. This is the
-// limit of equally thin capsules, and it does not depend on how the outline is divided.
+// The extent of a shape. The density times the extent is the weight of the shape. For most shapes,
+// the extent is the area. A bare segment has no area, so it weighs nothing in a body with solid
+// shapes. A body that consists only of bare segments is a wire, and its segments are measured by
+// length. This is the limit of equally thin capsules, and it does not depend on how the outline is
+// divided.
 static double piece_extent(const S2MassProperties *part, bool solid) {
   return solid ? part->area : part->length;
 }

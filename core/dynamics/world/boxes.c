@@ -1,5 +1,5 @@
-// Shapes of bodies and their boxes in the broad phase. Updates the boxes to the current positions
-// for queries between steps.
+// Shapes of bodies and their boxes in the broad phase.
+// Updates the boxes to the current positions for queries between steps.
 #include "dynamics/world/world.h"
 
 S2Shape s2_piece_shape(const S2World *world, const S2Piece *piece) {

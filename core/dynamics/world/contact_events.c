@@ -1,7 +1,7 @@
-// Creates the events of pairs of bodies in a step: near and far, touching and separated. The events
-// belong to bodies, not to shapes. For example, a disc that rolls over the segments of a chain is
-// one contact while any segment is near. The same holds for a body with several pieces on the
-// floor.
+// Creates the events of pairs of bodies in a step: near and far, touching and separated.
+// The events belong to bodies, not to shapes. For example, a disc that rolls over the segments of a
+// chain is one contact while any segment is near. The same holds for a body with several pieces on
+// the floor.
 #include "dynamics/step/commit.h"
 
 #include <string.h>

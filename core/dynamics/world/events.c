@@ -12,8 +12,8 @@ S2Event *s2_world_event(S2World *world, S2EventType type) {
   return event;
 }
 
-// Stores one warning text for each step. The first warning is the cause, and later warnings are
-// usually its consequences.
+// Stores only the first warning of each step, because later warnings are usually consequences of
+// the first.
 void s2_world_warn(S2World *world, const char *format, ...) {
   if (world->warning[0] != 0) {
     return;

@@ -59,8 +59,9 @@ static bool visit_ray(void *user, int32_t proxy) {
 static void query_cast(S2World *world, RayQuery *query) {
   S2Vec2 from = query->from, to = query->to;
   S2Box box = {{fmin(from.x, to.x), fmin(from.y, to.y)}, {fmax(from.x, to.x), fmax(from.y, to.y)}};
-  // Enlarge the box, because a start slightly below a surface counts as on the surface. The box of
-  // all shapes bounds the size of any shape.
+  // Enlarge the box, because a start slightly below a surface counts as on the surface. The
+  // permitted depth depends on the size of the shape, and no shape is larger than the box of all
+  // shapes.
   S2Box all = s2_broadphase_bounds(world->broadphase);
   double far = fabs(from.x) + fabs(from.y) + fabs(all.lo.x) + fabs(all.lo.y);
   double grow = S2_RAY_SURFACE * (all.hi.x - all.lo.x + all.hi.y - all.lo.y) + RAY_ROUNDING * far;

@@ -55,7 +55,7 @@ static S2Status world_check_together(const S2WorldDef *def) {
   return s2_ok();
 }
 
-// The name of an option that excludes event stepping, or NULL. Event stepping has a special flow,
+// The name of an option that excludes event stepping, or NULL. Event stepping has its own flow,
 // rows and projections.
 static const char *not_with_event(const S2WorldDef *def) {
   return def->contact == S2_CONVEX                      ? "contact convex"

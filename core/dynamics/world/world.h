@@ -70,7 +70,8 @@
 // Maximum number of contact searches in one step. Each step needs one search, and another search
 // each time an impact moves a body farther than predicted. More than 4 have not been observed.
 #define S2_REACH_PASSES 8
-// Maximum number of solves of an island whose fast contacts miss each other.
+// Maximum number of times that an island is solved again because the rows of fast contacts miss the
+// real surfaces.
 #define S2_RELINEARISE_PASSES 6
 // Islands with more than S2_ATTEMPT_TOUCHES touches are solved by attempts if there is an
 // alternative. An attempt fails if the solver's flow finds no solution within the given number of
@@ -98,8 +99,8 @@
 // m: if two anchors are closer than this, the direction between them is undefined.
 #define S2_NO_LENGTH 1e-12
 // Maximum lag of a lock that has yielded while it followed a velocity. It is a fraction of the
-// distance that its bounded force recovers in one step. With a fraction of 1, the return would need
-// exactly the bound, where derivatives jump.
+// distance that its bounded force recovers in one step. With a fraction of 1, the lock would need
+// exactly its maximum force to return, and derivatives jump at that force.
 #define S2_LOCK_LAG 0.5
 // A limit has a row in a step if it is closer than this multiple of the distance travelled at the
 // speed of the island. (A light body may leave a heavy one faster than the speed of the island.)
@@ -134,10 +135,10 @@
 // Auto: islands with more bodies than this are stepped speculatively. Splitting a step at a meeting
 // costs a solve of the whole island, and the number of meetings grows with the size of the island.
 #define S2_AUTO_BODIES 8
-// Auto: in the two-stage flow, islands with up to this many pairs are split at meetings even if
-// they have more bodies. With this bound, pours of 9 to 30 bodies take up to 1.5 times as long as
-// with projection. With a bound of 60 pairs, pours of 30 boxes take 16 times as long. Without a
-// bound, a heap of five jointed dolls takes 4 times as long.
+// Auto: islands with up to this many pairs that the two-stage flow supports are split at meetings,
+// even if they have more than S2_AUTO_BODIES bodies. With this bound, pours of 9 to 30 bodies take
+// up to 1.5 times as long as with projection. With a bound of 60 pairs, pours of 30 boxes take 16
+// times as long. Without a bound, a heap of five jointed dolls takes 4 times as long.
 #define S2_AUTO_PAIRS 20
 // Maximum number of splits of an island's step in event stepping. The remainder is speculative.
 #define S2_EVENT_SPLITS 4
@@ -147,8 +148,8 @@
 // Maximum number of solves to find a flow that ends exactly at a meeting. Several solves are
 // needed, because friction, damping and joints make the motion depend on its length.
 #define S2_EVENT_REFINEMENTS 8
-// Maximum number of solves in the search between two times, which is used if the refinements do not
-// converge.
+// Maximum number of solves in the bracketing search, which is used if S2_EVENT_REFINEMENTS solves
+// do not find the meeting.
 #define S2_EVENT_NARROWINGS 40
 // Allowed gap at a meeting time, as a fraction of the touching distance.
 #define S2_EVENT_MET 1e-5
@@ -157,8 +158,8 @@
 #define S2_EVENT_CLOSED 1e-2
 // A separating pair may not meet again before this fraction of the remainder of a step.
 #define S2_EVENT_LEAVING 1e-6
-// Derivatives are flagged as one-sided if the magnitude of the added energy is less than this
-// fraction of the sum of its terms.
+// Derivatives are flagged as one-sided if the added energy is almost zero: if its magnitude is less
+// than this fraction of the sum of the magnitudes of its terms.
 #define S2_EVENT_LEVEL 1e-6
 // If an overlap at the end of a flow is larger than this multiple of the touching distance, the
 // search has missed a meeting.
@@ -176,9 +177,9 @@
 // previous flow.
 #define S2_EVENT_SHORTENED 8
 // Maximum number of pieces of an island's step that end without a meeting. Such a piece ends
-// because later motion is not known to be free or a body would overlap another deeply. These pieces
-// do not count as splits. For example, a bar that turns by one radian in a step moves in pieces of
-// a tenth of a radian.
+// because later motion may contain a meeting or because a body would overlap another deeply. These
+// pieces do not count as splits. For example, a bar that turns by one radian in a step moves in
+// pieces of a tenth of a radian.
 #define S2_EVENT_CUTS 64
 // Minimum length of a cut piece, as a fraction of the remainder of the step.
 #define S2_EVENT_SHORTEST 1e-3
@@ -271,7 +272,7 @@ typedef struct S2Joint {
   bool has_servo;  // whether a servo acts along the motor's coordinate
   int rows;        // constraint
   bool velocity_only, unilateral, has_jacobian, has_hessian, has_rate, bounded;
-  // Constraint: slot of its normal constraint, or S2_NONE. The serial detects that the normal
+  // Constraint: slot of its normal constraint, or S2_NONE. If the serial differs, the normal
   // constraint was destroyed.
   int32_t coupled;
   uint32_t coupled_serial;
@@ -304,13 +305,14 @@ typedef struct S2ConstraintMemo { // the last result of a constraint in this ste
   S2JointRow rows[S2_JOINT_EQUATIONS];
 } S2ConstraintMemo;
 
-typedef struct S2Drive { // the motion of a lock that the program moves, in the current step or
-                         // substep
+// The motion of a lock that the program moves, in the current step or substep.
+typedef struct S2Drive {
   bool valid;
   double start;            // s: time since the current state of the world
   double goal[3], rate[3]; // goal at the start of the step; mean rate in the step
   double begin[3], end[3]; // the rates at the start and the end of the step
-  bool strikes;  // whether the solve is an impact at the start, which uses the initial rate
+  // Whether the solve is an impact at the start of the step. It then uses the initial rates.
+  bool strikes;
   bool place[3]; // whether the goal is a prescribed position, not the result of a velocity
 } S2Drive;
 
@@ -323,11 +325,11 @@ typedef struct S2Touch {
   bool sensor;  // whether one of the two bodies is a sensor
   bool asked;   // whether pre-solve was called in this step
   bool enabled; // whether pre-solve enabled the contact.
-  // Event stepping: whether the pair has no points but may get points as the bodies turn. Points at
-  // the end of a segment of a chain, for example, may belong to the other segment.
+  // Event stepping: whether the pair has no points but may still be hit in this step. For example,
+  // contact points at the corner between two segments of a chain belong to only one of the two.
   bool hidden;
-  bool solved; // whether the motion needed a solve in this step, because the guess was not the
-               // solution
+  // Whether the motion needed a solve in this step, because the guess was not the solution.
+  bool solved;
   bool fresh;  // the value of `solved` in the previous step
   bool on_way; // whether the points belong to a time within the current step
   double friction, restitution, surface_speed;
@@ -337,19 +339,19 @@ typedef struct S2Touch {
   S2TouchPoint points[2];
 } S2Touch;
 
-// The impulse at one feature of a pair of shapes in the last step. It is the sum over impacts and
-// substeps, each with the contact point of its solve. Reports use this list instead of touches,
-// because a feature may not exist at the end of the step.
+// The impulse at one feature of a pair of shapes in the last step. It is the sum over all impacts
+// and substeps. Each impulse acts at the contact point of its solve. Reports use this list instead
+// of touches, because a feature may not exist at the end of the step.
 typedef struct S2Acted {
   int32_t shape_a, shape_b, body_a, body_b; // as in S2Touch
   uint32_t serial_a, serial_b;
   uint32_t feature; // S2ManifoldPoint.id
   int32_t next;     // during a step: the next entry of the same touch, or S2_NONE
   bool sliding;     // whether the contact was sliding at the last impulse
-  bool gone;        // whether the touch lacks the feature at the end of the step
-  S2Vec2 point;     // position of the feature at the end of the step; gap: its gap, m
-  double gap;
-  S2Vec2 normal;                          // from body b to body a, the direction of the impulse
+  bool gone;        // whether the feature does not exist at the end of the step
+  S2Vec2 point;     // position of the feature at the end of the step
+  double gap;       // m: gap of the feature at the end of the step
+  S2Vec2 normal;    // from body b to body a, the direction of the impulse
   double normal_impulse, tangent_impulse; // N s on a, along the normal and along s2_left(normal)
   double press;                           // N s: magnitude of the vector sum of normal impulses
   double angular_a, angular_b; // N m s on bodies a and b about their centres, by both impulses
@@ -372,15 +374,15 @@ static inline int s2_acted_compare(const S2Acted *acted, const S2Touch *touch) {
   return acted->shape_b < touch->shape_b ? -1 : acted->shape_b > touch->shape_b;
 }
 
-// Two bodies that are near or touch, as needed for their events.
+// Two bodies that are near each other or touch, with the data for their events.
 typedef struct S2Couple {
   int32_t lo, hi; // slots, lo < hi; the array is sorted by (lo, hi, sensor)
   uint32_t serial_lo, serial_hi;
   bool sensor;           // whether one of the two bodies is a sensor
   bool flipped;          // whether events name hi first
-  bool near, touching;   // whether a begin event was sent without an end event so far
-  S2Vec2 impulse;        // N s: sum in this touch so far, on the first body of the events
-  double normal_impulse; // N s: sum in this touch so far, along the normals
+  bool near, touching;   // whether a begin event was sent whose end event is still to come
+  S2Vec2 impulse;        // N s: sum since the touch began, on the first body of the events
+  double normal_impulse; // N s: sum since the touch began, along the normals
 } S2Couple;
 
 typedef struct S2Actuator { // dynamics/control
@@ -436,15 +438,15 @@ typedef struct S2Kept {
 typedef enum S2ProgramIs {
   S2_PROGRAM_STALE, // the world has changed since the last step
   S2_PROGRAM_WAITS, // the world has been stepped once without changes
-  S2_PROGRAM_MADE,  // the program exists, or the world does not qualify
+  S2_PROGRAM_MADE,  // the program exists, or the world does not qualify for one
 } S2ProgramIs;
 
 // An island that a step left unchanged (rest/rest.h).
 typedef struct S2RestIsland {
   int32_t first; // smallest body slot
   int nodes, touches;
-  uint32_t solves;     // number of solves in the step that found it at rest
-  bool solved;         // whether the island is not at rest, because a solve changed it
+  uint32_t solves;     // number of its solves in the step that found it at rest
+  bool solved;         // whether a solve changed the island, so that it is not at rest
   S2Residual residual; // the largest residual of these solves
 } S2RestIsland;
 
@@ -501,7 +503,7 @@ struct S2World {
   S2_ARRAY(S2Annotation) annotations;
   char *dump_directory;
   int dumped; // number of problems dumped in this step.
-  // Whether constraints are called. If not, their last result is used.
+  // Whether constraint callbacks are called. Otherwise their last results are used.
   bool evaluating;
   S2Status refused;                 // error of a constraint or motion callback
   S2_ARRAY(S2ConstraintMemo) memos; // per joint slot
@@ -509,11 +511,11 @@ struct S2World {
   uint32_t next_serial;             // ascending, so an old handle never refers to a newer object
   bool stepping;
   S2_ARRAY(S2ForceTerm) slopes; // slopes of the force law being called (s2_force_slope)
-  S2_ARRAY(double) pushed;      // within a step: f before actuators acted
+  S2_ARRAY(double) pushed;      // within a step: f without the forces of actuators
   bool listed;                  // whether the world is one of several that are stepped side by side
   bool actuated;                // whether steps apply actuators
   bool missed;                  // whether a solve of the current step missed its tolerance
-  bool cut;                     // whether the budget has ended a solve.
+  bool cut;                     // whether a solve ended early because of the budget
   // Whether positions have changed since the last update of the broad phase.
   bool boxes_stale;
   S2Callbacks callbacks;
@@ -521,7 +523,7 @@ struct S2World {
   S2WorldStats stats;
   S2WorldResiduals residuals;
   S2ActedList acting; // `acted` of the current step.
-  // Entries of the current attempt or piece, by touch (S2Step.logged).
+  // Log of the current attempt or piece. S2Step.logged finds the entries of each touch.
   S2ActedList log;
   S2ActedList merged;            // scratch
   S2_ARRAY(S2Contact) contacts;  // list created on demand

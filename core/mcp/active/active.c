@@ -36,20 +36,21 @@ enum {
   AT_ONCE = 6,
   EDGE_TRIES = 4,
   SOLVES = 2,   // solves per factorisation within a try
-  FINISHES = 4, // corrections computed from the velocities
+  FINISHES = 4, // largest number of corrections of an answer
 };
 
 // Fraction of the largest entry: smaller pivots belong to linearly dependent rows (schur.c).
 static const double REPEATS = 1e-11;
 
-// STRAIN: impulse step per velocity error of linearly dependent rows, both scaled. BEYOND: the step
-// is at least this multiple of the step that takes the first unit to a bound.
+// STRAIN: step of the impulses per velocity error of linearly dependent rows, both scaled. BEYOND:
+// the smallest step, as a multiple of the step at which the first unit reaches a bound.
 static const double STRAIN = 1e9, BEYOND = 2;
 
-// Velocities and impulses (times w) that violate 0 by up to this fraction of V count as rounding.
+// Tolerance of all inequalities, as a fraction of V. Impulses are multiplied by w. Smaller
+// violations count as rounding.
 static const double SLACK = 1e-12;
 
-// Fraction of V: velocities that differ by less count as the same motion.
+// Two motions count as equal if their velocities differ by at most this fraction of V.
 static const double ALIKE = 1e-10;
 
 // Corrections end when the velocity errors of the rows are at most ROUNDING of V. They also end
@@ -62,7 +63,7 @@ static void find_units(Active *active) {
   for (int k = 0; k < active->of.rows; k++) {
     const S2Row *row = active_row_of(active, k);
     active->size[k] = active_root_of(active, k) * s2_row_weight(active->of.problem, row);
-    // The friction row of the preceding contact. If the contact has no friction, the impulse is 0.
+    // A friction row belongs to the contact in the preceding row. If mu is 0, its impulse is 0.
     if (row->coupled_to >= 0) {
       Unit *contact = &active->unit[active->units - 1];
       contact->kind = row->mu > 0 ? CONTACT : NORMAL;
@@ -293,8 +294,8 @@ static void write_impulses(Active *active) {
 
 // ---- Least norm ---------------------------------------------------------------------------------
 
-// Writes to `to` the impulses of all rows (times root) that column c of `unknowns` gives. They do
-// not change the speed of any active row.
+// Computes impulses that do not change the speed of any active row, from column c of `unknowns`.
+// `to` receives the impulses of all rows, multiplied by `root`.
 static void null_impulses(Active *active, const double *unknowns, int c, double *to) {
   const S2Condensed *of = &active->of;
   const S2DenseLu *lu = &active->lu;
@@ -440,7 +441,7 @@ static void correct_held(Active *active, double *change, double *y) {
   write_bounds(active);
 }
 
-// Corrects the impulses by the errors of their velocities until only rounding is left.
+// Corrects the impulses for the velocity errors of the active rows until only rounding is left.
 static void active_refine(Active *active) {
   const S2Condensed *of = &active->of;
   double *y = S2_TAKE(active->arena, double, of->equations);
@@ -481,8 +482,8 @@ static void take_answer(const Active *active, S2Solution *solution) {
   clip_impulses(active, solution->lambda);
 }
 
-// Sets units on an edge of their mode to stick or to press. Returns false if there are no such
-// units.
+// Makes units on the edge between two modes stick or, if they are open, press. Returns false if
+// there are no such units.
 static bool hold_edges(Active *active) {
   bool changed = false;
   for (int i = 0; i < active->units; i++) {
@@ -551,7 +552,7 @@ static bool active_search(Active *active, int last, S2History *history, int *tri
         history,
         history != NULL ? s2_active_violation(active) / active->of.problem->velocity_scale : 0, 1,
         0);
-    // If the modes hold for these impulses, check them again for the finished impulses.
+    // If the modes hold for these impulses, refine the impulses and check the modes again.
     int wrong = s2_active_change_modes(active, all);
     if (wrong == 0) {
       active_finish(active);
@@ -566,9 +567,9 @@ static bool active_search(Active *active, int last, S2History *history, int *tri
   return found;
 }
 
-// Searches from the guess, then again with units on an edge of their modes set to stick or to
-// press. `modes`: NULL, or receives the mode of each unit in the answer. Returns false if there is
-// no answer.
+// Searches from the guess. Then makes units on the edge between two modes stick or press, and
+// searches again. `modes`: NULL, or receives the mode of each unit in the answer. Returns false if
+// there is no answer.
 static bool active_run(Active *active, const S2SolverOptions *options, S2Solution *solution,
                        Mode *modes) {
   bool found = active_search(active, TRIES, options->history, &solution->iterations), edges = found;

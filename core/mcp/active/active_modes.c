@@ -12,9 +12,8 @@ double s2_active_bound(const Active *active, const Unit *unit, Mode mode) {
   return (mode == PLUS ? row->hi : row->lo) * active_root_of(active, unit->first);
 }
 
-// In the guess, the sign of impulse minus speed decides between the two branches of a unit's law.
-// An impulse within rounding does not press a contact, and a speed within rounding does not move
-// it.
+// For the guess, the sign of impulse minus speed selects one of the two branches of a unit's law.
+// If the difference is only rounding, the contact counts as open, or as sticking.
 Mode s2_active_first_mode(const Active *active, const Unit *unit) {
   int k = unit->first;
   double normal = active->x[k] - active->u[k];
@@ -62,8 +61,9 @@ static Mode next_mode(const Active *active, const Unit *unit) {
            : below > slack ? MINUS
                            : STICK;
   }
-  // Open contacts that approach close, sticking contacts with too much friction slide, and pulling
-  // contacts open.
+  // An open contact closes if its bodies approach each other. A sticking contact slides if its
+  // friction is above the bound. A contact opens if its impulse is negative. A sliding contact
+  // sticks if its slip has changed direction.
   bool rough = unit->kind == CONTACT;
   double slip = rough ? active->u[k + 1] * unit->size[1] : 0;
   if (mode == OPEN) {

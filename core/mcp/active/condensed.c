@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-// The largest number of equations for dense elimination. Joints created along a chain give few
-// nonzero entries in L, and only these are used.
+// The largest number of equations for dense elimination. If joints are created in order along a
+// chain, L has few nonzero entries, and only these are used.
 enum { EQUATIONS_MOST = 96 };
 
 // If elimination leaves at most this fraction of an equation's diagonal, the equation counts as

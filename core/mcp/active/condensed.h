@@ -17,7 +17,7 @@ typedef struct S2Condensed {
   int *equation, *row;  // indices of the equations and of the rows in the problem, ascending
   const double *root;   // for each row of the problem: square root of its Delassus diagonal w
   double *l, *d;        // factors of S = L D L': L by rows of `equations` numbers, and D^-1
-  int *reach, *z_reach; // first nonzero entry of a row of L, and of z
+  int *reach, *z_reach; // first nonzero entry of each row of L and of z
   double *z;            // L^-1 B', `equations` numbers for each remaining row
   double *g;            // rows x rows: G, scaled by 1 / root on both sides
 } S2Condensed;
@@ -28,7 +28,8 @@ typedef struct S2Condensed {
 // a node has no finite mobility.
 bool s2_condense(S2Condensed *condensed, const S2Problem *problem, int most, S2Arena *arena);
 
-// Forward: e := L^-1 e. Back: turns e = L^-1 e0 into S^-1 e0. Both take `equations` numbers.
+// s2_condensed_forward computes e := L^-1 e. s2_condensed_back turns this result into S^-1 times
+// the original e. `e` has `equations` numbers.
 void s2_condensed_forward(const S2Condensed *condensed, double *e);
 void s2_condensed_back(const S2Condensed *condensed, double *e);
 

@@ -10,9 +10,9 @@
 static const double DEFAULT_TOLERANCE = 1e-10; // of S2SmoothSolution.residual
 enum { DEFAULT_ITERATIONS = 100 };
 
-// The proximal term of joints is larger than for solutions, because the inverse of a node's block
-// loses digits with the square of the joint's contribution to the block. More refinements remove
-// the term.
+// The proximal term of joints. It is larger than in the computation of solutions (pdipm_step.c),
+// because the inverse of a node's block loses digits with the square of the joint's contribution to
+// the block. Therefore more refinements are needed to remove its effect.
 static const double PROXIMAL_JOINT = 1e-7;
 enum { JOINT_REFINEMENTS = 5 };
 
@@ -26,8 +26,8 @@ static double residual_of(const S2Interior *ip, double kappa) {
   S2ArenaMark mark = s2_arena_mark(ip->arena);
   S2Quad *imbalance = S2_TAKE(ip->arena, S2Quad, system->nodes + 1);
   s2_system_imbalance(system, ip->v, ip->lambda, imbalance);
-  // Residuals of nodes and equations are the same as for a solution. The residual of a pair is the
-  // distance of z s from kappa, where z and v define s.
+  // The residuals of nodes and equations are the same as for a solution. The residual of a pair is
+  // |z s - kappa|, where s is computed from z and v.
   for (int i = 0; i < system->nodes; i++) {
     S2Quad error = imbalance[i];
     worst = s2_larger(worst, fabs(error[0]) * system->problem->length);
@@ -87,7 +87,6 @@ S2SolveStatus s2_mcp_smooth_solve(const S2Problem *problem, double kappa,
   double tolerance = options != NULL ? options->tolerance : DEFAULT_TOLERANCE;
   int most = options != NULL ? options->max_iterations : DEFAULT_ITERATIONS;
   S2ArenaMark mark = s2_arena_mark(arena);
-  // Joints are softer than in the solver for solutions and need more refinements.
   S2System system;
   s2_system_init(&system, problem, arena);
   s2_system_prepare(&system, arena);

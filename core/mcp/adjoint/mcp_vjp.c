@@ -9,7 +9,8 @@
 //     smooth           J p + dl/dlambda + D'^-1 eta = 0, -D the response of lambda to u on the path
 //
 // Therefore it is solved like a step problem, with K = W + J' D' J. Active rows have a proximal
-// term in K, and a few more steps remove the effect of that term. The data enter F in products, so
+// term in K, and a few more steps remove the effect of that term. The data enter the equations in
+// products, so
 //
 //     dl/dW = -p v,  dl/dc = p,  dl/dJ = lambda p' + eta v',  dl/db = eta,  dl/dC = eta lambda,
 //     dl/dmu = sigma lambda_n (dl/dlambda_t + Jt p)  of a sliding contact.
@@ -37,22 +38,24 @@
 // In the factored matrix M, active rows yield by 1 / WEIGHT of their impulse, so M is regular for
 // all rows. WEIGHT is as large as precision permits: the inverse of a node's 3 x 3 block loses
 // WEIGHT^2 unit round-offs. M^-1 is the preconditioner of generalised conjugate residuals
-// (Eisenstat, Elman, Schultz 1983) on K'. They need one direction for each group of rows that are
-// stiff together, and another for each row softer than 1 / WEIGHT. (In this scale a single row has
+// (Eisenstat, Elman, Schultz 1983) on K'. This method needs one direction for each stiff group of
+// rows, and one more for each row that is softer than 1 / WEIGHT. (In this scale a single row has
 // stiffness 1.)
 static const double WEIGHT = 1e6;
 enum { DIRECTIONS = S2_VJP_DIRECTIONS, ROUNDS = 4 };
-enum { REFINEMENTS = 2 }; // Each leaves the fraction 1e-4 (WEIGHT^2 unit round-offs) of the error.
+// Refinements of a solve in the local form. Each leaves 1e-4 (WEIGHT^2 unit round-offs) of the
+// error.
+enum { REFINEMENTS = 2 };
 // A round ends when it has reduced the residual by this factor. Then the residual is computed
 // again.
 static const double REDUCE = 1e-9;
-// A round that leaves more than this fraction of the residual is the last.
+// The rounds end after a round that leaves more than this fraction of the residual.
 static const double GAIN = 0.5;
-// Fraction of the residual: a direction that changes less is ignored.
+// A direction is ignored if it changes less than this fraction of the residual.
 static const double NOTHING = 1e-9;
 
-// Fractions of dl/d(v, lambda): ACCEPT is the largest residual of a solution; residuals up to
-// ENOUGH are not improved.
+// ACCEPT is the largest residual of a solution. Residuals up to ENOUGH are not reduced further.
+// Both are fractions of dl/d(v, lambda).
 static const double ACCEPT = 1e-9, ENOUGH = 1e-14;
 // Largest size of p relative to dl/dv. Without friction p is never larger than dl/dv.
 static const double FAR = 10;
@@ -60,19 +63,19 @@ static const double FAR = 10;
 // coincidence.
 static const double GROWN = 1e10;
 
-// If proximal passes do not shrink a part of a residual, this part cannot be solved. After SIEVE
-// passes the parts of rows stiffer than 3e-6 (scaled) are below REMAINS.
+// A part of a residual that proximal passes do not reduce cannot be removed by any p and eta. After
+// SIEVE passes the parts of rows stiffer than 3e-6 (scaled) are below REMAINS.
 enum { SIEVE = 5, PROBES = 3, PASSES = 2 }; // the second pass removes the rounding of the first
 static const double REMAINS = 1e-3, DOUBT = 1e-8;
 
 // Largest relative difference of p between the two sides of an edge.
 static const double SAME = 1e-9;
 
-// After PURE more passes the null impulses have no parts of rows that are merely soft. (If no rows
-// are tied, the null impulses almost vanish.) OTHER is the amount of the null impulses in another
-// derivative, as a fraction of dl/d(v, lambda). A small amount keeps its rounding errors
-// negligible: if two derivatives agree to 1e-9 at this amount, they agree to 1e-6 at the full null
-// impulses.
+// PURE more proximal passes remove the parts of soft rows from the null impulses. (If no rows are
+// tied, almost nothing is left.) To get another derivative, null impulses of the size OTHER, a
+// fraction of dl/d(v, lambda), are added. This size is small, so that their rounding errors are
+// negligible. If the two derivatives agree to 1e-9, they would agree to 1e-6 with null impulses of
+// full size.
 enum { PURE = 15 };
 static const double OTHER = 1e-3;
 
@@ -134,11 +137,11 @@ static void vjp_miss(S2McpLinear *l, const S2VjpPair *data, const S2VjpPair *x, 
     const S2Response *d = &l->response[k], *soft = &l->soft[k];
     const double *eta = x->unit + 2 * k;
     double n = r->unit[2 * k], t = r->unit[2 * k + 1];
-    // On the path the tangent's adjoint acts on the normal as well.
+    // On the path, the adjoint of the tangent also contributes to the normal row.
     if (s2_vjp_is_smooth(l, k)) {
       n += soft->nn * eta[0] + soft->nt * eta[1];
       t += soft->tt * eta[1];
-    } else if (d->nn > 0) { // the tangent of a sliding contact acts on the normal
+    } else if (d->nn > 0) { // the tangent of a sliding contact contributes to the normal row
       n += unit->c[0] * eta[0] + d->nt / d->nn * t;
       t += unit->c[1] * eta[1];
     }
@@ -245,8 +248,8 @@ static void vjp_copy(const S2McpLinear *l, S2VjpPair *to, const S2VjpPair *from)
 static double vjp_solve(S2McpLinear *l, double size) {
   vjp_clear(l, &l->x);
   double missed = size, last = INFINITY;
-  // Alternate rounds of directions with computing the true residual, until the residual is
-  // rounding.
+  // Each round improves x along several directions, then computes the true residual again. The
+  // rounds end when the residual is only rounding.
   for (int round = 0; round < ROUNDS && missed > ENOUGH * size && missed < GAIN * last; round++) {
     last = missed;
     vjp_copy(l, &l->kept, &l->x);
@@ -264,8 +267,9 @@ static double vjp_solve(S2McpLinear *l, double size) {
   return missed;
 }
 
-// Takes a residual r in rows only, and replaces it by the residual after one step x += M^-1 r: the
-// change of eta divided by WEIGHT. Only parts that no x can remove pass unchanged.
+// Replaces a residual r that is in rows only by the residual after one step x += M^-1 r. That
+// residual is the change of eta divided by WEIGHT. Only parts of r that no x can remove stay
+// unchanged.
 static void vjp_sieve(S2McpLinear *l) {
   vjp_approximate(l, &l->r, &l->step[0]);
   vjp_clear(l, &l->r);
@@ -435,7 +439,8 @@ static void vjp_factor(S2McpLinear *l) {
   for (int k = 0; k < l->system.units; k++) {
     l->slides |= l->response[k].nt != 0;
   }
-  // If rows are redundant, find out whether contacts are involved, and whether friction yields.
+  // If active rows are linearly dependent, find out whether contacts take part, and whether
+  // friction yields to joints.
   if (l->system.nodes > 0 && !s2_system_factor(&l->system, l->response, l->slides)) {
     l->flags |= S2_VJP_SINGULAR;
   } else if (l->system.units > 0 && vjp_redundant(l)) {
@@ -454,7 +459,7 @@ static void vjp_factor(S2McpLinear *l) {
   }
 }
 
-// With `beyond`, contacts on an edge count as being on the other side of the edge.
+// With `beyond`, contacts on the edge between two modes get the other mode.
 static S2McpLinear *vjp_linearise(const S2Problem *problem, const double *v, const double *lambda,
                                   bool beyond, S2Arena *arena) {
   S2McpLinear *l = vjp_make(problem, v, lambda, arena);
@@ -480,10 +485,12 @@ static S2McpLinear *vjp_linearise(const S2Problem *problem, const double *v, con
 S2McpLinear *s2_mcp_linearise(const S2Problem *problem, const double *v, const double *lambda,
                               S2Arena *arena) {
   S2McpLinear *l = vjp_linearise(problem, v, lambda, false, arena);
-  // On an edge, also linearise on the other side: both derivatives may agree.
+  // If a contact is on an edge, also linearise on the other side, because both derivatives may
+  // agree.
   if ((l->flags & S2_VJP_WEAK) != 0) {
     l->beyond = vjp_linearise(problem, v, lambda, true, arena);
-    if ((l->beyond->flags & S2_VJP_TIED) != 0) { // Contacts that only touch take part in the tie.
+    // This tie may include contacts that touch without pressing.
+    if ((l->beyond->flags & S2_VJP_TIED) != 0) {
       l->flags |= S2_VJP_TIED;
       l->tie = l->beyond->tie;
       l->yields = S2_VJP_NO_UNIT;
@@ -654,7 +661,7 @@ static bool solve_flagged(S2McpLinear *l, const double *dl_dv, const double *dl_
   if (!isfinite(missed) || vjp_solved(l, missed, size)) {
     return isfinite(missed);
   }
-  // If the system is not solved, the loss may depend on how rows share a load.
+  // If a residual remains, the reason may be that the loss depends on how rows share a load.
   S2ArenaMark mark = s2_arena_mark(l->arena);
   bool shared = s2_vjp_share(l, dl_dv, dl_dlambda, size, l->arena, flags);
   s2_arena_rewind(l->arena, mark);
@@ -686,20 +693,20 @@ static bool same_beyond(S2McpLinear *l, const double *dl_dv, const double *dl_dl
   return vjp_reach(beyond) <= SAME * size;
 }
 
-// Adds null impulses to get another derivative where rows are tied.
+// Adds null impulses to eta, which gives another valid derivative if rows are tied.
 static void add_tie(S2McpLinear *l, double size) {
   S2VjpPair tie = {l->r.node, l->tie};
-  vjp_clear(l, &l->r); // a tie has no node part
+  vjp_clear(l, &l->r); // a tie consists of impulses only
   double own = sqrt(vjp_dot(l, &tie, &tie));
   vjp_add(l, OTHER * size / own, &tie, &l->x);
 }
 
-// Removes friction that yields to joints: adds the multiple of the tie that makes the friction
-// impulse 0.
+// Makes the friction part of eta 0 where friction yields to joints, by adding a multiple of the
+// tie.
 static void let_yield(S2McpLinear *l) {
   S2VjpPair tie = {l->r.node, l->tie};
   double pull = s2_vjp_pull(&l->system, l->x.unit, l->yields);
-  vjp_clear(l, &l->r); // a tie has no node part
+  vjp_clear(l, &l->r); // a tie consists of impulses only
   vjp_add(l, -pull / s2_vjp_pull(&l->system, l->tie, l->yields), &tie, &l->x);
 }
 
@@ -720,8 +727,8 @@ unsigned s2_mcp_linear_vjp(S2McpLinear *l, const double *dl_dv, const double *dl
   if (l->beyond != NULL && same_beyond(l, dl_dv, dl_dlambda)) {
     flags &= ~(unsigned)S2_VJP_WEAK;
   }
-  // Adjust the multipliers of redundant rows: remove friction that yields, or choose another share
-  // of a tie.
+  // Redundant rows permit other multipliers: remove friction that yields, or add a multiple of the
+  // tie.
   if (l->yields != S2_VJP_NO_UNIT) {
     let_yield(l);
   }

@@ -12,8 +12,9 @@
 
 #include "mcp/mcp.h"
 
-// A solution with the usual tolerance of 1e-9 cannot tell a pair from 0 if both of its sides are
-// below this limit. (The sides are scaled, so that impulses and velocities are compared with 1.)
+// If both sides of a pair are below this limit, a solution with the usual tolerance of 1e-9 does
+// not show which of them is 0. (The sides are scaled, so that impulses and velocities are compared
+// with 1.)
 static const double S2_VJP_EDGE = 1e-7;
 
 // ---- Points of the central path ---------------------------------------------------------------
@@ -76,9 +77,9 @@ typedef enum S2VjpFlag {
   S2_VJP_UNDETERMINED = 4,
   // The linear system was not solved, or a number is not finite. Do not use the result.
   S2_VJP_SINGULAR = 8,
-  // Rows of contacts are linearly dependent. Contacts that only touch count as well, but two points
-  // that stick along the same tangent do not. A change of the rows may make them contradict each
-  // other, so there may be no two-sided derivative.
+  // Rows of contacts are linearly dependent. This includes contacts that touch without pressing,
+  // but not two points that stick along the same tangent. After a small change of the data, such
+  // rows may contradict each other. A two-sided derivative may therefore not exist.
   S2_VJP_TIED = 1 << 16
 } S2VjpFlag;
 
@@ -93,8 +94,8 @@ typedef struct S2McpGradient {
   // For boxed rows whose impulse is at that bound, else 0. Set only by exact derivatives.
   double *lo, *hi;
   double *mobility; // 9 per block of problem->mobility, if it is not NULL.
-  // 1 per row, else 0: the part of the other derivatives that acts through w = diag(J W^-1 J' + C).
-  // w scales kappa and the norm of shared impulses.
+  // 1 per row: the part of the derivatives above that acts through the row's Delassus diagonal w.
+  // It scales kappa and the norm of shared impulses. 0 for rows whose w has no effect.
   double *w;
 } S2McpGradient;
 
@@ -108,7 +109,7 @@ unsigned s2_mcp_vjp(const S2Problem *problem, const double *v, const double *lam
 
 // Options that select another valid derivative.
 typedef enum S2VjpOther {
-  // Contacts on an edge count as being on the other side of the edge: they touch, or slide.
+  // Contacts on the edge between two modes get the other mode: touching or sliding.
   S2_VJP_OTHER_SIDE = 1,
   // With S2_VJP_TIED, dl/d(bias, ja, jb, compliance) do not have least norm. They agree with the
   // derivatives of least norm for changes of the rows that keep the rows compatible.

@@ -3,9 +3,9 @@
 // A light node between heavy nodes makes rows nearly parallel: their common part is proportional to
 // 1/m of the light node, and their difference to 1/m of the heavy nodes. A pivot is then no larger
 // than the ratio of the masses. Below 1e-16 it has no correct digits in double precision. The
-// solution has these digits (exact.c), so its derivative needs them, too. Redundancy depends on
-// geometry only, so it is decided for the same rows with equal masses. If these rows are
-// independent, the equations
+// solution is computed with more digits (exact.c), so its derivative must be, too. Whether rows are
+// redundant depends only on the geometry and is therefore decided with equal masses. If these rows
+// are independent, the equations
 //
 //     (J W^-1 J' + C) eta = -(dl/dlambda + J W^-1 dl/dv),    p = W^-1 (dl/dv + J' eta)
 //
@@ -23,8 +23,8 @@ enum { MOST = 96 };
 // A pivot must be at least this fraction of its diagonal, as in the general method (mcp_vjp.c,
 // SIEVE).
 static const double CLEAR = 3e-6;
-// A compliance counts if it is above this fraction of its row's diagonal. Rounding of the Jacobians
-// (1e-16) then leaves the compliance six digits.
+// A row counts as compliant if its compliance is above this fraction of its diagonal. The
+// compliance then keeps six digits, because the Jacobians have rounding errors of 1e-16.
 static const double SOFT = 1e-10;
 // Limit of pivots of rows scaled to about 1. Smaller pivots may be rounding errors of numbers with
 // twice the digits, so there is no derivative.
@@ -63,8 +63,9 @@ static double vjp_exact_meet_alike(const S2Problem *problem, const S2Row *x, con
   return sum;
 }
 
-// Whether, with equal masses, all pivots of the rigid rows are a clear fraction of their diagonals.
-// Compliance makes compliant rows independent even if they are parallel to rigid rows.
+// Whether the rigid rows are independent: with equal masses, all pivots must be a clear fraction of
+// their diagonals. Compliant rows are not tested, because compliance makes them independent even if
+// they are parallel to rigid rows.
 static bool vjp_exact_independent(const S2VjpHeld *held, S2Arena *arena) {
   const S2Row **row = S2_TAKE(arena, const S2Row *, held->count);
   int n = 0;

@@ -13,7 +13,7 @@ static const double STANDS_OUT = 1e3, ROUNDING = 1e-12;
 typedef struct Sides { // sides of the pairs of a unit, scaled
   double normal, gap;  // impulse (for boxed rows: distance from the nearer bound), and velocity
   double slack, slip;  // distance of friction from its bound, and slip velocity; 0 without friction
-  double x, y;         // normal minus gap, friction minus slip: their signs decide the modes
+  double x, y;         // x: normal minus gap; y: friction minus slip. Their signs decide the modes
 } Sides;
 
 static Sides vjp_modes_sides_of(const S2VjpPoint *at, int k) {
@@ -52,8 +52,8 @@ static double vjp_modes_edge_of(const S2VjpPoint *at) {
   return fmin(S2_VJP_EDGE, fmax(ROUNDING, STANDS_OUT * worst));
 }
 
-// For a contact that presses. If mu = 0, the contact has no friction cone, and its unit has no
-// friction row. This function finds the direction in which friction would act.
+// Finds the direction in which friction would act on a pressing contact with mu = 0. Such a contact
+// has no friction cone, and its unit has no friction row.
 static unsigned friction_without_cone(const S2VjpPoint *at, int k, const S2VjpModes *to) {
   const S2Problem *problem = at->system->problem;
   int friction = at->system->unit[k].row + 1;

@@ -36,8 +36,8 @@ static const double REPEATS = 1e-11, CLEAR = 1e-8;
 // Impulses count as having least norm if their part in the null space is below this fraction of
 // their size.
 static const double LEAST = 1e-9;
-// Fractions of dl/d(v, lambda). MISSED is the largest residual of a solution. ASKED is the largest
-// dependence on single impulses that is ignored.
+// Fractions of dl/d(v, lambda). MISSED is the largest residual of a solution. If the loss depends
+// on single impulses by at most ASKED, this dependence is ignored.
 static const double MISSED = 1e-9, ASKED = 1e-9;
 
 typedef struct ShareRow { // an active row
@@ -229,8 +229,8 @@ static void share_velocity(const S2McpLinear *l, const double *f, const double *
   }
 }
 
-// Converts scaled impulses of the active rows to impulses of all rows. With `follows`, dependent
-// friction is included.
+// Converts scaled impulses of the active rows to impulses of all rows. With `follows`, includes the
+// friction of sliding contacts.
 static void share_spread(const Share *share, const double *x, bool follows, double *to) {
   memset(to, 0, sizeof(double) * (size_t)share->l->problem.rows);
   for (int i = 0; i < share->count; i++) {
@@ -275,7 +275,7 @@ static void share_put(const Share *share, const double *dl_dv, const double *eta
   }
 }
 
-// Whether the loss depends on the null-space part of single impulses.
+// Whether dl/dlambda has a part in the null space, so that the loss depends on single impulses.
 static bool share_asked(const Share *share, const double *dl_dlambda, double size) {
   const S2McpLinear *l = share->l;
   int n = share->count;

@@ -88,7 +88,7 @@ static bool read_contact(Small *s, int row, bool rough) {
   if (!vjp_small_hold(s, row, w) || !rough) {
     return s->held[s->count - 1].row == row;
   }
-  // The contact sticks, so its friction is a separate row, or slides, so its friction follows the
+  // If the contact sticks, its friction is a separate row. If it slides, its friction follows the
   // normal impulse.
   double w_t = vjp_small_diagonal(s, row + 1);
   if (friction->mu > 0) {
@@ -257,8 +257,8 @@ static void vjp_small_write_row(const Small *s, int r, double eta, const double 
                                 const double *dl_dlambda, const S2McpGradient *to) {
   const S2Row *row = &s->problem->row[r];
   s2_vjp_write_products(s->problem, r, p, s->v, eta, s->lambda[r], to);
-  // dl/dmu = sigma lambda_n (dl/dlambda_t + Jt p). For a boxed row, the derivative with respect to
-  // the bound (lo or hi) that holds its impulse.
+  // dl/dmu = sigma lambda_n (dl/dlambda_t + Jt p). For a boxed row whose impulse is at a bound,
+  // `along` is the derivative with respect to this bound.
   double along = (dl_dlambda != NULL ? dl_dlambda[r] : 0) + velocity_of(row, p);
   double values[4] = {s->sign[r] != 0 ? s->sign[r] * s->lambda[row->coupled_to] * along : 0,
                       s->bound[r] < 0 ? along : 0, s->bound[r] > 0 ? along : 0, 0};
@@ -283,7 +283,7 @@ bool s2_mcp_vjp_small(const S2Problem *problem, const double *v, const double *l
     return false;
   }
   S2ArenaMark mark = s2_arena_mark(arena);
-  // The structure is not zeroed as a whole: its arrays are larger than most problems.
+  // Do not zero the whole structure, because its arrays are larger than most problems need.
   Small s;
   s.problem = problem;
   s.v = v;

@@ -55,7 +55,7 @@ typedef struct S2VjpHeld { // the active rows, none of which belongs to a contac
 // there are too many.
 bool s2_vjp_exact_solve(const S2VjpHeld *held, double *p, double *eta, S2Arena *arena);
 
-enum { S2_VJP_DIRECTIONS = 20 }; // Directions of conjugate residuals.
+enum { S2_VJP_DIRECTIONS = 20 }; // largest number of directions of conjugate residuals
 
 // A vector of the adjoint system: (p, eta), or the residual of its equations.
 typedef struct S2VjpPair {
@@ -81,7 +81,7 @@ struct S2McpLinear {
   bool slides;    // friction depends on normal impulses, so the system is not symmetric
   S2VjpPair data; // dl/dv, dl/dlambda
   S2VjpPair x, r; // p and eta, and their residual
-  S2VjpPair kept; // x before a round
+  S2VjpPair kept; // x at the start of a round
   S2VjpPair step[S2_VJP_DIRECTIONS],
       // steps of x, and the changes of r that they cause; the changes are orthonormal
       change[S2_VJP_DIRECTIONS];
@@ -90,7 +90,7 @@ struct S2McpLinear {
   double *p_node, *rhs;    // p and dl/dc, 3 per node
   double *force;           // J' lambda, 3 per node; local form only
   double *eta_row, *u_row; // 1 per row; u_row = J p
-  bool other;              // If rows are tied: compute a derivative without least norm.
+  bool other;              // whether to compute a derivative without least norm if rows are tied
   // With S2_VJP_TIED or `yields`: impulses eta that together have no effect, 2 per unit.
   double *tie;
   int yields; // A contact whose friction yields to joints, or -1.
@@ -111,10 +111,10 @@ static inline bool s2_vjp_is_smooth(const S2McpLinear *l, int k) {
 enum { S2_VJP_NO_UNIT = -1 };
 typedef enum S2VjpTie { S2_TIE_NONE, S2_TIE_YIELDS, S2_TIE_HOLDS } S2VjpTie;
 // Examines the impulses in r that together have no effect. Two contact points between the same
-// bodies may pull against each other along one tangent. They move together for all data and are not
-// a tie (S2_TIE_NONE). If joints and the friction between one pair of bodies take part, without
-// normal impulses, the friction yields (S2_TIE_YIELDS): a motion that the joints impose makes it
-// slide. `pair` receives one of the contacts of that pair.
+// bodies may pull against each other along one tangent. Such points always move together, so this
+// is not a tie (S2_TIE_NONE). If joints and the friction between one pair of bodies take part,
+// without normal impulses, the friction yields (S2_TIE_YIELDS): a motion that the joints impose
+// makes it slide. `pair` receives one of the contacts of that pair.
 S2VjpTie s2_vjp_tie(const S2McpLinear *l, int *pair);
 // The total friction impulse of a contact and its neighbouring contacts between the same bodies.
 double s2_vjp_pull(const S2System *system, const double *z, int k);

@@ -7,8 +7,8 @@
 // A contact takes part in a tie if its impulse is above this fraction of the largest impulse.
 static const double TIES = 1e-2;
 
-// Whether a limit belongs to a joint with other rows. If dry friction or a motor of that joint is
-// active as well, the joint is at rest.
+// Whether a limit belongs to a joint that has other rows. Such a limit may depend linearly on the
+// dry friction or the motor of its joint. This only means that the joint is at rest.
 static bool tie_limits_joint(const S2System *system, const S2Unit *unit) {
   for (int k = 0; k < system->units; k++) {
     const S2Unit *other = &system->unit[k];

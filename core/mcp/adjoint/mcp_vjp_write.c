@@ -72,8 +72,8 @@ static void vjp_write_row(const S2McpLinear *l, int i, const double *dl_dlambda,
   const S2Row *row = &l->system.problem->row[i];
   s2_vjp_write_products(l->system.problem, i, l->p_node, l->v, l->eta_row[i], l->lambda[i],
                         gradient);
-  // Derivatives of bounds and of friction coefficients: from dl/dlambda + J p of a boxed row at its
-  // bound, or of a sliding contact.
+  // Set the derivatives with respect to bounds and friction coefficients. They contain dl/dlambda +
+  // J p of a boxed row at its bound, or of a sliding contact.
   double *bound = l->bound[i] < 0 ? gradient->lo : l->bound[i] > 0 ? gradient->hi : NULL;
   if (bound != NULL) {
     bound[i] = (dl_dlambda != NULL ? dl_dlambda[i] : 0) + l->u_row[i];
@@ -122,8 +122,8 @@ static void add_body_slope(const S2McpLinear *l, int i, double slope,
   }
 }
 
-// The scale of kappa depends on w = diag(J W^-1 J' + C) of row i. This function adds the resulting
-// derivatives, where dl/dw = slope.
+// Adds the derivatives that act through w = diag(J W^-1 J' + C) of row i, where dl/dw = slope. w
+// scales kappa and the norm of shared impulses.
 static void add_scale_slope(const S2McpLinear *l, int i, double slope,
                             const S2McpGradient *gradient) {
   if (l->mobility != NULL) {

@@ -7,9 +7,9 @@
 #include <stddef.h>
 #include <string.h>
 
-// Largest number of pairs of groups on the same node, per group: a chain has 1, a net 3, and a hub
-// of n joints n / 2. Above this number, the matrix of the interior-point method, on the graph of
-// the nodes, is sparser.
+// Largest number of pairs of groups that share a node, divided by the number of groups. The ratio
+// is 1 for a chain, 3 for a net, and n / 2 for a hub of n joints. Above this limit, the matrix of
+// the interior-point method is sparser, because its graph connects nodes instead of groups.
 enum { PAIRS_MOST = 8 };
 
 // Largest number of corrections with one factorisation. Usually one correction reaches rounding. A
@@ -40,7 +40,7 @@ static bool bilateral_find_groups(S2Bilateral *bilateral, const S2Problem *probl
   }
   bilateral->first[groups] = problem->rows;
   bilateral->groups = groups;
-  return groups > 0 && rigid <= 3 * problem->nodes; // more rigid rows cannot be independent
+  return groups > 0 && rigid <= 3 * problem->nodes; // more rigid rows would be linearly dependent
 }
 
 // Finds the links of each node. The links of node i begin at link[start[i]].
@@ -322,7 +322,8 @@ bool s2_bilateral_solve(const S2Problem *problem, const S2SolverOptions *options
   S2Bilateral bilateral;
   bool good =
       s2_bilateral_init(&bilateral, problem, arena) && s2_bilateral_factor(&bilateral, NULL);
-  // Corrections start from the guess. This saves no time but preserves digits.
+  // Corrections start from the guess. This saves no time, but digits that are already correct in
+  // the guess are kept.
   if (good) {
     double *lambda = S2_TAKE(arena, double, problem->rows);
     for (int i = 0; i < problem->rows; i++) { // a guess may contain any numbers

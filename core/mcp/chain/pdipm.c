@@ -20,29 +20,31 @@ enum { WARM_ITERATIONS = 12 };
 // Distance from the boundary at which a warm interior-point run starts.
 static const double WARM_FLOOR = 0.01;
 enum { POLISH_SWEEPS = 100 };
-// Limit in factorisations, after which another start helps more.
+// Limit of the factorisations in the first Newton run. Beyond it, another start is more promising.
 enum { FIRST_NEWTON = 3000 };
 
 // Limits for piles. A guess with a residual below PILE_NEAR is the solution for slightly different
-// rows. Such a guess is followed by NEAR_SWEEPS, another guess by FAR_SWEEPS, and a start from zero
-// impulses by ANEW_SWEEPS. A flow is limited to FIRST_FLOW or LATER_FLOW factorisations. Nearly all
-// flows that end do so within FIRST_FLOW, and after that another start is more promising. The
-// limits were measured on the first solves of poured discs and boxes, on hard solves, and on
-// pyramids in violent motion.
+// rows. The flow starts after NEAR_SWEEPS sweeps from such a guess, FAR_SWEEPS sweeps from another
+// guess, or ANEW_SWEEPS sweeps from zero impulses. It is limited to FIRST_FLOW or LATER_FLOW
+// factorisations. Nearly all flows that end do so within FIRST_FLOW, and after that another start
+// is more promising. The limits were measured on the first solves of poured discs and boxes, on
+// hard solves, and on pyramids in violent motion.
 enum { NEAR_SWEEPS = 100, FAR_SWEEPS = 400, ANEW_SWEEPS = 3000 };
 enum { FINISH_SEGMENTS = 20, FIRST_FLOW = 1000, LATER_FLOW = 1500, PILE_NEWTON = 600 };
 static const double CONVEX_TOLERANCE = 1e-6; // Tolerance of the convex start.
-// Fraction of S2_PATIENCE, about a second of work, after which no other start begins. With twice
-// this value, the slowest steps of 1000 discs take a third longer, and 1 % more of them are solved.
+// Fraction of S2_PATIENCE. After this work, which takes about a second, no other start begins. With
+// twice this value, the slowest steps of 1000 discs take a third longer, and 1 % more of them are
+// solved.
 static const double PILE_PATIENCE = 0.12;
 static const double PILE_NEAR = 0.05;
 
 // Constants for solves within a budget. The unit of work is one block in one factorisation. In this
-// unit, a sweep costs SWEEP_WORK per contact, and the overhead of a solve equals OVERHEAD_SWEEPS
-// sweeps. (Both were measured on piles of discs and on a pyramid of boxes.) At least LEAST_SWEEPS
-// run even if the budget is used up. A budget below FEW_SWEEPS is too small for a factorisation.
-// Larger budgets spend the fraction SWEEPS_SHARE on sweeps, which bring a pile in violent motion
-// near its solution. For other piles the flow then finds the last digits.
+// unit, a sweep costs SWEEP_WORK for each S2Unit, and the overhead of a solve equals
+// OVERHEAD_SWEEPS sweeps. (Both were measured on piles of discs and on a pyramid of boxes.) At
+// least LEAST_SWEEPS run even if the budget is used up. A budget of less than FEW_SWEEPS sweeps is
+// too small for a factorisation. Larger budgets spend the fraction SWEEPS_SHARE on sweeps, which
+// bring a pile in violent motion near its solution. For other piles the flow then finds the last
+// digits.
 enum { OVERHEAD_SWEEPS = 24, LEAST_SWEEPS = 20, FEW_SWEEPS = 64, MOST_SWEEPS = 1000 };
 enum { ROOMY = 100 }; // factorisations
 static const double SWEEP_WORK = 0.15, SWEEPS_SHARE = 2.0 / 3;
@@ -67,7 +69,8 @@ static void pdipm_refine(S2SolveRun *chain) {
   s2_run_keep(chain, residual);
 }
 
-// Whether the point barely meets the tolerance, so that another factorisation helps the next step.
+// Whether the point meets the tolerance but has errors above rounding. One more factorisation then
+// gives the next step a better guess.
 static bool is_worth_refining(const S2SolveRun *chain) {
   return s2_run_solved(chain) && chain->best > S2_REFINED && chain->iterations > 0 &&
          chain->system.contacts > 0;
@@ -240,7 +243,7 @@ static double pile_within(S2SolveRun *chain, const S2SolverOptions *options,
   // Run sweeps, then the flow.
   if (!s2_run_solved(chain)) {
     double left = fmax(0, budget - blocks * system->spent);
-    // If the budget is enough for the whole flow, make no more sweeps than without a budget.
+    // If the budget suffices for the whole flow, limit the sweeps as in a solve without a budget.
     int usual = chain->best < PILE_NEAR ? NEAR_SWEEPS : FAR_SWEEPS;
     int limit = left > ROOMY * blocks ? usual : MOST_SWEEPS;
     sweeps = (int)fmin(limit, fmax(LEAST_SWEEPS, SWEEPS_SHARE * left / sweep));
@@ -324,12 +327,12 @@ static bool solve_cold(S2SolveRun *chain, const S2SolverOptions *options, bool t
       {.impulse = 1, .velocity = 1, .spread = 2, .seed = 2},
       {.impulse = 3, .velocity = 3, .spread = 2, .seed = 3},
   };
-  // Number of Gauss-Seidel sweeps from zero impulses before Newton; 0 means POLISH_SWEEPS from the
-  // best point. A further start is needed only if Newton has failed from the best point, so some
-  // starts begin at zero.
+  // Number of Gauss-Seidel sweeps from zero impulses before Newton. 0 means POLISH_SWEEPS sweeps
+  // from the best point. Some starts begin at zero impulses, because a further start is needed only
+  // if Newton has failed from the best point.
   static const int fresh_sweeps[] = {0, 20, 0, 40};
-  // For each start, run the interior-point method, then the search (only once), then Newton after
-  // sweeps.
+  // Each start runs the interior-point method, then sweeps, then Newton. The first start also runs
+  // the search before the sweeps.
   bool pile = is_pile(chain);
   double most = INFINITY; // factorisations
   if (pile) {
@@ -388,7 +391,8 @@ static S2SolveStatus pdipm_solve(const S2Problem *problem, const S2SolverOptions
     return solution->status;
   }
   Question question = {problem, options, arena};
-  if (thorough) { // A solve that is not thorough may itself be part of such a proof.
+  // A solve that is not thorough may itself be part of a proof, so it does not look for one.
+  if (thorough) {
     chain.watch = (S2FlowWatch){.hopeless = is_hopeless, .user = &question};
   }
   bool flowed = solve_warm(&chain, options, thorough, solution->lambda);
@@ -396,8 +400,8 @@ static S2SolveStatus pdipm_solve(const S2Problem *problem, const S2SolverOptions
     pdipm_refine(&chain);
   }
   // Continue only if there are contacts, because solve_warm solves pure equations to full
-  // precision. With `attempt` the search ends after the flow. Frictionless problems are an
-  // exception: the interior-point method still runs.
+  // precision. With `attempt` the solve ends after the flow, except for problems without friction,
+  // which continue with the interior-point method.
   bool ends = options->attempt > 0 && flowed;
   bool on = !s2_run_solved(&chain) && chain.system.contacts > 0 && !(ends && is_rough(&chain));
   bool proved = on && solve_cold(&chain, options, thorough && !ends, flowed);

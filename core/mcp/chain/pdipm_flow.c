@@ -23,8 +23,9 @@ enum { FLOW_LOOKS = 20 };
 // larger residuals the modes are seldom correct.
 static const double FLOW_NEAR = 1e-5;
 // A step is easy if it needs at most FLOW_EASY solves. After FLOW_GOOD successful steps, an easy
-// step reduces the compliance faster. The other limits are the mode changes of a step, the segments
-// of a path across a snap, and the segments of a path of the finish.
+// step reduces the compliance faster. FLOW_SOLVES limits the solves with undamped mode changes in a
+// step. FLOW_SEGMENTS limits the segments of a path across a snap, and FLOW_FINISH those of a path
+// of the finish.
 enum { FLOW_EASY = 2, FLOW_GOOD = 3 };
 enum { FLOW_SOLVES = 8, FLOW_SEGMENTS = 40, FLOW_FINISH = 2 };
 // Number of sweeps after a failed step. The sweeps take a fifth of the time of the failed path.
@@ -180,8 +181,8 @@ double s2_flow_solve(S2System *system, int most, bool strictly, double tolerance
     }
     int solves = flow_step(&flow, strictly ? left : INT_MAX, factorizations, arena);
     // If the step failed, shorten the steps and continue from sweeps. If work is limited, skip the
-    // sweeps, because they have already used their share of the budget. Sweep at the start, too, if
-    // the shortest step failed, because it would fail forever.
+    // sweeps, because they have already used their share of the budget. Until a step has succeeded,
+    // sweep only if the shortest step has failed, because it would fail again forever.
     if (solves == 0) {
       bool shortest = !(flow.compliance < FLOW_SOFTEST);
       flow.compliance = fmin(FLOW_SOFTEST, flow.compliance * FLOW_SOFTEN);

@@ -29,8 +29,8 @@ static const double LOOK_LEFT = 0.8;
 // distance.
 static const double VIOLATED = 1e-11;
 
-// If x0 follows from impulses alone: the smallest scaled distance of a unit from the border of its
-// mode.
+// If x0 is computed from impulses alone, each unit starts at least this scaled distance away from
+// the border of its mode.
 static const double APART = 1e-9;
 
 // The end of a segment, where unit `unit` leaves its mode. `unit` is -1 if no unit does.
@@ -99,7 +99,7 @@ static S2Mode follow_mode_of(const S2Unit *unit, const double *x) {
 }
 
 // Computes x of a unit in the mode that its impulses alone indicate. The row velocities u do not
-// influence the mode, because they may belong to other rows.
+// influence the mode, because the impulses may be the solution for slightly different rows.
 static void follow_start_held(const S2Unit *unit, const double *lambda, const double *u,
                               double *x) {
   S2Mode mode = s2_impulse_mode(unit, lambda);
@@ -116,7 +116,7 @@ static void follow_start_held(const S2Unit *unit, const double *lambda, const do
   }
 }
 
-// Computes the impulses that x has by the law of its mode.
+// Computes the impulses of a unit from x, by the law of its mode.
 static void follow_impulses(const S2Unit *unit, S2Mode mode, const double *x, double *lambda) {
   if (unit->kind == S2_UNIT_BOX) {
     lambda[0] = mode == S2_STICK ? x[0] : mode == S2_SLIDE_PLUS ? unit->hi : unit->lo;

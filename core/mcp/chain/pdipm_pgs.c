@@ -77,8 +77,8 @@ S2_WIDE double s2_pgs_solve(const S2System *system, int sweeps, S2Quad *v, doubl
 typedef double Pair __attribute__((vector_size(16))); // Values of a normal row and a tangent row.
 
 // A unit of any kind, laid out for sweeps only. Velocities are multiplied by the square root of the
-// masses, so that the same rows convert in both directions. The bounds have the same form for all
-// kinds of units.
+// masses, so that the same rows convert impulses to velocities of nodes, and velocities of nodes to
+// velocities of rows. The bounds have the same form for all kinds of units.
 typedef struct SweptUnit {
   S2Quad ja[2], jb[2];
   Pair g, c, b0;
@@ -97,7 +97,7 @@ typedef struct Sweeper {
   SweptUnit *unit; // units in the order of a sweep
   int32_t *of;     // Index of each unit in S2System.unit.
   // Vectors over nodes, multiplied by the square roots of the masses: velocities, including the
-  // ground; velocities before a sweep; velocities that p gives.
+  // ground; velocities before a sweep; velocities of the direction p.
   S2Quad *v, *before, *v_of_p;
   // Vectors over units: impulses, their change in a sweep, and the conjugate direction.
   Pair *lambda, *r, *p;
@@ -166,9 +166,9 @@ static Sweeper sweeper_make(const S2System *system, const S2Quad *v, const doubl
 
 // The size of the change in a sweep.
 typedef struct Change {
-  double square; // squared change of the impulses, weighted by g of their rows: an energy for any
-                 // masses
-  double most;   // largest scaled change of the impulse of a row: approximately the residual
+  // Squared change of the impulses, weighted by g of their rows. It is an energy for any masses.
+  double square;
+  double most; // largest scaled change of the impulse of a row: approximately the residual
 } Change;
 
 // These two functions do not handle NaN, so that each compiles to one instruction.

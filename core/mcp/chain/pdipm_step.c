@@ -7,8 +7,8 @@
 // the nodes can move. It is far below w of any pair whose mode is still undecided.
 static const double PROXIMAL_CONTACT = 1e-13;
 
-// The proximal term of bilateral rows. Refinements remove its effect: at 1e-9, two refinements
-// leave 1e-18 of the error of well-posed joints.
+// The proximal term of bilateral rows. Refinements remove its effect: with a term of 1e-9, two
+// refinements reduce the error of well-posed joints to 1e-18 of its value.
 static const double PROXIMAL_JOINT = 1e-9;
 enum { JOINT_REFINEMENTS = 2 };
 
@@ -107,7 +107,7 @@ void s2_pairs_adjoint(const S2Unit *unit, const double *w, const double h[2], do
     y[0] = h[0] / (w[0] + w[1] + unit->c[0]);
     y[1] = -y[0];
   }
-  // Solve the friction pairs in their eliminated form (tangent_of), then the normal pair, which
+  // Solve the eliminated form of the friction pairs (tangent_of). Then solve the normal pair, which
   // depends on them through mu.
   if (unit->kind == S2_UNIT_CONTACT) {
     Tangent t = tangent_of(unit, w);
@@ -120,7 +120,7 @@ void s2_pairs_adjoint(const S2Unit *unit, const double *w, const double h[2], do
 }
 
 // Computes dz of a contact whose rows have the velocities (un, ut), as the solution of
-//     (w + F) dz = e - G du,  F the constant coupling of the four pairs.
+//     (w + F) dz = e - G du,  where F is the constant coupling of the four pairs.
 static void contact_change(double dz[4], const S2Unit *unit, const double *w, const double *e,
                            double un, double ut) {
   // For a boxed row, z0 and z1 change by opposite amounts.

@@ -44,8 +44,8 @@ S2Interior s2_interior_make(S2System *system, S2Arena *arena);
 // Computes lambda of contacts and the mean from v, z, s and u = J v.
 void s2_interior_measure(S2Interior *interior);
 
-// The errors in unit k, to be called after s2_interior_measure. For each pair, the error in the
-// definition of s. For bilateral rows, the errors of the rows.
+// Computes the errors in unit k: for each pair the error in the definition of s, and for bilateral
+// rows the errors of the rows. Call s2_interior_measure first.
 void s2_interior_gap(const S2Interior *interior, int k, double gap[4]);
 
 // Makes one predictor-corrector step towards z o s = kappa, with one factorisation. Call

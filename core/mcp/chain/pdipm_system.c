@@ -454,8 +454,8 @@ static int mark_stale(S2System *system, const S2Response *response) {
 }
 
 // MOST_CHANGED: if a larger fraction of the units has changed, the whole matrix is factored again,
-// because nearly all columns would change. BESIDE: the share of solves and products in the total
-// time of a factorisation with its solves and products. It was measured on piles of 1000 discs.
+// because nearly all columns would change. BESIDE: a factorisation is followed by solves and
+// products. This fraction of the total time is spent on them in piles of 1000 discs.
 static const double MOST_CHANGED = 0.25, BESIDE = 0.4;
 
 S2_WIDE bool s2_system_factor(S2System *system, const S2Response *response, bool nonsymmetric) {

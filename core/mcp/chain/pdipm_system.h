@@ -24,7 +24,7 @@ typedef enum S2UnitKind {
   S2_UNIT_CONTACT    // a contact with a normal and a tangent row
 } S2UnitKind;
 
-// If a unit lacks its second row, that row has g = 1, so that products need no test.
+// A unit with one row has g[1] = 1, so that products need no test for the missing row.
 typedef struct S2Unit {
   int32_t a, b;  // b = nodes stands for the ground
   int32_t slot;  // slot of block (a, b) in the sparse matrix
@@ -45,8 +45,9 @@ typedef struct S2UnitRows {
   S2Quad ja[2], jb[2];
 } S2UnitRows;
 
-typedef struct S2Response { // response -d lambda / d u of a unit; first index: impulse, second:
-                            // velocity
+// The response -d lambda / d u of a unit. The first index is that of the impulse, the second that
+// of the velocity.
+typedef struct S2Response {
   double nn, nt, tn, tt;
 } S2Response;
 
@@ -74,7 +75,7 @@ typedef struct S2System {
   S2Response *factored;   // response of each unit in the current factorisation of the sparse matrix
   bool factored_accurate; // value of sparse.accurate in that factorisation
   bool is_factored;       // whether there is a factorisation
-  double spent;           // work in units of a whole factorisation with its solves and products
+  double spent;           // work; 1 is a whole factorisation with its solves and products
   S2History *history;     // records each iteration of the stages, or NULL
 } S2System;
 

@@ -24,8 +24,9 @@
 static const double SIGMA = 1e4, SIGMA_LEAST = 0.3, SIGMA_MOST = 1e7;
 static const double SIGMA_GROWTH = 1.5, SIGMA_SHRINK = 3;
 
-// Limits of the fraction by which friction bounds move to their new values. The fraction is reduced
-// if a move is larger than the last move.
+// In each outer step, friction bounds move to their new values by a fraction of the distance. The
+// fraction is halved, down to SHARE_LEAST, if the largest distance has grown. Otherwise it is
+// multiplied by SHARE_GROWTH, up to 1.
 static const double SHARE_LEAST = 0.02, SHARE_GROWTH = 1.2;
 
 // Friction bounds and normal impulses of squeezed bodies may increase each other without limit. If
@@ -36,8 +37,9 @@ static const double RUNAWAY = 100, RUNAWAY_LEAST = 1e-3;
 // provisional.
 static const double INNER_ACCURACY = 0.05;
 
-// INNERS: Newton steps per inner problem. OUTERS_PER_ITERATION: outer steps per iteration of the
-// caller's limit. Near the end an outer step costs at most one factorisation.
+// INNERS: largest number of Newton steps in an inner problem. OUTERS_PER_ITERATION: largest number
+// of outer steps, divided by the caller's iteration limit. Near the end an outer step costs at most
+// one factorisation.
 enum { INNERS = 40, OUTERS_PER_ITERATION = 20 };
 // After this many outer steps without halving the residual, progress is unlikely.
 enum { STALL = 100 };
@@ -215,14 +217,15 @@ static bool step_inner(Al *al, bool *done) {
   return true;
 }
 
-// Solves the inner problem to its minimum, or until the balance is good enough. The resulting
-// impulses are eta, because lambda(u) contains the rounding error of u times sigma.
+// Solves the inner problem to its minimum, or until the largest imbalance is at most `enough`. The
+// resulting impulses are eta, because lambda(u) contains the rounding error of u times sigma.
 static void al_solve_inner(Al *al, double enough) {
   S2SolveRun *run = al->run;
   S2System *system = &run->system;
   bool done = false;
   memset(al->du, 0, sizeof(double) * (size_t)(2 * system->units));
-  // Make at least one Newton step, because the law is always balanced at its anchor.
+  // Make at least one Newton step. If the imbalance at the anchor is small from the start, the
+  // outer step would otherwise change nothing.
   for (int i = 0; i < INNERS && !done; i++) {
     s2_system_row_velocity(system, run->v, run->u);
     al_apply_law(al, 0);

@@ -53,10 +53,10 @@ enum { PASSES = 6 };
 // fraction PASS_GAIN.
 static const double PASS_GAIN = 0.5, PASS_ENOUGH = 1e-13;
 
-enum { ITERATIONS = 2 }; // iterations per iteration of the caller's limit
-enum { FINISHES = 5 };   // Exact solutions at the end, each in the modes of the previous solution.
-// If the final kappa is above 0: required accuracy of the products relative to kappa, and the limit
-// that rounding sets.
+enum { ITERATIONS = 2 }; // largest number of iterations, divided by the caller's limit
+enum { FINISHES = 5 };   // largest number of exact solves at the end
+// If the final kappa is above 0, all violations must be at most PATH_PART times kappa, or at most
+// PATH_ROUNDING if this limit is larger.
 static const double PATH_PART = 1e-6, PATH_ROUNDING = 1e-12;
 // After this many iterations without halving the violations, progress is unlikely.
 enum { STALL = 40 };
@@ -420,7 +420,7 @@ static bool contact_ncp_iterate(Cone *cone, double *kappa, double *step) {
     double corrected = *step;
     contact_ncp_find_direction(cone, *kappa, false);
     *step = contact_ncp_reach(cone, tau);
-    // Restore the corrected direction. The correction needs the affine direction first.
+    // Otherwise compute the corrected direction again, which requires the affine direction first.
     if (*step < corrected) {
       contact_ncp_find_direction(cone, cone->kappa, false);
       contact_ncp_find_direction(cone, *kappa, true);

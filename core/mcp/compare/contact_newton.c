@@ -5,12 +5,13 @@
 #include "mcp/chain/solve_run.h"
 #include "mcp/solvers.h"
 
-// Settings for the case that the active set is nearly known, which permits a large first weight.
+// Settings for a start at which the active set is nearly known. This permits a large first weight.
 static const S2NewtonWay warm_way = {
     .weight = 1e6, .outers = 3, .inners = 6, .most = S2_NEWTON_MOST};
-// Outer steps of each start, per iteration of the caller's limit.
+// Maximum number of outer steps from each start, divided by the caller's iteration limit.
 enum { OUTERS_PER_ITERATION = 6 };
-// Starts with a small weight, and Gauss-Seidel sweeps before each of them except the first.
+// Number of starts with a small weight, and number of Gauss-Seidel sweeps before each of them
+// except the first.
 enum { STARTS = 3, SWEEPS = 100 };
 
 static void contact_newton_run(S2SolveRun *run, const S2NewtonWay *way) {

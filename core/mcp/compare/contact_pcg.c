@@ -25,8 +25,8 @@ static const double INNER_FRACTION = 0.1;
 static const double FINAL_FRACTION = 0.5;
 enum { INNER_SWEEPS = 200 }; // Limit of sweeps per update of the bounds.
 
-// Length of the projected gradient steps times the norm of A. It must be less than 2. It has a
-// margin, because the estimated norm may be too small.
+// Length of the projected gradient steps times the norm of A. It must be less than 2. The margin is
+// needed because the estimated norm may be too small.
 static const double GRADIENT_STEP = 1.4;
 enum { POWER_STEPS = 12, SEED = 1 };
 

@@ -23,7 +23,7 @@ typedef struct S2Relaxation {
   const S2SolverOptions *options;
   S2ArenaMark mark;
   S2Response *coupling; // coupling of each unit
-  S2Quad *v;            // velocities of lambda, up to the rounding errors since the last check
+  S2Quad *v;            // velocities of lambda; rounding errors accumulate between checks
   double *lambda, *lambda_best, *u;
   // residual: at the last check; best: the smallest residual so far, at lambda_best
   double residual, best;
@@ -48,11 +48,13 @@ S2SolveStatus s2_relaxation_end(S2Relaxation *run, S2Solution *solution);
 // The rule decides which rows one step relaxes. The fixed points of all three rules are the
 // solutions of Coulomb's law.
 typedef enum S2SweepRule {
-  S2_SWEEP_ROWS,     // single rows: first normal, then tangent within the bound of the new normal
-                     // impulse
-  S2_SWEEP_IMPULSES, // single rows: first tangent within the bound of the last normal impulse, then
-                     // normal
-  S2_SWEEP_BLOCKS    // whole units, solved exactly
+  // Single rows: first the normal row, then the tangent row within the bound of the new normal
+  // impulse.
+  S2_SWEEP_ROWS,
+  // Single rows: first the tangent row within the bound of the last normal impulse, then the normal
+  // row.
+  S2_SWEEP_IMPULSES,
+  S2_SWEEP_BLOCKS // whole units, solved exactly
 } S2SweepRule;
 
 // Makes one sweep over all units. omega over-relaxes rows, but not blocks.

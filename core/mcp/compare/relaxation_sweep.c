@@ -57,8 +57,8 @@ S2_INLINE void solve_contact(const S2Response *g, double mu, double qn, double q
     *t = s2_clip(st, mu * *n);
     return;
   }
-  // Try to slide ahead and back. If both modes hold (Painleve), choose the smaller impulse. If
-  // rounding rejects both modes, choose the mode with the smaller violation.
+  // Try sliding ahead and sliding back. If both modes hold (Painleve), choose the smaller impulse.
+  // If rounding rejects both modes, choose the mode with the smaller violation.
   double least = INFINITY, best_n = INFINITY, best_t = 0;
   for (int side = -1; side <= 1; side += 2) {
     double slope = side * mu, normal = g->nn + slope * g->nt, p = -qn / normal;

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
-// Fraction of the distance to the boundary that a step may cover: exact for the affine direction, a
-// lower limit for the corrected direction.
+// Fraction of the distance to the boundary that a step may cover. For the corrected direction, the
+// fraction grows from this value as the violations fall.
 static const double TAU = 0.95;
 
 // Upper limits of that fraction, so that rounding moves no number onto the boundary. Second-order
@@ -293,8 +293,8 @@ static void ncp_accept(Solver *solver) {
   solver->trial = t;
 }
 
-// Makes a trial point with y and z moved inside by the size that they have on the central path.
-// Returns false if no further lift is allowed or the point is not finite.
+// Makes a trial point by moving y and z away from the boundary. The distance is the size that they
+// have on the central path. Returns false if no further lift is allowed or the point is not finite.
 static bool ncp_lift(Solver *solver) {
   const S2Cones *cones = &solver->ncp->cones;
   if (solver->system.cone == 0 || solver->lifts == MAX_LIFTS || solver->stop) {
@@ -316,8 +316,8 @@ static bool ncp_lift(Solver *solver) {
 static double ncp_aim(Solver *solver, double kappa) {
   double tau = fmin(fmax(TAU, 1 - pow(fmax(solver->now.r, solver->now.b), 2)), TAU_MAX);
   bool corrected = solver->options->corrector;
-  // Take the corrected direction. If it permits only a short step, take the uncorrected direction
-  // if it permits a longer step.
+  // Take the corrected direction. If its step is short and the uncorrected direction permits a
+  // longer step, take the uncorrected direction.
   ncp_find_direction(solver, kappa, corrected, solver->direction);
   double reach = cone_step(solver, solver->direction, tau);
   if (corrected && reach < SHORT) {
@@ -363,9 +363,9 @@ static double ncp_attempt(Solver *solver, double reg, double *kappa, S2Arena *ar
   return step;
 }
 
-// Makes one iteration. S2_SOLVED means that the solve continues. The regularised matrix is a last
-// resort, because it is not the matrix of Newton's method. The difference matters if an entry of y
-// is large and the entry of z is at most `reg`.
+// Makes one iteration. Returns S2_SOLVED if the solve can continue. The regularised matrix is a
+// last resort, because it is not the matrix of Newton's method. The difference matters if an entry
+// of y is large and the entry of z is at most `reg`.
 static S2SolveStatus ncp_iterate(Solver *solver, S2History *history, S2Arena *arena) {
   const S2NcpSystem *system = &solver->system;
   double kappa = 0, reg = solver->options->reg, step = ncp_attempt(solver, 0, &kappa, arena);

@@ -114,8 +114,8 @@ unsigned s2_contact_vjp_global(const S2GlobalContactProblem *problem,
 // comes from the arena.
 S2Problem s2_contact_step_problem(const S2ContactProblem *problem, S2Arena *arena);
 
-// Text files that preserve all digits (docs/problem-format.md). Reading gives one of the two forms.
-// Its numbers are valid until the file is freed.
+// Text files that preserve all digits (docs/problem-format.md). A file contains a problem in one of
+// the two forms. Its numbers are valid until s2_contact_free is called.
 typedef struct S2ContactFile {
   bool global;                        // whether the file has the global form
   S2ContactProblem local_form;        // set unless global

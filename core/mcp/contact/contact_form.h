@@ -19,10 +19,10 @@ typedef struct S2ContactMass { // M of a global form, factored in blocks of thre
 } S2ContactMass;
 
 typedef struct S2GlobalForm {
-  bool bodies;    // whether nodes are bodies of three freedoms; else they are the contacts of the
-                  // local form
-  S2Problem step; // step problem; its bias is b of the contacts, or 0 in the local form
-  double *v;      // velocities without impulses, 3 per node
+  // Whether nodes are bodies of three freedoms. Otherwise they are the contacts of the local form.
+  bool bodies;
+  S2Problem step;     // step problem; its bias is b of the contacts, or 0 in the local form
+  double *v;          // velocities without impulses, 3 per node
   S2ContactMass mass; // for the local form only
 } S2GlobalForm;
 

@@ -182,7 +182,9 @@ static void add_slopes(const S2GlobalForm *form, const S2GlobalContactProblem *p
   int freedoms = problem->freedoms;
   const S2Csr *m = problem->m;
   double *x = S2_TAKE(arena, double, freedoms);
-  S2Csr numbers = *problem->h; // entry numbers as values, to find the entries by columns
+  // A copy of H whose values are the numbers of its entries. Its transpose shows where the entries
+  // of each column are stored.
+  S2Csr numbers = *problem->h;
   numbers.value = S2_TAKE(arena, double, numbers.start[freedoms]);
   for (int32_t e = 0; e < numbers.start[freedoms]; e++) {
     numbers.value[e] = e;

@@ -11,9 +11,9 @@
 
 enum {
   VERSION = 1,
-  LEAST_NODE_LINE = 17, // Bytes of the shortest node line, which limits the number of nodes that a
-                        // file can contain.
-  // Bytes of the shortest row line, which limits the number of rows in the same way.
+  // Bytes of the shortest node line, which limits the number of nodes that a file can contain.
+  LEAST_NODE_LINE = 17,
+  // Bytes of the shortest row line, which limits the number of rows that a file can contain.
   LEAST_ROW_LINE = 34,
 };
 

@@ -13,7 +13,8 @@ static const double TOLERANCE = 1e-9;
 // ratios and rounding they need several.
 enum { PASSES = 120, STEPS_PER_UNKNOWN = 10, STEPS_LEAST = 200 };
 
-// The methods aim at this fraction of the tolerance, because the final residual rounds differently.
+// The methods aim at this fraction of the tolerance, because the final residual is rounded
+// differently.
 static const double AIM = 1 - 1e-12;
 
 // W and its transpose may differ by this fraction of sqrt(W_ii W_jj), because W was computed with

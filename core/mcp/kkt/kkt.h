@@ -59,8 +59,9 @@ typedef struct S2KktSolution {
 
 // The residual alone decides whether a system is solved. The other results are:
 // - S2_INFEASIBLE: there is a proof that rows contradict each other;
-// - S2_UNSUPPORTED: W is not symmetric or not positive definite, C < 0, or there are too many rows
-//   on one unknown or on a W that is not block-diagonal;
+// - S2_UNSUPPORTED: W is not symmetric or not positive definite, or C < 0. The solver "schur" also
+//   returns it if there are too many rows for its dense matrix, which it needs if W is not
+//   block-diagonal or if too many rows share one body;
 // - S2_SINGULAR: the input is not finite, or results are too large for a double;
 // - S2_MAX_ITERATIONS, with the best point found.
 //

@@ -146,9 +146,9 @@ void s2_kkt_velocity(const S2KktScaled *kkt, const double *lambda, double *v, S2
 
 // ---- The preconditioner -----------------------------------------------------------------------
 
-// This value is added to the diagonals of the blocks, which are about 1, because linearly dependent
-// rows make blocks singular. A preconditioner need not be exact, and a smaller value would amplify
-// rounding more.
+// This value is added to the diagonals of the blocks. (Their entries are about 1.) Otherwise
+// linearly dependent rows would make blocks singular. A smaller value would amplify rounding more,
+// and a preconditioner need not be exact.
 static const double PRECONDITIONER_FLOOR = 1e-6;
 
 // Inverts a symmetric positive definite 3 x 3 matrix in place by Gauss-Jordan elimination.

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-// Rounding makes the recurrences drift, so they are started up to this many times from the best
-// point.
+// Largest number of runs, each of which starts from the best point. More than one run is needed,
+// because rounding makes the recurrences drift.
 enum { RESTARTS = 10 };
 
 // ---- Conjugate gradients (Hestenes & Stiefel 1952) --------------------------------------------

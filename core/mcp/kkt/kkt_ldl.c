@@ -53,7 +53,7 @@ static void ldl_solve(void *method, double *x, double *y) {
   Ldl *ldl = method;
   const S2KktScaled *kkt = ldl->kkt;
   memset(ldl->x, 0, sizeof(S2Quad) * (size_t)ldl->matrix.nodes);
-  // The matrix has the rows with the opposite sign, so change the sign of y.
+  // In the matrix the rows have the opposite sign, so change the sign of y.
   for (int i = 0; i < kkt->n; i++) {
     ldl->x[i / 3][i % 3] = x[i];
   }

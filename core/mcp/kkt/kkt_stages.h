@@ -89,8 +89,8 @@ void s2_kkt_solve_cg(S2KktRun *run);
 void s2_kkt_solve_minres(S2KktRun *run);
 
 // Refinement for ldl and schur (kkt_refine.c). `factor` factors the system with `delta` added to C.
-// On entry of `solve`, x and y contain the right sides of W x - J' y = .. and J x + (C + delta) y =
-// .., on return the solution.
+// `solve` replaces the right sides x and y of W x - J' y = .. and J x + (C + delta) y = .. by the
+// solution.
 typedef struct S2KktDirect {
   void *method;
   bool (*factor)(void *method, double delta);

@@ -30,7 +30,7 @@ typedef enum S2LcpSolver {
 } S2LcpSolver;
 
 enum {
-  S2_LCP_ENUMERATE_MAX = 16, // largest number of rows: 2^16 choices
+  S2_LCP_ENUMERATE_MAX = 16, // largest number of rows for enumeration: 2^16 sets
   S2_LCP_MAX = 32768, // largest number of rows of any problem, so that indices of M fit into an int
 };
 

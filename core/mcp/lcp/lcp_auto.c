@@ -107,7 +107,7 @@ S2SolveStatus s2_lcp_auto_stage(S2LcpRun *run) {
     run->used = S2_LCP_LEMKE;
     return S2_INFEASIBLE;
   }
-  // For small problems, trying every set of positive z_i decides.
+  // For small problems, enumeration decides: it tries every set of positive z_i.
   if (run->problem->n <= S2_LCP_ENUMERATE_MAX) {
     if (lcp_auto_attempt(run, S2_LCP_ENUMERATE, s2_lcp_enumerate_stage, 0, &least, &claim)) {
       return S2_SOLVED;

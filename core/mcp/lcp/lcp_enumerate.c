@@ -15,7 +15,7 @@ enum {
   PASSES = 8,        // scaling passes; each halves the logarithm of the spread
   WIDTH = N + 1,     // columns: z_j if j is in A, else w_j; then the right side
   ARTIFICIAL = N,    // first index of the artificial basic variables
-  PIVOTS_MAX = 2000, // guard against rounding errors; Bland's rule normally ends long before
+  PIVOTS_MAX = 2000, // guard against rounding errors; Bland's rule normally needs far fewer
 };
 
 // Entries of the tableau up to this value count as 0. Entries are about 1.
@@ -23,7 +23,7 @@ static const double ZERO = 1e-12;
 // Entries between NOISE and ZERO may be significant, so nothing is proved.
 static const double NOISE = 1e-13;
 static const double FEASIBLE = 1e-9; // largest sum of infeasibilities of a solution
-static const double DOUBT = 1e-7;    // up to this sum nothing is proved
+static const double DOUBT = 1e-7;    // nothing is proved if the sum is at most this value
 
 typedef struct Tableau {
   int n;

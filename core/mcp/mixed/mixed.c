@@ -6,7 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { EQUILIBRATIONS = 12 }; // Each halves the logarithm of the spread.
+// Number of passes. Each pass about halves the logarithm of the largest entry of each row.
+enum { EQUILIBRATIONS = 12 };
 
 // ---- Products and measures --------------------------------------------------------------------
 
@@ -119,7 +120,8 @@ double s2_mixed_equilibrate(S2Mixed *scaled, double *s, const S2Mixed *p, double
     }
     scaled->r[i] = p->r[i] * s[i];
   }
-  // Find a unit for the right side. On a path, x o w = kappa counts with the square root of kappa.
+  // Divide the right side by its size, a power of two. With kappa > 0, this size is at least
+  // sqrt(kappa).
   int exponent = 0;
   frexp(fmax(s2_largest(scaled->r, (size_t)size), sqrt(kappa)), &exponent);
   for (int i = 0; i < size; i++) {

@@ -101,10 +101,10 @@ bool s2_mixed_transposed(const S2Mixed *p, double *l, S2Arena *arena);
 bool s2_mixed_adjoint(const S2Mixed *p, const S2Bounds *bounds, const double *x, double kappa,
                       const double *g, double *l, double *to_lo, double *to_hi, S2Arena *arena);
 
-// mixed_box.c: reformulates a problem with bounds as a problem whose only bounds are 0 from below.
-// Unknowns without bounds become free unknowns. Unknowns with only an upper bound change their
-// sign. An unknown with two bounds gets a second pair (s, hi - x), where s is the negative part of
-// its w. An unknown with lo = hi is a constant.
+// mixed_box.c: reformulates a problem with bounds as a problem whose only bounds are lower bounds
+// of 0. Unknowns without bounds become free unknowns. Unknowns with only an upper bound change
+// their sign. An unknown with two bounds gets a second pair (s, hi - x), where s is the negative
+// part of its w. An unknown with lo = hi is a constant.
 typedef struct S2Box {
   S2Mixed p;
   int n, m;     // sizes of the original problem

@@ -9,15 +9,15 @@
 #include <math.h>
 #include <string.h>
 
-// Fraction of the size of the equilibrated matrix that counts as zero.
+// A matrix counts as singular if its reciprocal condition number is below this limit.
 static const double RANK = 1e-12;
 
 // A residual up to this fraction of the right side needs no improvement.
 static const double GOOD = 1e-12;
 
 enum {
-  MOVES = 8,       // moves of all wrong pairs at once
-  MOST_MOVES = 40, // limit of all moves; later moves change one pair at a time
+  MOVES = 8,       // limit of moves that change all wrong pairs at once
+  MOST_MOVES = 40, // limit of all moves; moves after the first MOVES change one pair each
   CORRECTIONS = 30
 };
 

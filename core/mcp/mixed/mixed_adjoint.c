@@ -7,9 +7,9 @@
 #include "linalg/numbers.h"
 #include "mcp/mixed/mixed.h"
 
-// A pair is on the edge between two sides if both of its numbers are within this distance of zero,
-// which is the accuracy of solutions. For w the distance is relative to the right side if that is
-// above 1.
+// A pair is on the edge between two sides if |w| and the distance of x from a bound are both at
+// most this value, which is the accuracy of solutions. The limit for w is multiplied by the right
+// side if that is above 1.
 static const double EDGE = 1e-9;
 
 typedef enum Side { INSIDE, AT_LO, AT_HI, FIXED } Side;
@@ -75,8 +75,9 @@ static double mixed_adjoint_worth(const S2Mixed *p, const double *g, const doubl
 
 static void find_bounds(const S2Mixed *p, const Sides *sides, const double *g, const double *l,
                         double *to_lo, double *to_hi) {
-  // At a bound, the result is the derivative with respect to x_i. On the path, it acts through the
-  // part of w that belongs to the bound. A fixed x_i gives half to each bound.
+  // If x_i is at a bound, the derivative with respect to this bound is the derivative with respect
+  // to x_i. On the path, the bound acts through its part of w. If x_i is fixed, each bound gets
+  // half.
   for (int i = 0; i < p->m; i++) {
     int at = p->n + i;
     Side side = sides->side[at];
@@ -100,7 +101,8 @@ static bool mixed_adjoint_solve(const S2Mixed *p, const Sides *sides, const doub
       index[count++] = i;
     }
   }
-  // Set up (K + D)' for the unknowns inside. D comes from the path and is 0 on an active set.
+  // Set up (K + D)' for the unknowns inside. D contains the slopes of the central path, and is 0
+  // without kappa.
   S2Mixed inside = {(int)count, 0, S2_TAKE(arena, double, count *count + 1),
                     S2_TAKE(arena, double, count + 1)};
   double *solution = S2_TAKE(arena, double, count + 1);

@@ -17,10 +17,10 @@
 #include <string.h>
 
 // Smallest gain of a proof relative to its largest entry, in equilibrated conditions. Smaller gains
-// may be rounding.
+// may be rounding errors.
 static const double LEAST_GAIN = 1e-9;
-// Largest errors in the equations of a proof, as a fraction of its gain. A point that refutes the
-// proof would have to be larger than the data by the inverse of this fraction.
+// Largest permitted error in the equations of a proof, as a fraction of its gain. A point that
+// refutes the proof would have to be larger than the data by the inverse of this fraction.
 static const double LEAST_REACH = 1e-8;
 
 enum { EQUILIBRATIONS = 8, MAX_ITERATIONS = 100 };

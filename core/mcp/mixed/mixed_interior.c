@@ -23,7 +23,8 @@ static const double STEP_MARGIN = 0.99; // fraction of the distance to the bound
 static const double CROWDED = 0.1;      // A shorter step is replaced by a centring step.
 // The target of a centring step is this fraction of the mean complementarity.
 static const double CENTRING = 0.5;
-static const double DONE = 1e-13; // final equilibrated residual; s2_mixed_finish improves it
+// Iterations end at this residual, in scaled units. s2_mixed_finish reduces it further.
+static const double DONE = 1e-13;
 
 typedef struct Interior {
   S2Mixed p;
@@ -33,7 +34,7 @@ typedef struct Interior {
   double *ratio;         // w / v, m numbers
   double *best, *work;
   double best_merit, mean;
-  double kappa; // final value of v o w
+  double kappa; // target of all v_i w_i at the end
   S2Dense lu;
 } Interior;
 
@@ -146,7 +147,7 @@ static double mixed_interior_iterate(Interior *ip) {
     ip->target[i] = ip->x[n + i] * ip->w[i] + ip->dx[n + i] * ip->dw[i] - aim;
   }
   step = mixed_interior_find_direction(ip);
-  // If a pair is far below the others, centre first.
+  // A short step means that some pair is too close to zero. Then take a centring step instead.
   if (step < CROWDED) {
     for (int i = 0; i < m; i++) {
       ip->target[i] = ip->x[n + i] * ip->w[i] - fmax(CENTRING * ip->mean, ip->kappa);
@@ -222,7 +223,7 @@ static bool mixed_interior_start(Interior *ip) {
   return s2_all_finite(ip->x, (size_t)n + (size_t)m);
 }
 
-// Starts at x, with both sides of every pair raised to the central path.
+// Starts at x, with every pair moved to the central path.
 static void start_near(Interior *ip, const double *x) {
   int n = ip->p.n, m = ip->p.m;
   double least = sqrt(ip->kappa);
@@ -239,7 +240,8 @@ static void start_near(Interior *ip, const double *x) {
 static int mixed_interior_run(Interior *ip, int max_iterations, S2History *history) {
   double merit = mixed_interior_measure(ip), halved = merit;
   int iterations = 0, since = 0;
-  // There is no finish for points on the central path, so these steps must reach full precision.
+  // Points on the central path are not refined afterwards, so these steps must reach full
+  // precision.
   while (iterations < max_iterations && since < STALL &&
          (merit > DONE || (ip->kappa > 0 && since < SETTLED))) {
     double step = mixed_interior_iterate(ip);
@@ -269,8 +271,8 @@ static int solve_from(const S2Mixed *p, bool near, double kappa, int max_iterati
   for (int i = 0; i < size; i++) {
     x[i] = near ? x[i] / unit / s[i] : 0;
   }
-  // Start from the usual start or near x. For a solution, then solve the equations of its active
-  // set exactly.
+  // Iterate from the standard start or from a point near x. Without kappa, then solve the equations
+  // of the active set exactly.
   if (size > 0 && s2_all_finite(scaled.k, (size_t)size * (size_t)size) &&
       s2_all_finite(scaled.r, (size_t)size)) {
     s2_dense_single_threaded();

@@ -43,12 +43,12 @@ typedef struct Run {
   S2Mixed p;
   S2Bounds bounds;
   S2Box box;
-  // For p: the best point, K x + r at a point, and another point.
+  // Vectors for p: x is the best point, f is K x + r, and trial is a candidate.
   double *x, *f, *trial;
   double *inner; // of box.p
   double residual, kappa;
   double scale;        // max(1, max |r|)
-  double r_vio, b_vio; // of the best point
+  double r_vio, b_vio; // violations at the best point, as in S2MlcpSolution
 } Run;
 
 // Returns the largest error of a row, measured in the unit of the row. For a pair, the smaller of w
@@ -107,7 +107,8 @@ static void mlcp_consider(Run *run, S2Arena *arena) {
   double residual = mlcp_measure(run, run->trial, run->f),
          b_vio = mlcp_products(run, run->trial, run->f);
   double r_vio = s2_largest(run->f, (size_t)p->n);
-  // On a central path, the products of the inner problem count.
+  // With kappa, use the residuals of the inner problem instead, in which every pair has x_i w_i =
+  // kappa.
   if (run->kappa > 0 && isfinite(residual)) {
     double *f = S2_TAKE(arena, double, s2_mixed_size(q) + 1);
     s2_mixed_apply(q, run->inner, f);
@@ -201,7 +202,7 @@ static S2SolveStatus mlcp_solve(Run *run, const S2MlcpOptions *options, S2MlcpSo
     return S2_INFEASIBLE;
   }
   S2SolveStatus status = s2_mixed_pivot(p, run->inner, arena);
-  // Offer the point as it is, and again after its active set is solved.
+  // Consider the point as it is, then after the equations of its active set are solved.
   if (s2_all_finite(run->inner, (size_t)s2_mixed_size(p))) {
     if (run->kappa == 0) {
       mlcp_consider(run, arena);
@@ -281,7 +282,8 @@ S2SolveStatus s2_mlcp_solve(const S2Mlcp *problem, const S2MlcpOptions *options,
     s2_arena_rewind(arena, mark);
     return solution->status = S2_SINGULAR;
   }
-  // Convert to bounds at 0 (mixed_box.c), and start with zero pairs as the best point.
+  // Convert to bounds at 0 (mixed_box.c), and use zeros for all its unknowns as the first
+  // candidate.
   run.scale = fmax(1, s2_largest(run.p.r, size));
   run.box = s2_box_make(&run.p, &run.bounds, arena);
   run.kappa = solution->kappa = fmax(0, options->kappa);

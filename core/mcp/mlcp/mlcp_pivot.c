@@ -1,7 +1,8 @@
 // Solves mixed problems that are not monotone. Free unknowns are eliminated by Gaussian elimination
-// with complete pivoting. Lemke's method, or another method for problems of pairs, solves the
-// remaining problem. Each equation without a pivot becomes two opposite inequalities. Their
-// multipliers are the positive and the negative part of an unknown without a pivot.
+// with complete pivoting. The remaining problem is a linear complementarity problem (LCP), which is
+// solved by Lemke's method or another LCP method. Each equation without a pivot becomes two
+// opposite inequalities. Their multipliers are the positive and the negative part of an unknown
+// without a pivot.
 #include "mcp/mlcp/mlcp_pivot.h"
 
 #include "mcp/lcp/lcp.h"
@@ -9,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-// Fraction of the largest pivot: smaller pivots count as zero.
+// Pivots below this fraction of the largest pivot count as zero.
 static const double RANK = 1e-12;
 
 // The matrix [A C a; D B b], with its first rows and columns in pivoting order.
@@ -98,7 +99,7 @@ S2SolveStatus s2_mixed_pivot(const S2Mixed *p, double *x, S2Arena *arena) {
     double sign = i >= left && i < 2 * left ? -1 : 1, *to = m + (size_t)i * width;
     const double *row = mlcp_pivot_row_of(&t, from);
     for (int j = 0; j < left; j++) {
-      double entry = i < 2 * left ? 0 : row[rank + j]; // only rounding remains below the rank
+      double entry = i < 2 * left ? 0 : row[rank + j]; // 0: only rounding errors remain here
       to[j] = entry;
       to[left + j] = -entry;
     }
@@ -107,7 +108,7 @@ S2SolveStatus s2_mixed_pivot(const S2Mixed *p, double *x, S2Arena *arena) {
     }
     q[i] = sign * row[t.size];
   }
-  // Try Lemke's method. If it fails, try all methods for problems of pairs.
+  // Try Lemke's method. If it fails, try all LCP methods.
   S2LcpInfo info;
   S2SolveStatus status = s2_lcp_lemke(pairs, m, q, z, w, NULL, NULL, arena, &info);
   if (status != S2_SOLVED) { // even after a ray there may be a solution

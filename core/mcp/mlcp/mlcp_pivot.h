@@ -4,7 +4,7 @@
 
 #include "mcp/mixed/mixed.h"
 
-// Eliminates the free unknowns and solves the remaining problem, which has only pairs.
+// Eliminates the free unknowns and solves the remaining linear complementarity problem.
 S2SolveStatus s2_mixed_pivot(const S2Mixed *p, double *x, S2Arena *arena);
 
 #endif

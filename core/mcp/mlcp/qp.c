@@ -10,8 +10,8 @@
 
 static const double TOLERANCE = 1e-9;
 
-// This value is added to the unit diagonal of the scaled P before Cholesky. Negative eigenvalues of
-// up to this size may be zeros with rounding errors of P.
+// This value is added to the unit diagonal of the scaled P before Cholesky, because rounding errors
+// of P can turn zero eigenvalues into negative eigenvalues of up to this size.
 static const double CONVEX = 1e-10;
 
 enum { MAX_ITERATIONS = 100 };

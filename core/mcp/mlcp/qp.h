@@ -44,7 +44,7 @@ typedef struct S2QpSolution {
   double *direction;
   S2SolveStatus status;
   // Set with S2_INFEASIBLE if there is no minimum because the objective falls without limit along
-  // `direction`. The constraints may then have a point.
+  // `direction`. The constraints may be feasible in this case.
   bool unbounded;
   int iterations;
   double objective;

@@ -100,8 +100,8 @@ S2_INLINE double lu_bring_pivot(S2DenseLu *lu, double *largest, int k) {
   return best;
 }
 
-// Gaussian elimination with the largest remaining entry as the pivot. If the pivot is rounding, all
-// remaining entries are rounding, too.
+// Gaussian elimination with the largest remaining entry as the pivot. If this pivot is only a
+// rounding error, so are all remaining entries.
 S2_WIDE static void lu_eliminate(S2DenseLu *lu, double rank_tolerance, double *largest) {
   int n = lu->n;
   double *a = lu->a, first = 0;

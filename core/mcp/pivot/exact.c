@@ -1,11 +1,12 @@
-// Computes the last digits of a solution.
+// Refines a solution to the last digits.
 //
-// If a node is light and between heavy nodes, or has a small inertia, the rounding error of an
-// impulse gives it a noticeable velocity. The velocity is half a unit in the last place of lambda,
-// times the row's Delassus diagonal w. If w lambda = 1e7 V, it is 1e-9 V, and no impulses in double
-// precision have a smaller residual. The problem still has a solution with ordinary velocities.
-// Therefore this file represents impulses as sums of two doubles, lambda + low, until velocities
-// are computed from them:
+// The rounding error of an impulse, at most half a unit in the last place of lambda, changes the
+// velocity of its row by this error times the row's Delassus diagonal w. This matters for light
+// nodes between heavy nodes, and for nodes with a small inertia. Let V be the velocity scale of the
+// problem. If w lambda = 1e7 V, the error is about 1e-9 V, and no impulses in double precision have
+// a smaller residual. The problem still has a solution with ordinary velocities. Therefore this
+// file represents impulses as sums of two doubles, lambda + low, until velocities are computed from
+// them:
 //
 // 1. The modes follow from the normal map lambda - u / w, with twice the digits. A contact
 //    separates, presses, sticks or slides. A boxed row is at a bound or inside.
@@ -16,8 +17,8 @@
 // 3. If the new point has different modes, repeat these steps.
 // 4. Linearly dependent rows may require slightly different velocities, such as the rows of two
 //    corners that stick while the body turns. Impulses z of these rows that balance each other (A z
-//    = 0) do not change any velocity. They are increased against the error of the rows until a row
-//    reaches its bound and is released.
+//    = 0) do not change any velocity. Their multiples are added, in the direction that opposes the
+//    errors of the rows, until a row reaches its bound. This row is then released.
 #include "mcp/pivot/exact.h"
 
 #include "linalg/numbers.h"
@@ -31,11 +32,11 @@
 // equations contradict each other only by this amount.
 static const double REPEATS = 1e-26;
 
-enum { CHANGES = 64 }; // Limit of mode changes.
+enum { CHANGES = 64 }; // limit of mode changes
 
-// Limit of the sum of n^3 over all eliminations of n rows. An elimination takes 8 n^3 operations.
-// The limit takes about 0.5 s, which is usual for large unsolved islands. It permits 460 rows once,
-// or 115 rows CHANGES times.
+// Limit of the sum of n^3 over all eliminations of n rows. An elimination takes 8 n^3 operations. A
+// search up to the limit takes about 0.5 s, as is usual for large islands that remain unsolved. It
+// permits one elimination of 460 rows, or CHANGES eliminations of 115 rows.
 static const double MOST_WORK = 1e8;
 
 typedef enum Mode { LOOSE = 0, HELD, AT_LOW, AT_HIGH } Mode; // mode of a row
@@ -44,7 +45,7 @@ typedef struct Exact {
   const S2Problem *problem;
   S2Arena *arena;
   S2Double2 *lambda, *u; // rows
-  S2Double2 *v;          // Velocities that lambda gives, 3 per node.
+  S2Double2 *v;          // velocities that result from lambda, 3 per node
   // For each row: its Delassus diagonal w, and a power of two near 1 / sqrt(w).
   double *w, *scale;
   Mode *mode; // for each row; friction rows AT_LOW or AT_HIGH slide
@@ -183,7 +184,8 @@ typedef struct Elimination {
   int *column;  // original index of unknown k
 } Elimination;
 
-// Moves the largest remaining entry to (rank, rank). Returns false if this entry is rounding.
+// Moves the largest remaining entry to (rank, rank). Returns false if this entry is only a rounding
+// error.
 static bool exact_bring_pivot(const Elimination *to) {
   S2Double2 *a = to->a;
   int n = to->n, k = to->rank, width = n + 1, best_row = k, best_column = k;
@@ -261,7 +263,7 @@ static void exact_change(Exact *exact, int i, S2Double2 change) {
   }
 }
 
-// Solves for the impulses. Unknowns beyond the rank keep their impulses.
+// Solves for the impulses. Unknowns beyond the rank do not change.
 static void exact_solve(Exact *exact, const Elimination *from) {
   S2ArenaMark mark = s2_arena_mark(exact->arena);
   S2Double2 *x = S2_TAKE(exact->arena, S2Double2, from->n);
@@ -398,8 +400,8 @@ static Exact exact_begin(const S2Problem *problem, const double *lambda, S2Arena
   return exact;
 }
 
-// Clips impulses to their bounds. They may exceed the bounds slightly if rounding has chosen their
-// modes.
+// Clips impulses to their bounds. They may exceed the bounds slightly if rounding errors have
+// determined their modes.
 static void exact_clip(const Exact *exact) {
   for (int i = 0; i < exact->problem->rows; i++) {
     const S2Row *row = &exact->problem->row[i];
@@ -480,8 +482,8 @@ static S2Solution exact_search(Exact *exact, double aim) {
     }
     memcpy(exact->lambda, kept, rows * sizeof *kept);
     exact_evaluate(exact);
-    // Release rows first. Before that, the impulses of linearly dependent rows do not show the
-    // modes.
+    // Release rows first, because the impulses of linearly dependent rows do not show the modes
+    // before that.
     changed = exact_release(exact, &equations, aim) || exact_read_modes(exact);
     s2_arena_rewind(exact->arena, mark);
   }

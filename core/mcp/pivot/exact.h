@@ -1,4 +1,4 @@
-// Private to core/mcp: computes the last digits of a solution.
+// Private to core/mcp: refines a solution to the last digits.
 #ifndef S2_EXACT_H
 #define S2_EXACT_H
 

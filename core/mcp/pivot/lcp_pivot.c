@@ -1,8 +1,8 @@
 // Lemke's method on a condensed dictionary.
 //
-// The dictionary expresses the n basic variables by the n + 1 nonbasic variables, x_i = value_i +
-// sum_j t_ij y_j. A pivot exchanges a basic and a nonbasic variable in place (Jordan exchange). The
-// first dictionary is w = q + M z + d z_0.
+// The dictionary expresses the n basic variables in terms of the n + 1 nonbasic variables, x_i =
+// value_i + sum_j t_ij y_j. A pivot exchanges a basic and a nonbasic variable in place (Jordan
+// exchange). The first dictionary is w = q + M z + d z_0.
 //
 // Lexicographic rule: perturb q by (e, e^2, ..., e^n), e -> 0. Then w_k acts like w_k - e^k. In the
 // perturbed value of row i, the coefficient of e^k is -t_ij if w_k is the nonbasic variable of
@@ -15,8 +15,8 @@
 
 enum {
   ROW_ALIGNMENT = 8,   // doubles per cache line; each row of the dictionary starts at a cache line
-  REFRESH_LEAST = 64,  // fewest pivots between refreshes; with fewer pivots drift is negligible
-  PIVOTS_PER_ROW = 60, // limit; except for constructed problems, Lemke takes n to 4 n pivots
+  REFRESH_LEAST = 64,  // minimum number of pivots between refreshes; drift is negligible until then
+  PIVOTS_PER_ROW = 60, // limit; except for problems built to be hard, Lemke takes n to 4 n pivots
   PIVOTS_LEAST = 4000,
   CAREFUL_REFRESH = 8,
 };

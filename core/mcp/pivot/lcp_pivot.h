@@ -7,7 +7,8 @@
 
 #include <stdbool.h>
 
-// Settings that treat rounding. The attempts of a solver differ only in these settings.
+// Settings for the treatment of rounding errors. The attempts of a solver differ only in these
+// settings.
 typedef struct S2LcpPivoting {
   int max_pivots;
   int refresh;         // number of pivots after which the dictionary is recomputed from M

@@ -36,9 +36,10 @@
 // nearly as small. The second value is used if the first value does not reach the tolerance.
 static const double ACTIVE_RANK[] = {1e-12, 1e-15};
 
-// Free velocities below a fraction of the largest free velocity are rounding. NOISE applies to any
-// row. EMPTY_NOISE applies to rows without freedom, because their elimination cancels everything
-// and loses digits with the mass ratio.
+// A free velocity (the velocity without impulses) counts as a rounding error if it is below a
+// fraction of the largest free velocity. The fraction is EMPTY_NOISE for rows that joints leave no
+// freedom, and NOISE for other rows. The elimination of a row without freedom cancels all leading
+// digits, and the loss of digits grows with the mass ratio.
 static const double NOISE = 1e-14;
 static const double EMPTY_NOISE = 1e-10;
 
@@ -83,7 +84,7 @@ static bool lemke_supported(const S2Problem *problem) {
   int contacts = 0, bilateral = 0;
   for (int i = 0; i < problem->rows; ++i) {
     const S2Row *row = &problem->row[i];
-    // A friction row belongs to its contact.
+    // Do not count a friction row, because it belongs to its contact.
     if (row->coupled_to >= 0) {
       assert(row->coupled_to == i - 1);
       continue;
@@ -379,12 +380,12 @@ static void lemke_polish(Work *work) {
   }
 }
 
-// Whether the best point is as accurate as impulses in double precision permit. If impulses push a
-// light body between heavy bodies from both sides, their rounding errors alone move it.
+// Whether the best point is as accurate as impulses in double precision permit. If heavy bodies
+// push a light body from both sides, the rounding errors of the impulses alone move it.
 static bool at_rounding(const Work *work) {
   const S2Problem *problem = work->problem;
   if (problem->mobility != NULL) {
-    return false; // the rounding errors of its entries are unknown
+    return false; // the rounding errors of the mobility are unknown
   }
   S2ArenaMark mark = s2_arena_mark(work->arena);
   // Sum the magnitudes of all momenta that act on each node, which bounds their rounding errors.
@@ -414,8 +415,9 @@ static bool at_rounding(const Work *work) {
   return work->best.scaled * problem->velocity_scale <= AT_ROUNDING * DBL_EPSILON * largest;
 }
 
-// Writes another covering vector: fixed numbers between 1 and 2 without a pattern, from steps of
-// the golden ratio. It may avoid a ray or an unlucky tie that occurred with a vector of ones.
+// Writes another covering vector. It consists of fixed numbers between 1 and 2 without a pattern: 1
+// plus the fractional parts of multiples of the golden ratio. It may avoid a ray or an unlucky tie
+// that occurred with a vector of ones.
 static void other_cover(double *cover, int n) {
   const double golden = 0.61803398874989485;
   for (int i = 0; i < n; ++i) {
@@ -464,9 +466,10 @@ static S2SolveStatus lemke_pivot(Work *work, int attempts, int *pivots) {
     S2SolveStatus ended = s2_lcp_pivot(n, work->m, work->q, work->z, work->basic, NULL, NULL,
                                        &pivoting, work->arena, &spent);
     *pivots += spent;
-    // Polish even after a failure, because the vertex may still be a solution. If contacts squeeze
-    // a body from opposite sides, rounding makes their rows contradict each other by 1e-16. If many
-    // contacts touch but neither press nor slide, only rounding errors are left as pivots.
+    // Polish even after a failure, because the vertex may still be a solution. For example,
+    // pivoting fails if contacts squeeze a body from opposite sides, and rounding makes their rows
+    // contradict each other by 1e-16. It also fails if many contacts touch but neither press nor
+    // slide, because only rounding errors are then left as pivots.
     lemke_polish(work);
     if (!(work->best.scaled <= work->tolerance)) {
       read_dictionary(work);

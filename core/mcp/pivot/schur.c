@@ -7,9 +7,10 @@
 #include <string.h>
 
 // Scaled diagonals are 1 at first. If the diagonal of a row is below this limit after elimination,
-// the row is redundant. Independent rows keep about the mass ratio (1e-7) or more. They keep less
-// only across several links. Rounding leaves 1e-15. With twice the digits it leaves the square of
-// the rounding errors of the Jacobians.
+// the row is redundant. The diagonal of an independent row is usually at least the mass ratio
+// (about 1e-7), and smaller only across several links. The diagonal of a redundant row is a
+// rounding error, about 1e-15. With twice the digits, it is the square of the rounding errors of
+// the Jacobians.
 static const double REDUNDANT = 1e-11;
 static const double REDUNDANT_PRECISE = 1e-18;
 

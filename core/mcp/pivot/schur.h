@@ -26,9 +26,9 @@ bool s2_schur_is_bilateral(const S2Row *row);
 S2Schur s2_schur_assemble(const S2Problem *problem, S2Arena *arena);
 
 // Gaussian elimination of the bilateral rows with diagonal pivoting, which reveals redundant rows.
-// With `precise`, all numbers including the entries of G have twice as many digits. If a light body
-// connects heavy bodies, each elimination cancels as many digits as the mass ratio has. This option
-// takes about 20 times as much work.
+// With `precise`, all numbers including the entries of G have twice as many digits. This takes
+// about 20 times as much work. It is needed if a light body connects heavy bodies, because each
+// elimination then cancels as many digits as the mass ratio has.
 void s2_schur_eliminate(S2Schur *schur, const S2Problem *problem, bool precise, S2Arena *arena);
 
 // Returns the entry of J W^-1 J' for rows x and y with twice the digits. Not available in the local

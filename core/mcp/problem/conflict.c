@@ -4,14 +4,15 @@
 
 #include <math.h>
 
-// Compliance of hard rows in the quick proof, as a fraction of their Delassus diagonal. The momenta
-// of the bodies remain in the equations of the proof with this relative size.
+// Compliance of hard rows in the quick proof, as a fraction of their Delassus diagonal. Because of
+// this compliance, J' lambda of the proof is 0 only up to about this relative size.
 static const double SOFTENING = 1e-10;
 // Smallest violation that counts, as a fraction of the largest bias. Smaller violations may be
-// rounding.
+// rounding errors.
 static const double LEAST_GAIN = 1e-9;
-// Largest errors in the equations of the proof, as a fraction of its gain. Velocities that refute
-// the proof would have to be larger than the required velocities by the inverse of this fraction.
+// Largest permitted error in the equations of the proof, as a fraction of its gain. Velocities that
+// refute the proof would have to be larger than the required velocities by the inverse of this
+// fraction.
 static const double LEAST_REACH = 1e-8;
 
 // Whether the row is neither a friction row, nor a motor with a bounded force, nor a compliant row.
@@ -88,7 +89,7 @@ bool s2_mcp_conflict_by(S2SolverFn *solve, const S2Problem *problem, const S2Sol
   S2ArenaMark mark = s2_arena_mark(arena);
   // Copy the hard rows, each with the compliance SOFTENING times its Delassus diagonal.
   S2Row *row = S2_TAKE(arena, S2Row, problem->rows);
-  // impossible: a row that requires motion but that no impulse can move.
+  // impossible: index of a row that requires a velocity that no impulse can produce, or -1.
   int kept = 0, impossible = -1;
   for (int i = 0; i < problem->rows; i++) {
     if (is_hard(&problem->row[i])) {

@@ -20,9 +20,9 @@ enum { S2_CONFLICT_MAX = 512 };
 // `proof` is unchanged.
 bool s2_mcp_conflict(const S2Problem *problem, double *proof, S2Arena *arena);
 
-// Searches for such a proof in problems of any size, by one run of a solver in which all rows are
-// slightly compliant. Its proofs are equally certain, but it misses a few proofs that
-// s2_mcp_conflict finds.
+// Searches for such a proof in problems of any size, by solving the problem once with slightly
+// compliant rows. Its proofs are equally certain, but it misses a few proofs that s2_mcp_conflict
+// finds.
 bool s2_mcp_conflict_by(S2SolverFn *solve, const S2Problem *problem, const S2SolverOptions *options,
                         double *proof, S2Arena *arena);
 // Searches for a proof by the interior-point method with sparse matrices (pdipm.c).

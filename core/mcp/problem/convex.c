@@ -96,7 +96,7 @@ void s2_mcp_convex_vjp(const S2Problem *problem, const double *lambda, const dou
     gradient->bias[i - 1] = p + q;
     gradient->bias[i] = row->mu * (p - q);
     of_mu += (p - q) * row->bias;
-    // l_t = mu (p - q) contributes, too.
+    // Add the contribution of l_t = mu (p - q).
     of_mu += dl_dlambda == NULL ? 0 : dl_dlambda[i] * lambda[i] / row->mu;
     gradient->mu[i] = of_mu;
   }

@@ -57,8 +57,8 @@ const S2Mobility *s2_mobility_transpose(const S2Mobility *a, int nodes, S2Arena 
   int32_t *start = S2_TAKE_ZEROED(arena, int32_t, nodes + 2);
   int32_t *column = S2_TAKE(arena, int32_t, blocks);
   double *block = S2_TAKE(arena, double, 9 * (size_t)blocks);
-  // Count the blocks of each column two places ahead. After the fill, `start` then contains the
-  // starts.
+  // Count the blocks of column c in start[c + 2]. After the sums and the fill below, start[c] is
+  // the position of the first block of column c.
   for (int32_t p = 0; p < blocks; p++) {
     start[a->column[p] + 2]++;
   }
@@ -67,7 +67,7 @@ const S2Mobility *s2_mobility_transpose(const S2Mobility *a, int nodes, S2Arena 
   }
   for (int32_t i = 0; i < nodes; i++) {
     for (int32_t p = a->start[i]; p < a->start[i + 1]; p++) {
-      int32_t at = start[a->column[p] + 1]++; // finally the start of the next column
+      int32_t at = start[a->column[p] + 1]++;
       column[at] = i;
       for (size_t k = 0; k < 9; k++) {
         block[9 * (size_t)at + 3 * (k % 3) + k / 3] = a->block[9 * (size_t)p + k];

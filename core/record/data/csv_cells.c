@@ -34,7 +34,7 @@ static S2Status quoted_cell(S2CsvCells *cells, Cursor *cursor) {
                           cursor->line);
   }
   cursor->at = end;
-  // `to` is before the next character: at least the closing quote was dropped.
+  // The 0 overwrites no unread character, because `to` is at or before the closing quote.
   *to = '\0';
   return s2_ok();
 }

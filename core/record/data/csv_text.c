@@ -32,7 +32,7 @@ static char *from_latin1(const unsigned char *bytes, size_t size) {
 
 static char *from_utf16(const unsigned char *bytes, size_t size, bool big) {
   char *text = s2_memory_take((size_t)S2_UTF8_MOST * (size / 2 + 1) + 1), *to = text;
-  uint32_t high = 0; // the first half of a pair
+  uint32_t high = 0; // first half of a surrogate pair; 0: none
   for (size_t i = 0; i + 1 < size; i += 2) {
     uint32_t unit = (uint32_t)(big ? bytes[i] << 8 | bytes[i + 1] : bytes[i + 1] << 8 | bytes[i]);
     bool first = unit >= 0xd800 && unit < 0xdc00, second = unit >= 0xdc00 && unit < 0xe000;
@@ -48,7 +48,8 @@ static char *from_utf16(const unsigned char *bytes, size_t size, bool big) {
   return text;
 }
 
-// UTF-16 has a byte order mark, or a byte 0 in every other place of the first characters.
+// A text is UTF-16 if it has a byte order mark, or if the first byte of both of its first
+// characters is 0, or the second byte of both.
 static bool is_utf16(const unsigned char *bytes, size_t size, bool *big) {
   *big = size >= 2 && bytes[0] == 0xfe && bytes[1] == 0xff;
   if (*big || (size >= 2 && bytes[0] == 0xff && bytes[1] == 0xfe)) {

@@ -133,7 +133,7 @@ S2Status s2_data_refuse(const char *path, const char *format, ...) {
   va_start(args, format);
   vsnprintf(reason, sizeof reason, format, args);
   va_end(args);
-  s2_text_escape(clean, sizeof clean, reason); // required because the reason quotes the file
+  s2_text_escape(clean, sizeof clean, reason); // the reason may contain text of the file
   return s2_error(S2_INVALID, "cannot read '%s': %s", s2_path_tail(path), clean);
 }
 

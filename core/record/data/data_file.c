@@ -12,7 +12,7 @@ typedef struct DataFormat {
   const char *suffix;
   S2Status (*available)(const char *path); // whether this build can write the format; NULL: always
   S2Status (*check)(const S2DataSet *set);
-  S2Status (*save)(S2Output *output, const S2DataSet *set); // only after `check` succeeded
+  S2Status (*save)(S2Output *output, const S2DataSet *set); // called only after `check` succeeded
   S2Status (*load)(const S2DataFile *file, const S2DataOptions *options, S2DataSet *set);
 } DataFormat;
 

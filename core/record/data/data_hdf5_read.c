@@ -14,7 +14,7 @@ typedef struct Reading {
   S2H5 h5;
   const char *path;
   S2DataSet *set;
-  S2Status status; // an error that is not caused only by the file; otherwise OK
+  S2Status status; // the error to return; OK: return h5.trouble, if it is set
 } Reading;
 
 static bool take_unit(Reading *reading, const S2H5Object *object, S2DataArray *array) {

@@ -50,8 +50,7 @@ void s2_canvas_unclip(S2Canvas *canvas);
 // These functions add to the path. `paint` draws the path and begins a new one.
 void s2_canvas_line(S2Canvas *canvas, const double *xy, int points, bool closed);
 void s2_canvas_disc(S2Canvas *canvas, double x, double y, double radius);
-// Adds a disc. Its outline starts and ends at the given point, where the pixels of the stroke
-// differ.
+// Adds a circle that is not closed. Its stroke starts and ends at (x + radius, y).
 void s2_canvas_circle(S2Canvas *canvas, double x, double y, double radius);
 void s2_canvas_to(S2Canvas *canvas, double x, double y);
 void s2_canvas_arc(S2Canvas *canvas, double x, double y, double radius, double angle, double turn);

@@ -124,7 +124,7 @@ void s2_picture_names(S2Picture *picture) {
 // Draws a rectangle in the background colour between two heights in pixels.
 static void clear_strip(S2Picture *picture, double top, double bottom) {
   const S2SceneView *view = &picture->scene->view;
-  const double bleed = 4; // number of pixels by which it extends over the edges of the picture
+  const double bleed = 4; // pixels by which the rectangle extends beyond the edges of the picture
   double y0 = top <= 0 ? top - bleed : top, y1 = bottom >= view->height ? bottom + bleed : bottom;
   const S2Vec2 corners[4] = {
       s2_view_world(view, s2_vec2(-bleed, y1)),

@@ -30,7 +30,7 @@ void s2_plots_append(S2Plots *plots, const char *name, size_t name_size, const c
   plots->changes++;
 }
 
-// Orders plots by name, and plots of one name by time.
+// Orders plots by name, and plots with the same name by time.
 static int plot_by_name(const void *a, const void *b) {
   const S2Plot *x = *(const S2Plot *const *)a, *y = *(const S2Plot *const *)b;
   int order = strcmp(x->name, y->name);
@@ -41,7 +41,7 @@ void s2_plots_settle(S2Plots *plots) {
   int count = plots->list.count;
   // NOLINTNEXTLINE(bugprone-sizeof-expression): the items are pointers
   S2Plot **sorted = s2_memory_take(((size_t)count + 1) * sizeof *sorted);
-  // Sort by name, and by time within a name.
+  // Sort by name, and plots with the same name by time.
   for (int i = 0; i < count; i++) {
     sorted[i] = &plots->list.at[i];
   }

@@ -17,7 +17,7 @@ typedef struct S2Plots {
 // Copies its arguments. A new plot replaces the plot of the same name, if there is one.
 void s2_plots_put(S2Plots *plots, const char *name, const char *svg);
 // If there are many plots, append all of them, with any names. Then call the second function once.
-// For each name it keeps the last plot, at the position of the first.
+// It keeps only the last plot of each name, at the position of the first plot of this name.
 void s2_plots_append(S2Plots *plots, const char *name, size_t name_size, const char *svg,
                      size_t svg_size);
 void s2_plots_settle(S2Plots *plots);

@@ -6,8 +6,8 @@
 // Width (pixels) of the margin around the view that is also drawn. Half a stroke, a dot or a halo
 // at the edge fits into it.
 #define BLEED 40.0
-// A circle with a larger radius (pixels) is drawn as a polygon, the part of the view that it
-// covers, because renderers draw such arcs inexactly.
+// A disc with a larger radius (pixels) is drawn as a polygon that covers its visible part, because
+// renderers draw such arcs inexactly.
 #define LARGEST_ARC 1e5
 enum { ARC_SIDES = 64 }; // number of tangents that replace such an arc
 
@@ -129,8 +129,8 @@ void s2_scene_outline(S2Scene *scene, S2Pose pose, const S2Vec2 *core, int count
     // The clipped part is further away than the radius, so the outline does not show it.
     clip_to_box(scene, first, box);
   }
-  // A disc far larger than the picture becomes a polygon along its rim, because arcs of that size
-  // are drawn inexactly.
+  // A disc that is far larger than the picture becomes a polygon, because renderers draw such arcs
+  // inexactly.
   int left = scene->points.count - first;
   if (left == 1 && radius * scene->view.scale > LARGEST_ARC) {
     S2Vec2 centre = scene->points.at[first];

@@ -11,13 +11,14 @@ enum {
   LARGEST_WIDTH = 16384, // pixels; viewers reject larger pictures
 };
 
-// Limits on height over width of a fitted picture: wide scenes get a wide picture, towers get
-// margins at their sides.
+// Limits of the ratio of height to width of a fitted picture. A scene outside these limits gets
+// margins, for example a tower at its sides.
 #define FLATTEST 0.34
 #define STEEPEST 1.1
 // If the height of a picture must grow, this fraction of the growth goes to the top.
 #define AIR 0.75
-// The limits if the caller chose the section. Beyond them, the section grows.
+// Limits of the ratio of height to width of a section that the caller chose. A section outside
+// these limits is enlarged to the nearest limit.
 #define FLATTEST_CHOSEN 0.05
 #define STEEPEST_CHOSEN 20.0
 // Context shown around moving bodies: this fraction of their extent, or this many mean body sizes.
@@ -30,8 +31,8 @@ enum {
 // example the ground under a falling ball.
 #define CONTEXT_REACH 1.5
 // A body is a stray (for example one that has fallen off) if its distance from the middle of the
-// bodies is this many times the median distance. If more than a quarter of all bodies are that far
-// away, or if there are only a few bodies, none of them is a stray.
+// bodies is more than this many times the median distance. If more than a quarter of all bodies are
+// that far away, or if there are only a few bodies, none of them is a stray.
 #define STRAY_DISTANCE 12.0
 #define STRAY_PART     0.25
 enum { SMALLEST_CROWD = 5 };
@@ -416,8 +417,7 @@ S2Status s2_view_fit(const S2Sweep *sweep, const S2Moment *moment, const S2DrawO
   }
   *view = (S2SceneView){.width = options->width};
   set_margins(view, sweep, options);
-  // The section is fitted or as requested, within limits at which pixels still have distinct
-  // coordinates.
+  // The section is fitted or requested. Requested coordinates must be below FARTHEST.
   if (options->fit) {
     set_view(view, fitted_box(sweep, moment), FLATTEST, STEEPEST, AIR);
     return s2_ok();

@@ -17,7 +17,7 @@ typedef struct Chunk {
 } Chunk;
 
 typedef struct Scene {
-  off_t channels, scene; // positions of the chunks; channels 0: none
+  off_t channels, scene; // positions of the chunks; `channels` is 0 if there are none
 } Scene;
 
 typedef struct Frame {
@@ -598,7 +598,7 @@ static bool read_frames(S2Replay *replay, uint64_t index) {
   } else if (replay->read > from && replay->read <= index) {
     from = replay->read; // reading continues after the last frame
   }
-  // Each frame advances the moment by one.
+  // Each call of s2_s2d_frame_read advances the moment by one frame.
   Chunk chunk;
   for (uint64_t i = from; i <= index; i++) {
     if (!replay_read_chunk(replay, replay->frames[i].offset, &chunk) ||

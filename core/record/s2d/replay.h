@@ -32,7 +32,7 @@ S2Status s2_replay_frame(S2Replay *replay, uint64_t index, const S2Moment **mome
 // The plots of the script in the file, in order.
 void s2_replay_plots(S2Replay *replay, S2Plots *plots);
 
-// Appends the decisions of clocks in the run to `decisions`, in order.
+// Appends the clock-dependent decisions of the run to `decisions`, in order.
 typedef S2_ARRAY(uint32_t) S2Decisions;
 void s2_replay_decisions(S2Replay *replay, S2Decisions *decisions);
 

@@ -37,7 +37,7 @@ typedef enum S2S2dChunk {
   S2_S2D_INDEX = 6,
   S2_S2D_PLOT = 7,
   S2_S2D_ANNOTATIONS = 8, // annotations of the preceding frame
-  S2_S2D_DECISIONS = 9,   // decisions of clocks
+  S2_S2D_DECISIONS = 9,   // clock-dependent decisions
 } S2S2dChunk;
 
 enum {

@@ -5,10 +5,10 @@
 enum {
   FIRST_Q = 32, // initial estimate of the bits in the prediction errors of poses and velocities
   FIRST_V = 48,
-  VOTES = 64,               // number of bodies that vote on how they moved
+  VOTES = 64,               // number of bodies that vote on the integration rule
   GUESSES = 4,              // S2S2dGuess
   FARTHEST_EXPONENT = 1000, // limit for short speeds; 2^1000 and its inverse are finite.
-  // trailing zeros of a short speed that are coded rather than changing its exponent
+  // A speed keeps the previous exponent if its integer then has fewer trailing zeros than this.
   ZEROS_KEPT = 6,
 };
 #define LONGEST_SHORT 0x1p40 // largest integer of a short speed
@@ -70,8 +70,8 @@ static uint8_t best_guess(const S2S2dBodyPast *past, const double *v) {
 
 // ---- Speeds that are short numbers ------------------------------------------------------------
 
-// Speeds of bodies at rest are the remainder of forces that cancel. Their last bits come from the
-// forces, and most of their 53 bits are 0.
+// The speed of a body at rest is what remains of forces that cancel. The last bits of these forces
+// determine its lowest nonzero bit, so most of its 53 significant bits are 0.
 
 static double power_of_two(int exponent) {
   return s2_s2d_double_of((uint64_t)(1023 + exponent) << 52);

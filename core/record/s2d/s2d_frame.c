@@ -282,8 +282,8 @@ static bool same_contact(const S2MomentContact *a, const S2S2dContactPast *b) {
   return a->a == b->a && a->b == b->b && a->feature == b->feature;
 }
 
-// Codes a contact that was also in the last frame. Reading: `contact` is set; writing: `next`
-// exists.
+// Codes a contact that was also in the last frame. When writing, `next` must be set. When reading,
+// sets `next` and `contact`.
 static void code_kept_contact(S2S2dBits *bits, const S2S2dPast *past, const S2Moment *moment,
                               const S2S2dContactPast *old, S2S2dContactPast *next,
                               S2MomentContact *contact) {

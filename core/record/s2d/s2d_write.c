@@ -146,7 +146,8 @@ static void find_grains(const S2Moment *moment, double *grain, double *impulse) 
     smallest = reach > 0 ? fmin(smallest, reach) : smallest;
     lightest = body->mass > 0 ? fmin(lightest, body->mass) : lightest;
   }
-  // The impulse of the body's weight in a step or, without gravity, the impulse for 1 mm/s.
+  // The impulse of the lightest body's weight in a step, but at least the impulse that changes its
+  // velocity by 1 mm/s.
   double speed = s2_length(moment->settings.gravity) * moment->settings.dt;
   double least = lightest * fmax(speed, 1e-3);
   *grain = 0x1p-10 * power_below(smallest > 1e-60 && smallest < 1e60 ? smallest : 1);
@@ -231,7 +232,7 @@ void s2_s2d_put_run(S2S2dBytes *bytes, const S2Run *run) {
     s2d_put_text(bytes, run->entries.at[i].value);
   }
   if (chunk_end(bytes, start, S2_S2D_RUN).code != S2_OK) {
-    return; // with 4 GB of arguments, the recording omits them
+    return; // the description of the run does not fit into 4 GB and is omitted
   }
 }
 

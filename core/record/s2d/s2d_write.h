@@ -33,7 +33,7 @@ S2Status s2_s2d_put_annotations(S2S2dBytes *bytes, const S2Moment *moment);
 // ---- Writing to a file ------------------------------------------------------------------------
 
 typedef struct S2S2dIndexScene {
-  uint64_t channels, scene; // positions in the file; channels 0: none
+  uint64_t channels, scene; // positions of the chunks; `channels` is 0 if there are none
 } S2S2dIndexScene;
 
 typedef struct S2S2dIndexFrame {
@@ -61,8 +61,8 @@ S2Status s2_s2d_frame(S2S2dWriter *writer, S2Output *output, const S2Moment *mom
 // Writes a plot of the script. This is possible at any time before the end. Returns S2_INVALID if
 // the plot would not fit into 4 GB.
 S2Status s2_s2d_plot(S2S2dWriter *writer, S2Output *output, const char *name, const char *svg);
-// Writes the decisions of clocks since the last such chunk: `count` numbers. Returns S2_INVALID in
-// the same case as above.
+// Writes the clock-dependent decisions since the last such chunk: `count` numbers. Returns
+// S2_INVALID if the chunk would not fit into 4 GB.
 S2Status s2_s2d_decisions(S2S2dWriter *writer, S2Output *output, const uint32_t *decisions,
                           int count);
 void s2_s2d_end(S2S2dWriter *writer, S2Output *output);

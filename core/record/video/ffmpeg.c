@@ -26,8 +26,8 @@ static S2Status ffmpeg_missing(int error) {
   return s2_error(S2_IO, "cannot start ffmpeg, which makes .gif and .mp4: %s", strerror(error));
 }
 
-// Use a socket instead of a pipe. Then writing to a program that has ended does not raise a signal,
-// whose handling would be up to the host program.
+// Use a socket instead of a pipe. Then writing to a program that has ended does not raise SIGPIPE,
+// which would end a host program that does not handle it.
 static int open_socket(int ends[2]) {
   if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) {
     return errno;

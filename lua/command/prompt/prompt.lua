@@ -3,7 +3,7 @@
 
 local WIDTH = 78       -- columns in a line
 local MOST = 100       -- number of table entries shown
-local INLINE = 4       -- number of list elements shown for a list within a table
+local INLINE = 4       -- number of elements shown for a list inside a table
 
 -- Fields of an object that are shown after its name.
 local FIELDS = {
@@ -68,7 +68,7 @@ return function(sim, host, read, texts)
     return "[" .. inline(key, 2) .. "] = "
   end
 
-  -- The entries of a table as texts. List entries have no names.
+  -- The entries of a table as texts. Entries of the list part have no names.
   local function entries_of(value, depth)
     local count, keys = keys_of(value)
     local entries = {}
@@ -213,7 +213,7 @@ return function(sim, host, read, texts)
     return path:find "[.:]" and first or nil
   end
 
-  -- Fields of a type: the fields of its classes and of the table types written in it.
+  -- Fields of a type: the fields of its classes, and the fields of table types that are written out in it.
   local function fields_of_type(kind)
     local fields = {}
     for name in kind:gsub("%b{}", ""):gmatch "sim2d%.[%w_]+" do

@@ -4,8 +4,7 @@ local NORMS = { linear = 0, quadratic = 1, smooth_abs = 2, huber = 3, l2 = 4, po
 local MOST = 16 -- largest number of values in a term (S2_TERM_MOST)
 local DEFAULT_P = { linear = 0, quadratic = 0, l2 = 0.1, smooth_abs = 0.1, huber = 1, power = 2 }
 -- Maps fields to indices of coordinates. A second table contains the fields that are speeds. Coordinates of a body are
--- 0 (angle), 1 (x) and 2 (y). Coordinate 0 of a joint is the one its limits act on; coordinate 1 is the angle of a
--- wheel.
+-- 0 (angle), 1 (x) and 2 (y). The limits of a joint act on its coordinate 0. Coordinate 1 is the angle of a wheel.
 local OF_BODY = { angle = { 0 }, x = { 1 }, y = { 2 }, position = { 1, 2 } }
 local OF_BODY_SPEED = { omega = { 0 }, angular_velocity = { 0 }, vx = { 1 }, vy = { 2 }, velocity = { 1, 2 } }
 local OF_JOINT = { angle = true, translation = true, length = true }

@@ -1,8 +1,8 @@
 -- Determines how a search of sim.control.trajectory or of a planner ended (at a minimum, or stuck), and which terms are
 -- stuck.
 
-local UNREACHED = 1e-12  -- relative to the term: if a command of 1 changes it by less, no command affects it
--- times the tolerance: the search has not converged if a step predicts a larger relative decrease of the cost
+local UNREACHED = 1e-12  -- a command has no effect on a term that changes by a smaller fraction per unit of command
+-- multiple of the tolerance: if the predicted relative decrease of the cost is larger, the search has not converged
 local SLACK = 100
 local STILL_PERIODS = 10 -- periods without motion before a planner checks that its commands have an effect
 local IDLE_PART = 1e-2   -- terms below this fraction of the largest cost so far count as met
@@ -43,9 +43,9 @@ return function(_, host)
 
   local function quoted(names) return "'" .. table.concat(names, "', '") .. "'" end
 
-  -- Keeps the state "converged" if the goals are met, every remaining term depends on the commands, and no step
-  -- predicts a further decrease. Otherwise the search is stuck: result.unmet contains the names, and result.message
-  -- explains why.
+  -- Keeps the state "converged" if the goals are met, every remaining term depends on the commands, and no further
+  -- decrease of the cost is predicted. Otherwise the search is stuck: result.unmet contains the names, and
+  -- result.message explains why.
   function host.judge_end(problem)
     local result = problem.result
     if result.state ~= "converged" and result.state ~= "stuck" then return end

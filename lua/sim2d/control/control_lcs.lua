@@ -1,7 +1,7 @@
 -- world:lcs: a step as a linear complementarity system,
 --   x+ = A x + B u + D lambda + d,   0 <= lambda  _|_  E x + F lambda + H u + c >= 0
 
-local ACTIVE = 1e-9 -- N s, N m s or m/s; a row is active if its lambda is above this
+local ACTIVE = 1e-9 -- N s, N m s or m/s; a row is active if its lambda exceeds this
 
 return function(sim, host)
   local methods = host.world_methods()

@@ -1,7 +1,8 @@
 -- sim.control: laws and observers of linear systems x+ = A x + B u: lqr, place, kalman.
 
 local UNSTABLE = 1 - 1e-9  -- a mode with at least this modulus counts as not decaying
-local REACHED = 1e-9       -- relative to the largest singular value of [A - s I, B]; lower modes are not controllable
+-- a mode s is controllable if the smallest singular value of [A - s I, B] exceeds this fraction of the largest one
+local REACHED = 1e-9
 local NEAR = 1e-7          -- relative distance below which poles count as equal
 
 return function(sim, host)

@@ -373,7 +373,7 @@ return function(sim, host)
     return problem.result
   end
 
-  -- Predictive sampling (Howell and others 2022)selects the best of the present plan and of random changes of it.
+  -- Predictive sampling (Howell and others 2022) selects the best of the present plan and of random changes of it.
   function methods.sampling(problem, going)
     local theta, iteration, best = problem.fit(problem.u), 0, math.huge
     repeat
@@ -406,7 +406,8 @@ return function(sim, host)
     return finish(problem, best, iteration)
   end
 
-  -- Path integral (Williams and others 2017)takes the mean of the candidates, weighted by exp(-cost / temperature).
+  -- Path integral control (Williams and others 2017) takes the mean of the candidates, weighted by exp(-cost /
+  -- temperature).
   function methods.mppi(problem, going)
     local theta, iteration = problem.fit(problem.u), 0
     local best, best_cost = theta, math.huge

@@ -4,7 +4,7 @@ local TURN = 2 * math.pi
 local ROLLOUTS = 10         -- default number of candidates of a sampling method that are drawn
 local PLAN_PX, ROLLOUT_PX = 2.5, 0.7 -- line widths, px
 local PLAN_COLOR, ROLLOUT_COLOR = "#1b6ca8", "#1b6ca866"
-local FAR = 1e9             -- m; a path ends where a coordinate is larger
+local FAR = 1e9             -- m; a path ends where a coordinate exceeds this
 local SLIDER_MOST = 4       -- upper end of a slider, as a multiple of its initial value
 local SLIDER_OF_ZERO = 1    -- upper end of a slider whose initial value is 0
 local LONGEST_CHANNEL = 47  -- length limit of a channel's name, bytes
@@ -97,7 +97,7 @@ return function(sim, host)
     return sum
   end
 
-  -- cost:parts(world [, u])returns a table with the present cost of each term per second, by name. `controls` is the
+  -- cost:parts(world [, u]) returns a table with the present cost of each term per second, by name. `controls` is the
   -- cost of u, or of the commands in effect if u is not given.
   function Cost:parts(world, u)
     world = host.world(world)
@@ -127,7 +127,7 @@ return function(sim, host)
     return value
   end
 
-  -- cost:set_weight(name, weight [, terminal])changes a weight. Planners use the new weight from their next plan on.
+  -- cost:set_weight(name, weight [, terminal]) changes a weight. Planners use the new weight from their next plan on.
   function Cost:set_weight(name, weight, terminal)
     if name == "controls" and weight ~= nil then
       if type(weight) == "table" then
@@ -211,7 +211,7 @@ return function(sim, host)
     return read
   end
 
-  -- A point of a body. Its angle, x and y come after the first `first` numbers of the list.
+  -- Returns the position of a point of a body, whose angle, x and y come after the first `first` numbers of the list.
   local function place_of(list, first, at)
     local angle, x, y = list[first + 1], list[first + 2], list[first + 3]
     local c, s = math.cos(angle), math.sin(angle)

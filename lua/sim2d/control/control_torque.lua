@@ -6,7 +6,8 @@ return function(sim, host)
 
   local KEYS = { coordinates = true, acceleration = true }
 
-  local CORRECTIONS, EXACT = 4, 1e-12 -- relative tolerance of efforts; a step with turning joints is not linear
+  -- A step with turning joints is not linear, so efforts are corrected: number of corrections, relative tolerance.
+  local CORRECTIONS, EXACT = 4, 1e-12
 
   -- Simulates a step from the present state with the present commands. Returns the speeds before and after it (as
   -- columns), the matrix B of the speeds, the commands, and a function that returns the later speeds and B for other
@@ -78,7 +79,7 @@ return function(sim, host)
         more, why = sim.linalg.solve(B, goal - after)
         if not more then fail("inverse_dynamics: the effects of the actuators are not independent (%s)", why) end
       else
-        more = sim.linalg.lstsq(B, goal - after) -- the shortest solution, or the one with the smallest residual
+        more = sim.linalg.lstsq(B, goal - after) -- the shortest of the solutions with the smallest residual
       end
       now = now + more
       if correction == CORRECTIONS or more:norm() <= EXACT * now:norm() then break end

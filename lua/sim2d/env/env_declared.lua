@@ -78,7 +78,7 @@ return function(sim, host)
     rules.start, rules.draws = list_or_function("reset", def.reset, "draws { of =, field =, uniform = {lo, hi} }")
     for i, draw in ipairs(rules.draws or {}) do
       if type(draw) == "table" and draw.values ~= nil then
-        fail("sim.env: reset[%d]: values: only sim.batch has these; 'uniform' or 'normal' expected", i)
+        fail("sim.env: reset[%d]: the key 'values' applies only to sim.batch; 'uniform' or 'normal' expected", i)
       end
     end
     return rules
@@ -98,8 +98,8 @@ return function(sim, host)
     return made
   end
 
-  -- Returns for a period the reward (nil if not declared), whether the episode has terminated, and the cost of the last
-  -- state.
+  -- For a period, returns the reward (nil if not declared), whether the episode has terminated, and the cost of the
+  -- last state.
   function declared.judged(env, world, u)
     local rules, made = env.rules, env.declared
     if not host.recording_gradient(world) then

@@ -79,7 +79,7 @@ return function(sim, host)
     return all
   end
 
-  -- env.keysmaps the name of a key to the number of an action, or to a list of numbers. The numbers are added to the
+  -- env.keys maps the name of a key to the number of an action, or to a list of numbers. The numbers are added to the
   -- commands while the key is held; for goals they are rates per second.
   local function read_keys(env, keys)
     env.goals = {}
@@ -104,7 +104,7 @@ return function(sim, host)
 
   -- ---- A person -----------------------------------------------------------------------------------
 
-  -- The state of a key or of its gamepad input, from 0 to 1. The state of an axis is from -1 to 1.
+  -- Returns how far a key or its gamepad input is pressed, from 0 to 1. The value of an axis is from -1 to 1.
   local function pressed(name)
     if AXES[name] then return sim.axis(name) end
     local stick, button = STICKS[name], BUTTONS[name]
@@ -234,8 +234,8 @@ return function(sim, host)
     return #names > 0 and table.concat(names, ", ") or "none"
   end
 
-  -- env:play { episodes = }plays one seed after the other, for a given number of episodes or without end. Returns false
-  -- without a viewer.
+  -- env:play { episodes = } plays one seed after the other, for a given number of episodes or without end. Returns
+  -- false without a viewer.
   local function show(env, options)
     options = options or {}
     host.env.check_keys(env.name .. ":play", options, { episodes = true })

@@ -71,7 +71,7 @@ return function(sim, host)
     return vector.observations
   end
 
-  -- Raises an error because an action is wrong or the vector cannot step now.
+  -- Raises the error for a wrong action, or for a vector that cannot step now.
   local function refuse(vector, why, k, actions)
     if why == "action" then
       local action = actions[k]

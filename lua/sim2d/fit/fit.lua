@@ -5,10 +5,10 @@ local DUST = 1e-9         -- as a fraction of a step: smaller time differences c
 -- a direction is not determined if its singular value, divided by the largest one of the scaled Jacobian, is below this
 local UNSEEN = 1e-7
 local LEAST = 1e-3        -- smallest scale of a parameter without bounds, in its unit
-local PART = 0.2          -- a parameter with at least this share in an undetermined direction is named
+local PART = 0.2          -- a parameter with at least this share in an undetermined direction is reported
 local NORMAL = 1.95996398 -- half-width, in standard deviations, of the interval with 95 % of a normal distribution
 local MAD = 1.4826        -- standard deviation divided by the median absolute value, for a normal distribution
--- estimation of an unknown loss scale: number of searches, iterations of each, relative change that ends them
+-- estimation of an unknown loss scale: number of searches, iterations of each search, relative change that ends them
 local SCALES, FEW, SAME = 20, 3, 1e-2
 -- Residuals, in standard deviations, beyond which the losses are not quadratic. With these values the losses keep 95 %
 -- of the efficiency of least squares for normal noise.
@@ -475,7 +475,7 @@ return function(sim, host)
     fit.loss = def.loss == nil and "l2" or def.loss
     if LOSSES[fit.loss] == nil then bad("loss", "'l2', 'huber' or 'cauchy'", def.loss) end
     if def.scale ~= nil and not (host.finite(def.scale) and def.scale > 0) then
-      bad("scale", "a number of deviations above 0 (residuals beyond it count less)", def.scale)
+      bad("scale", "a positive number of standard deviations (larger residuals count less)", def.scale)
     end
     if def.scale ~= nil and fit.loss == "l2" then bad("scale", "a loss that has a scale ('huber' or 'cauchy')", fit.loss) end
     fit.given_scale = def.scale

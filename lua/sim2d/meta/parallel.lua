@@ -7,7 +7,7 @@
 ---@field common? any third argument of each job; each thread receives it once
 ---@field time_limit? number s, time limit of a job
 ---@field journal? string file that stores the results. An interrupted run continues from this file
----@field failures? "raise"|"keep" "raise" (default): a failed job raises an error; "keep": it is listed
+---@field failures? "raise"|"keep" "raise" (default): a failed job raises an error; "keep": the second result lists it
 ---@field each? fun(result: any, job: integer) function called with each result, in the order of the items; `map` then stores no results
 ---@field record? string folder for recordings: the first world of job 7 is recorded as folder/000007.s2d
 ---@field progress? boolean shows a progress bar on a terminal; default true

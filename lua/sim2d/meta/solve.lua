@@ -1,5 +1,5 @@
 ---@meta _
--- `sim.lcp`, `sim.mlcp`, `sim.contact`, `sim.kkt`, `sim.qp`, `sim.lp` and `sim.ncp`solve separate problems outside
+-- `sim.lcp`, `sim.mlcp`, `sim.contact`, `sim.kkt`, `sim.qp`, `sim.lp` and `sim.ncp` solve separate problems outside
 -- worlds. In gradient calls their data may be tracked. Their results are then tracked as well.
 
 ---Linear complementarity problems: z >= 0, w = M z + q >= 0, z'w = 0.

@@ -51,7 +51,7 @@ function World:circle(def) end
 ---@return sim2d.Body
 function World:box(def) end
 
----Makes a body with an outline that may have any shape but does not cross itself.
+---Makes a body from an outline of any shape that does not cross itself.
 ---@param def sim2d.PolygonDef
 ---@return sim2d.Body
 function World:polygon(def) end
@@ -282,11 +282,11 @@ function World:ground_friction(def) end
 ---@field unilateral? boolean true: the constraint is a stop with one row, phi >= 0; default false
 ---@field restitution? number 0 to 1, for a unilateral constraint without compliance. phi leaves 0 at this fraction of the speed at which it reached 0; default 0
 ---@field velocity_only? boolean true: the rows are jacobian v + rate = 0, and the value of phi is not kept at 0; default false
----@field compliance? sim2d.Weights m/N; default 0, which is rigid. It must be a number for unilateral constraints and for more than two bodies. It excludes `velocity_only`
+---@field compliance? sim2d.Weights m/N; default 0, which is rigid. It must be a number for unilateral constraints and for more than two bodies. It cannot be combined with `velocity_only`
 ---@field damping? sim2d.Weights N s/m, in the forms of `compliance`; default 0
----@field lo? number N or N m, smallest force of the single row jacobian v + rate = 0. `lo` and `hi` must be finite, and the constraint must have one or two bodies
+---@field lo? number N or N m, smallest force of the row jacobian v + rate = 0, which must be the only row. `lo` and `hi` must be finite, and the constraint must have one or two bodies
 ---@field hi? number N or N m, largest force of that row
----@field coupled_to? sim2d.Joint a unilateral constraint of the same bodies in the same order: this row becomes the friction of that constraint
+---@field coupled_to? sim2d.Joint a unilateral constraint of the same bodies in the same order, whose friction this row becomes
 ---@field friction? number coefficient of that friction
 
 ---Makes a constraint from functions of your script.
@@ -451,7 +451,7 @@ function World:momentum() end
 ---@field slip number m, audit: relative motion of surfaces that stick
 ---@field drift number m/s or rad/s, audit: rate at which a rigid joint's equation changes at the end of the step. The audit reports a drift if its energy exceeds a thousandth of the kinetic energy
 
----Returns the residuals of the last step. Each is a largest absolute value.
+---Returns the residuals of the last step. Each is the largest absolute value of its kind.
 ---@return sim2d.Residuals
 function World:residuals() end
 

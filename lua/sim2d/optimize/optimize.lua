@@ -1,5 +1,5 @@
--- sim.optimize.minimizereads options, evaluates the function of a list of numbers, and records the run. The methods are
--- in optimize_*.lua.
+-- sim.optimize.minimize: reads options, evaluates the function of a list of numbers, and records the run. The methods
+-- are in optimize_*.lua.
 
 local MAX_ITERATIONS = 1000
 local TOLERANCE = 1e-8 -- about the square root of the unit roundoff
@@ -302,14 +302,14 @@ return function(sim, host)
       and (g[i] > 0 and x[i] <= self.lower[i] or g[i] < 0 and x[i] >= self.upper[i])
   end
 
-  -- The scale of changes of the value. It is the value itself or, when the value goes to 0, the value at the start,
-  -- limited to 1.
+  -- The size with which changes of the value are compared. It is the size of the value or, if that goes to 0, the size
+  -- of the value at the start, limited to 1.
   function Run:scale(value)
     return math.max(math.abs(value), math.min(1, math.abs(self.first)))
   end
 
-  -- Returns the largest derivative with respect to a free parameter, and the largest scaled derivative. The latter is
-  -- the scaled change of the value per relative change of the parameter, whose size counts as at least 1.
+  -- Returns the largest derivative with respect to a free parameter, and the largest scaled derivative. A scaled
+  -- derivative refers to relative changes of the value and of the parameter, whose size counts as at least 1.
   function Run:slope(x, value, g)
     local most, relative = 0.0, 0.0
     for i = 1, self.n do

@@ -3,9 +3,9 @@
 -- (Auger and Hansen 2005).
 
 local SIGMA = 0.3            -- default initial deviation of a parameter
-local MOST_GENERATIONS = 1000 -- limit, times the square root of the number of parameters
+local MOST_GENERATIONS = 1000 -- largest number of generations, divided by the square root of the number of parameters
 local CONDITION = 1e14       -- condition number of the covariance at which a run ends
-local FLAT = 10              -- nearly equal best values in this many generations (plus 30 n / lambda) end a run
+local FLAT = 10              -- a run ends if this many generations (plus 30 n / lambda) have nearly equal best values
 
 return function(sim, host)
   local function list(n, value)
@@ -46,7 +46,7 @@ return function(sim, host)
     return c
   end
 
-  -- Computes C = B D^2 B', rarely enough to cost no more than the other operations.
+  -- Computes C = B D^2 B'. Calls are so rare that they cost no more than the other operations.
   local function decompose(state)
     local n = state.n
     for i = 1, n do

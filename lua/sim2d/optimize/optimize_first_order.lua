@@ -1,7 +1,7 @@
 -- sim.optimize.minimize with the methods "sgd" (with momentum), "rmsprop" and "adam". They take steps of a given size
 -- along averaged gradients and suit functions that are noisy or not smooth.
 
-local MOST_HALVINGS = 40 -- limit of halvings of a step to a point at which the function is not finite
+local MOST_HALVINGS = 40 -- largest number of halvings of a step that ends where the function is not finite
 
 -- Each rule returns a function with memory that maps a gradient to a step.
 local rules = {}

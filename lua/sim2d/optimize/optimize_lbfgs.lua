@@ -8,8 +8,8 @@ local CURVATURE = 0.9  -- largest slope after a step, relative to the slope befo
 local ROUNDING = 1e-13 -- relative rounding error of values that take some thousands of operations
 local MOST_TRIALS = 40 -- largest number of trials of a line search
 local LONGER = 4       -- factor between trials while the function decreases
-local FLAT = 1e-15     -- a smaller relative decrease counts as flat; this many flat steps end the search:
-local MOST_FLAT = 10
+local FLAT = 1e-15     -- a smaller relative decrease counts as flat
+local MOST_FLAT = 10   -- this many flat steps in a row end the search
 
 -- Returns the minimum of the cubic through values and slopes at a and b, kept away from both ends. If there is none,
 -- returns the middle; if the value at b is not finite, returns a point near a.

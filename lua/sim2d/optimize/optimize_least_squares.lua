@@ -3,7 +3,7 @@
 -- 1999).
 
 local MOST_ITERATIONS = 200
-local FIRST_DAMPING = 1e-3 -- relative to the squared columns, which are scaled to norm 1
+local FIRST_DAMPING = 1e-3 -- relative to the squared norms of the scaled columns of the Jacobian, which are 1
 local MOST_DAMPING = 1e32  -- at this damping, a step is 1e-16 of a Gauss-Newton step
 local GAIN = 1e-4          -- least accepted decrease, relative to the predicted decrease
 local RANK = 1e-12         -- singular values below this fraction of the largest one count as 0
@@ -105,7 +105,7 @@ return function(sim, host)
     for i = 1, run.n do run.largest = math.max(run.largest, math.sqrt(lengths[i]) * math.abs(here.x[i])) end
     for i = 1, run.n do
       local column = math.sqrt(lengths[i])
-      -- The derivative of a parameter without effect is only rounding, which must not move the parameter.
+      -- The derivative of a parameter without effect is only a rounding error, and must not move the parameter.
       if column * math.max(1, math.abs(here.x[i])) <= NOTHING * run.largest then column = 0.0 end
       run.scale[i] = math.max(run.scale[i] or 0, column)
       local held = run:held(here.x, here.g, i)
@@ -138,8 +138,8 @@ return function(sim, host)
     return x, sum_of_squares(promised), math.sqrt(length), math.sqrt(size)
   end
 
-  -- Covariance of the estimate for independent errors of equal size. For the free parameters it is variance (J'J)^-1;
-  -- nil if that does not exist.
+  -- Covariance of the estimate for independent errors of equal size: variance (J'J)^-1 for the free parameters, or nil
+  -- if the inverse does not exist.
   local function covariance(run, here)
     local free, m = 0, run.count
     for i = 1, run.n do free = free + (run:held(here.x, here.g, i) and 0 or 1) end

@@ -5,7 +5,7 @@
 local RELATIVE_STEP = 0.05 -- edge of the first simplex, relative to the parameter
 local ZERO_STEP = 0.05     -- edge for a parameter that is 0
 local MOST_ITERATIONS = 400 -- per parameter
-local BETTER = 1e-3        -- times the tolerance: the search ends with a new simplex that improves less
+local BETTER = 1e-3        -- multiple of the tolerance: the search ends if a new simplex improves the value by less
 
 return function(_, host)
   local function point(run, x)

@@ -1,5 +1,5 @@
--- sim.parallelcomputes a function of each item of a list on all cores, or with mpirun on all machines. Threads, packing
--- and the file of the journal are in C (lua/parallel). This file distributes the jobs.
+-- sim.parallel: computes a function of each item of a list on all cores, or with mpirun on all machines. Threads,
+-- packing and the file of the journal are in C (lua/parallel). This file distributes the jobs.
 
 local AHEAD = 4 -- queued jobs per thread, enough for jobs that take a millisecond
 local WAIT = 0.2 -- time between two checks while no job finishes, s
@@ -358,7 +358,7 @@ return function(sim, host)
     end,
   })
 
-  -- sim.parallel.map(f, items [, options])returns {f(items[1], 1, common), f(items[2], 2, common), ...} and a list of
+  -- sim.parallel.map(f, items [, options]) returns {f(items[1], 1, common), f(items[2], 2, common), ...} and a list of
   -- the jobs that failed. See docs/parallel.md.
   function names.map(f, items, options)
     return host.run_parallel(f, items, options, "sim.parallel.map")

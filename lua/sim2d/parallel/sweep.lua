@@ -323,7 +323,7 @@ return function(sim, host)
     end
   end
 
-  -- sweep:summary()prints one line per output, over all runs. sweep:summary("mu", "e") prints one line per pair of
+  -- sweep:summary() prints one line per output, over all runs. sweep:summary("mu", "e") prints one line per pair of
   -- values, with the means of the outputs. Both return the Table.
   function Sweep:summary(...)
     local by = { ... }
@@ -361,7 +361,7 @@ return function(sim, host)
     return result
   end
 
-  -- sweep:plot{ x = "mu", y = "range" [, by = "e"] [, title =, ...] }plots means, with one curve per value of `by`.
+  -- sweep:plot{ x = "mu", y = "range" [, by = "e"] [, title =, ...] } plots means, with one curve per value of `by`.
   -- Bars show the deviation of the repeats, or for booleans the deviation of the mean.
   function Sweep:plot(def)
     if type(def) ~= "table" then host.fail("sweep:plot: a table with x and y expected") end

@@ -249,7 +249,7 @@ return function(sim, host)
     return table.concat(parts)
   end
 
-  -- sweep:map{ x = "mu", y = "e", value = "fell", path = "map.html" [, title =] }writes an .html or .svg file.
+  -- sweep:map{ x = "mu", y = "e", value = "fell", path = "map.html" [, title =] } writes an .html or .svg file.
   function host.sweep_map(self, def)
     if type(def) ~= "table" then
       host.fail("bad argument #1 to 'map' (a table with x, y, value and path expected, got %s)", host.describe(def))

@@ -265,7 +265,7 @@ return function(sim, host)
     return sheet_of(self):save_png(path, scale or SCALE)
   end
 
-  -- plot:show([name])adds the plot to the page of --record and to the live viewer. It replaces an earlier plot with
+  -- plot:show([name]) adds the plot to the page of --record and to the live viewer. It replaces an earlier plot with
   -- this name.
   function methods:show(name)
     check_self(self, "show")

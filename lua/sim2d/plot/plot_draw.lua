@@ -118,7 +118,8 @@ return function(_, host)
     sheet:path(runs, paint, not open)
   end
 
-  -- Calls each(x, y, dx, dy) at positions along runs that are about `distance` apart. The first is after `start`.
+  -- Calls each(x, y, dx, dy) at positions along runs that are about `distance` apart. The first one is at the distance
+  -- `start` from the beginning.
   local function along(runs, start, distance, each)
     local left = start
     for _, run in ipairs(runs) do

@@ -260,7 +260,8 @@ return function(_, host)
 
   -- ---- Notes ------------------------------------------------------------------------------------
 
-  -- Returns the first of the places {left, top, cost =} at which a text of this size covers the least drawing.
+  -- Returns the best of the places {left, top, cost =} for a text of this size. It covers few cells that are drawn on,
+  -- and earlier places are preferred.
   local function best_place(ink, places, width, height)
     local best
     for i, place in ipairs(places) do

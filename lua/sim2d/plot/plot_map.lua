@@ -53,7 +53,7 @@ return function(_, host)
     end
   end
 
-  -- Reads rows of values, one per y. They are computed by a function, or given as numbers.
+  -- Reads the rows of values, one row for each y. The values are computed by a function, or given as numbers.
   local function read_rows(plot, series, read, what)
     if series[2] == nil and series[1] ~= nil then
       local points = counts(series, what)

@@ -54,7 +54,7 @@ return function(_, host)
 
   -- Returns as many letters as fit, with an ellipsis if some are omitted.
   function parts.fit(words, size, bold, room)
-    room = room + 0.1 -- px, because sums of widths have rounding errors
+    room = room + 0.1 -- px; sums of widths have rounding errors
     if parts.width(words, size, bold) <= room then return words end
     local best = "…"
     for at in utf8.codes(words) do
@@ -80,7 +80,7 @@ return function(_, host)
     return best
   end
 
-  -- Returns lines that are not wider than `room`, and at most `most` lines.
+  -- Breaks a text into at most `most` lines that are not wider than `room`.
   function parts.wrap(words, size, bold, room, most)
     local lines, line = {}, nil
     for word in words:gmatch "%S+" do

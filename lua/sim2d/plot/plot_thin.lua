@@ -130,7 +130,8 @@ return function(_, host)
     return cloud
   end
 
-  -- Returns {x, low, x, low, ...} and {x, high, x, high, ...} where both are visible.
+  -- Returns a list of runs {low = {x, low, x, low, ...}, high = {x, high, x, high, ...}} of points at which both edges
+  -- of the band are visible.
   function parts.thin_band(plot, xs, lows, highs)
     local runs, run, column = {}, nil, nil
     local width = #xs > FEW and (plot.x.hi - plot.x.lo) / COLUMNS or 0

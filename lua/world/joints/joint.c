@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Numbers of the engine keep their field numbers. The other fields follow.
+// Fields of the engine keep their numbers. The numbers of the other fields follow.
 enum {
   FIELD_IMPULSE = S2_JOINT_FIELD_COUNT,
   FIELD_FORCE,
@@ -209,7 +209,8 @@ static S2Place number_of(const S2LuaJoint *joint, int number) {
 // Finds the tape places of a field that can be set. Returns their number, or 0 if the field has no
 // derivative.
 static int joint_places(const S2LuaJoint *joint, int field, S2Place places[3]) {
-  // Table of the first number and the count, for the engine's fields and then for the vectors.
+  // For each field, its first number on the tape and its count of numbers. The engine's fields
+  // precede the vectors.
   static const struct {
     int number, count;
   } known[FIELD_COUNT] = {
@@ -279,8 +280,8 @@ static bool push_reaction(lua_State *L, const S2LuaJoint *joint, const S2JointIn
   return true;
 }
 
-// Pushes a field of a joint whose world is on a tape. Returns false if the field is plain
-// nevertheless.
+// Pushes a field of a joint whose world is on a tape. Returns false and pushes no value if the
+// caller has to push the field itself.
 static bool push_tracked(lua_State *L, const S2LuaJoint *joint, const S2JointInfo *info,
                          int field) {
   // A value that is not finite has no derivative. Such values mean a matrix instead of a number, or
@@ -345,7 +346,7 @@ static bool push_tracked(lua_State *L, const S2LuaJoint *joint, const S2JointInf
   default:
     break;
   }
-  // Push numbers of the joint, if the tape place has the value that was read.
+  // A number of the joint is tracked only if its tape place has the value that was read.
   int count = joint_places(joint, field, places);
   if (count == 1 && field < S2_JOINT_FIELD_COUNT &&
       s2_place_value(joint->lw->world, places[0]) != value) {

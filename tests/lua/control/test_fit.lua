@@ -449,7 +449,7 @@ test("bad input", function()
   fails("push begins at 1, the log at 0", { data = { push = { t = { 1, 2, 3 }, value = { 0, 0, 0 } },
     ["cart.speed"] = { t = { 0, 1, 2 }, value = { 0, 0, 0 } } } })
   fails("'loss': 'l2', 'huber' or 'cauchy' expected, got 'l1'", { loss = "l1" })
-  fails("'scale': a number of deviations above 0", { loss = "huber", scale = 0 })
+  fails("'scale': a positive number of standard deviations", { loss = "huber", scale = 0 })
   fails("'scale': a loss that has a scale %('huber' or 'cauchy'%) expected, got 'l2'", { scale = 2 })
   fails("windows need 'start'", { windows = 1 })
   fails("'windows': either rows or seconds", { windows = {}, start = print })

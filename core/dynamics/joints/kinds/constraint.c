@@ -83,8 +83,8 @@ static bool constraint_ask(Probe *probe, S2Asked what, Answer *answer) {
     memset(slope, 0, sizeof *slope * (size_t)count);
     call.slope = slope;
   }
-  // The callback must not change the world. With the mask, running out of memory cannot jump across
-  // the program's stack frames.
+  // The callback must not change the world. While the mask is set, running out of memory does not
+  // cause a jump across the program's stack frames.
   bool stepping = world->stepping, evaluating = world->evaluating;
   world->stepping = true;
   // Otherwise, reading a joint in the callback would call the callback again.
@@ -423,7 +423,7 @@ void s2_constraint_hessians(const S2JointAt *at, double hessians[N][COLUMNS][COL
   }
 }
 
-// The part for the first two bodies.
+// The part of the Hessians that belongs to the first two bodies.
 static void constraint_hessians(const S2JointAt *at, S2JointHessian hessians[N]) {
   double all[N][COLUMNS][COLUMNS];
   s2_constraint_hessians(at, all);
@@ -454,7 +454,7 @@ static S2Status constraint_couple(const S2World *world, const S2JointDef *def, S
   if (normal->a != joint->a || normal->b != joint->b || s2_joint_is_wide(normal)) {
     return s2_error(
         S2_INVALID,
-        "coupled_to: a constraint of the same one or two bodies, in the same order, expected");
+        "coupled_to: both constraints must act on the same one or two bodies, in the same order");
   }
   // It must not have a friction constraint yet.
   for (int i = 0; i < world->joint_order.count; i++) {

@@ -78,7 +78,8 @@ S2LockReturn s2_lock_return(double off, double push, double h) {
   if (far <= reach) {
     return (S2LockReturn){.speed = off / h, .by_off = 1 / h, .by_h = -off / (h * h)};
   }
-  // Otherwise v = p h (s - 1/2). If each step then decelerates by p h, the motion ends at the goal.
+  // Otherwise return at the speed v = push h (s - 1/2). If each later step reduces the speed by
+  // push h, the motion ends at the goal.
   double s = sqrt(0.25 + 2 * far / reach);
   return (S2LockReturn){.speed = sign * push * h * (s - 0.5),
                         .by_off = 1 / (h * s),

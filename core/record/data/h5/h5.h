@@ -134,7 +134,7 @@ bool s2_h5_space(S2H5 *h5, S2H5View data, S2H5Space *space);
 // Reads the values of a dataset; space and type determine their number and size.
 bool s2_h5_values(S2H5 *h5, const S2H5Object *object, const S2H5Type *type, const S2H5Space *space,
                   S2H5Values *values);
-// Converts the values for an array that has memory for them.
+// Converts the values and writes them to the array, which must have memory for them.
 bool s2_h5_decode(S2H5 *h5, const S2H5Type *type, const unsigned char *bytes, size_t count,
                   S2DataArray *array);
 // Reads the name and the only text of an attribute; the caller frees both. Returns false without

@@ -89,7 +89,7 @@ static bool read_superblock(S2H5 *h5, S2H5View view) {
   // Versions 0 and 1 contain more fields. Only the widths of numbers are needed from them.
   uint64_t version = s2_h5_number(&view, 1);
   bool old = version < 2;
-  s2_h5_part(&view, old ? 4 : 0); // version numbers of parts, each of which has only one version
+  s2_h5_part(&view, old ? 4 : 0); // version numbers of parts that have only one version
   h5->offsets = (unsigned)s2_h5_number(&view, 1);
   h5->lengths = (unsigned)s2_h5_number(&view, 1);
   bool sizes = (h5->offsets == 4 || h5->offsets == 8) && (h5->lengths == 4 || h5->lengths == 8);

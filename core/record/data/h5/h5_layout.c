@@ -214,7 +214,7 @@ static bool read_chunks(S2H5 *h5, S2H5View view, const S2H5Object *object, Layou
 
 // ---- Arrays -----------------------------------------------------------------------------------
 
-// Sets all values to the fill value, because unwritten values have it.
+// Sets all values to the fill value, which is the value of all parts that were never written.
 static void h5_fill(const S2H5Object *object, const Layout *layout) {
   enum { GIVEN = 0x20 };
   const S2H5Message *message = s2_h5_message(object, S2_H5_FILL);

@@ -72,7 +72,7 @@ bool s2_h5_object(S2H5 *h5, uint64_t address, S2H5Object *object) {
     return s2_h5_fail(h5, "the header of an object of the file is damaged");
   }
   // Read each object only once, so that circular links end.
-  uint64_t place = h5->base + address; // this is inside the file, because the header is
+  uint64_t place = h5->base + address; // this place is inside the file, because the header is
   if ((h5->seen[place / 8] >> (place % 8) & 1) != 0) {
     return true; // another name for an object that was read before
   }
