@@ -117,7 +117,8 @@ bool s2_mcp_conflict_by(S2SolverFn *solve, const S2Problem *problem, const S2Sol
   // Copy the multipliers to their rows.
   for (int i = 0, k = 0; i < problem->rows && proved && proof != NULL; i++) {
     bool in = is_hard(&problem->row[i]) && conflict_diagonal(problem, &problem->row[i]) > 0;
-    proof[i] = i == impossible ? 1 : impossible < 0 && in ? solution.lambda[k] : 0;
+    double against = problem->row[i].bias > 0 ? -1 : 1; // the sign that makes b' d negative
+    proof[i] = i == impossible ? against : impossible < 0 && in ? solution.lambda[k] : 0;
     k += in;
   }
   s2_arena_rewind(arena, mark);
