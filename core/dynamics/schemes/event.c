@@ -40,6 +40,10 @@ enum { JOINT_SUM = S2_JOINT_ROWS + 3 };
 // After this number of solves that miss their tolerance, an island takes the simplest kind of step.
 // If bodies are squeezed, hardly any solve in a search for meeting times has a solution.
 enum { MISSES = 4 };
+// Number of bisections for the part of the restitution that adds no energy.
+enum { STRIKE_TRIES = 16 };
+// Fraction of the energy of the change of velocity below which a gain is rounding.
+static const double STRIKE_ROUNDING = 1e-9;
 
 // ---- Impulses ---------------------------------------------------------------------------------
 
@@ -363,16 +367,10 @@ static bool event_strikes(const S2EventRun *event, const double *v) {
   return false;
 }
 
-static bool event_strike(const S2EventRun *event) {
-  S2Step *step = event->step;
-  s2_event_forget_impulses(event);
-  s2_event_set_ground(event, true);
-  // Restitution targets use velocities that satisfy the joints.
-  if (!s2_step_before_impact(step, event->island, false)) {
-    return false;
-  }
-  // Touching points satisfy J v+ >= -e J v. If forces alone would return a point, it is slow and e
-  // = 0.
+// Chooses the points of an impact. Touching points satisfy J v+ >= -`part` e J v. If forces alone
+// would return a point, it is slow and e = 0.
+static void choose_struck(const S2EventRun *event, double part) {
+  const S2Step *step = event->step;
   for (int i = 0; i < event->island->touches; i++) {
     int32_t index = event->island->touch[i];
     const S2Touch *touch = &step->touches[index];
@@ -381,25 +379,97 @@ static bool event_strike(const S2EventRun *event) {
       double u = s2_touch_velocity(touch, k, at->normal, step->v2);
       double back = touch->restitution * fmin(u, 0);
       bool touches = at->gap <= event->slop && !s2_touch_soft(touch);
+      bool bounces = -back > event_slow(event, touch, k);
       event->choices[2 * index + k] = (S2Choice){
           .use = touches && u <= event->tiny,
-          .bias = -back > event_slow(event, touch, k) ? back : 0,
-          .target = -back > event_slow(event, touch, k) ? S2_TARGET_APPROACH : S2_TARGET_FIXED,
+          .bias = bounces ? part * back : 0,
+          .target = bounces ? S2_TARGET_APPROACH : S2_TARGET_FIXED,
       };
       event->touching[2 * index + k] = touches;
     }
   }
+}
+
+// Whether the impulses P of contacts have added energy, relative to the surfaces, since the
+// velocities `start`: P (u0 + u2)/2 = P u2 - dv'M dv/2.
+static bool strike_gains(const S2EventRun *event, const double *start) {
+  const S2Step *step = event->step;
+  const S2Island *island = event->island;
+  double work = 0, square = 0;
+  for (int i = 0; i < island->nodes; i++) {
+    const S2Body *body = &step->world->bodies.at[island->node[i]];
+    const double inertial[3] = {body->inertia, body->mass, body->mass};
+    for (int c = 0; c < 3; c++) {
+      double change = step->v2[3 * island->node[i] + c] - start[3 * i + c];
+      square += inertial[c] * change * change / 2;
+    }
+  }
+  for (int i = 0; i < island->touches; i++) {
+    const S2Touch *touch = &step->touches[island->touch[i]];
+    for (int k = 0; k < touch->count && !s2_touch_soft(touch); k++) {
+      const S2TouchPoint *point = &touch->points[k];
+      S2Vec2 n = point->at.normal;
+      double along = s2_touch_velocity(touch, k, s2_left(n), step->v2) - touch->surface_speed;
+      work += point->normal_impulse * s2_touch_velocity(touch, k, n, step->v2);
+      work += point->tangent_impulse * along;
+    }
+  }
+  return work - square > STRIKE_ROUNDING * square;
+}
+
+// Solves the impacts of touching points. Newton's restitution and friction together may add energy
+// (Kane's example). The restitution of all points is then reduced to the largest part that adds
+// none. The derivative does not include the change of this part. False: aborted.
+static bool event_strike(const S2EventRun *event) {
+  S2Step *step = event->step;
+  const S2Island *island = event->island;
+  s2_event_forget_impulses(event);
+  s2_event_set_ground(event, true);
+  // Restitution targets use velocities that satisfy the joints.
+  if (!s2_step_before_impact(step, island, false)) {
+    return false;
+  }
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  double *start = S2_TAKE(step->arena, double, 3 * island->nodes);
+  for (int i = 0; i < island->nodes; i++) {
+    memcpy(start + 3 * i, step->v2 + 3 * island->node[i], 3 * sizeof(double));
+  }
+  S2JointImpulses held = s2_step_take_joints(step, island);
+  int noted = s2_notes_mark(step);
   // All impacts have zero duration.
-  step->world->stats.second_solves += 1;
-  if (!s2_step_impact(step, event->island, event->choices, S2_SOLVE_IMPACT) ||
-      !s2_step_later_impacts(step, event->island, event->choices, event->touching)) {
+  double part = 1, lo = 0, hi = 1;
+  bool going = true;
+  for (int tries = 0; going; tries++) {
+    s2_event_forget_impulses(event);
+    s2_step_put_joints(step, island, &held);
+    choose_struck(event, part);
+    step->world->stats.second_solves += 1;
+    going = s2_step_impact(step, island, event->choices, S2_SOLVE_IMPACT) &&
+            s2_step_later_impacts(step, island, event->choices, event->touching);
+    bool gains = going && strike_gains(event, start);
+    if (!going || (tries == 0 && !gains) || tries > STRIKE_TRIES) {
+      break;
+    }
+    lo = gains ? lo : part;
+    hi = gains ? part : hi;
+    part = tries < STRIKE_TRIES ? (lo + hi) / 2 : lo;
+    s2_notes_rewind(step, noted);
+    for (int i = 0; i < island->nodes; i++) {
+      memcpy(step->v2 + 3 * island->node[i], start + 3 * i, 3 * sizeof(double));
+    }
+  }
+  if (part < 1) {
+    s2_note_short(step, island, 1);
+  }
+  s2_arena_rewind(step->arena, mark);
+  if (!going) {
     return false;
   }
   // The piece starts with the velocities after the impacts. Log the impulses of the impacts here.
   keep_contacts(event, NULL);
   keep_joints(event, false);
   s2_event_set_ground(event, false);
-  s2_note_island(step, event->island, S2_ACT_STRUCK, step->v0);
+  s2_note_island(step, island, S2_ACT_STRUCK, step->v0);
   s2_event_copy_nodes(event, step->v2, step->v0);
   return true;
 }
