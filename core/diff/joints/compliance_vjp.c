@@ -1,6 +1,6 @@
 // Derivative of dynamics/joints/compliance.c.
 //
-// Whatever basis and scale its rows have, a compliant joint obeys
+// In any basis and scale of its rows, a compliant joint obeys
 //
 //     r = l/h + K (g + h alpha ((1 - beta) u_k + beta u)) + D (alpha u + (1 - alpha) u_k) = 0
 //

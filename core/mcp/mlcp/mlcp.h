@@ -75,7 +75,7 @@ typedef struct S2MlcpSolution {
 // - S2_UNSUPPORTED: there are more than S2_MLCP_MAX unknowns;
 // - S2_MAX_ITERATIONS, with the best point found.
 //
-// `options` may be NULL. Scratch memory comes from the arena and is released. Nothing else is
+// `options` may be NULL. Scratch memory comes from the arena and is released. No other memory is
 // allocated. With kappa, a problem is solved if r_vio <= tolerance max(1, max |a|, max |b|), b_vio
 // <= tolerance and b_vio <= kappa / 1000. There is a central path if the problem is monotone and
 // has a point with all v, w > 0 within the bounds. If the first search fails, another search starts

@@ -61,7 +61,7 @@ typedef struct S2QpSolution {
 // proof. S2_UNSUPPORTED means that P is not positive semidefinite, or that there are more than
 // S2_MLCP_MAX unknowns and multipliers. S2_SINGULAR means that the input is not finite. Otherwise
 // the result is S2_MAX_ITERATIONS with the best point found. `options` may be NULL. Scratch memory
-// comes from the arena and is released. Nothing else is allocated. With kappa, a solution must also
+// comes from the arena and is released. No other memory is used. With kappa, a solution must also
 // satisfy |z o (h - G x) - kappa| <= kappa / 1000. A central path exists only if there is a point
 // with G x < h and the optimal points are bounded. If there is no central path, the result is
 // S2_MAX_ITERATIONS.
