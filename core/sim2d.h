@@ -1,4 +1,4 @@
-// sim2d: the whole public C API.
+// The public C API of sim2d.
 #ifndef S2_SIM2D_H
 #define S2_SIM2D_H
 
@@ -25,7 +25,8 @@
 #include "shape/shape.h"
 
 const char *s2_version(void); // "major.minor.patch".
-// The commit and the compiler of this build, as far as known, for example "0689b3e4 gcc 12.2.0".
+// Returns the commit and compiler of this build, if they are known. An example is "0689b3e4 gcc
+// 12.2.0".
 const char *s2_build(void);
 
 #endif

@@ -7,10 +7,11 @@
 
 enum {
   ALIGNMENT = S2_ARENA_ALIGNMENT,
-  FIRST_BLOCK = 32768, // bytes; a small world never needs a second block
+  FIRST_BLOCK = 32768, // bytes, enough for all of a small world's steps
 };
 
-static const size_t DOUBLED = (size_t)1 << 26; // bytes; larger arenas grow by a quarter
+// bytes; a block that is smaller than this is followed by one of twice its size
+static const size_t DOUBLED = (size_t)1 << 26;
 
 static size_t raw_bytes(size_t size) {
   return sizeof(S2ArenaBlock) + size + ALIGNMENT;
@@ -43,8 +44,7 @@ void s2_arena_free(S2Arena *arena) {
 }
 
 void s2_arena_reset(S2Arena *arena) {
-  // Merges several blocks into one block of their total size, so that one block suffices from now
-  // on.
+  // Merge the blocks into one block of their total size. From now on one block is enough.
   if (arena->block != NULL && arena->block->older != NULL) {
     size_t total = 0;
     for (const S2ArenaBlock *block = arena->block; block != NULL; block = block->older) {
@@ -61,8 +61,8 @@ void s2_arena_reset(S2Arena *arena) {
 }
 
 void s2_arena_grow(S2Arena *arena, size_t bytes) {
-  // The next block has twice the size of the last block (the same size if that is large), but at
-  // least a quarter of the used memory and at least the requested size.
+  // The new block is twice as large as the last block, or as large as the last block if that is at
+  // least DOUBLED. It is never smaller than the requested size or a quarter of the used memory.
   size_t size = arena->block == NULL           ? FIRST_BLOCK
                 : arena->block->size < DOUBLED ? 2 * arena->block->size
                                                : arena->block->size;
@@ -95,9 +95,8 @@ S2ArenaMark s2_arena_mark(const S2Arena *arena) {
 }
 
 void s2_arena_rewind(S2Arena *arena, S2ArenaMark mark) {
-  // Newer blocks stay until the next reset merges them; only their contents become unused. If the
-  // rewind freed them, a loop of mark, take and rewind at the end of a block would use the heap
-  // every time.
+  // Keep newer blocks until the next reset merges them. If they were freed here, a loop that marks,
+  // takes and rewinds at the end of a block would use the heap in every iteration.
   if (arena->block == mark.block) {
     if (arena->block != NULL) {
       arena->block->at = mark.at;

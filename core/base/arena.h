@@ -22,8 +22,8 @@ typedef struct S2Arena {
   size_t peak;         // largest `used` ever
 } S2Arena;
 
-// A position to return to: s2_arena_rewind releases everything taken after it. It is valid only
-// until the next reset.
+// A position in the arena. s2_arena_rewind releases everything that was taken after it. The mark is
+// valid until the next reset.
 typedef struct S2ArenaMark {
   S2ArenaBlock *block;
   size_t at;

@@ -36,8 +36,8 @@ static inline void *s2_array_grown(void *at, int *capacity, int wanted, size_t i
 #define s2_array_append(array)                                                                     \
   (s2_array_reserve(array, (array).count + 1), (array).count += 1, &(array).at[(array).count - 1])
 
-// Does the same as s2_array_append, but returns the index of the item. Never write
-// x.at[s2_array_push(x)]: C may read `at` before the push moves it.
+// Like s2_array_append, but returns the index of the item. Never write x.at[s2_array_push(x)]: C
+// may read `at` before the push moves it.
 #define s2_array_push(array)                                                                       \
   (s2_array_reserve(array, (array).count + 1), (array).count += 1, (array).count - 1)
 

@@ -6,8 +6,8 @@ static unsigned char *line_start_of(void *at, S2LinePlace line) {
   return at == NULL ? NULL : (unsigned char *)at - (size_t)*line.before * line.item;
 }
 
-// Moves the items to new memory of `capacity` places, with `before` free places in front, and frees
-// the old memory.
+// Moves the items to new memory for `capacity` items, leaves `before` free places in front, and
+// frees the old memory.
 static void *line_moved(void *at, S2LinePlace line, int capacity, int before) {
   unsigned char *fresh = s2_memory_take((size_t)capacity * line.item);
   unsigned char *to = fresh + (size_t)before * line.item;
@@ -24,13 +24,13 @@ void *s2_line_reserved(void *at, S2LinePlace line, int wanted) {
   if (wanted <= *line.capacity - *line.before) {
     return at;
   }
-  // Afterwards a third of the memory is free, so a caller that removes at the front and appends at
-  // the end rarely moves all items.
+  // Leaves a third of the memory free, so a caller that removes at the front and appends at the end
+  // rarely moves all items.
   int capacity = *line.capacity < LEAST ? LEAST : *line.capacity;
   while (capacity < wanted + wanted / 2) {
     capacity *= 2;
   }
-  // Allocates larger memory, or moves the free places from the front to the end.
+  // Allocates more memory, or moves the free places from the front to the end.
   if (capacity > *line.capacity) {
     return line_moved(at, line, capacity, 0);
   }

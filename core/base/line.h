@@ -26,8 +26,8 @@ typedef struct S2LinePlace { // a reference to a line of any type, which the fun
 
 // Makes the capacity at least `wanted` items. The items keep their order.
 void *s2_line_reserved(void *at, S2LinePlace line, int wanted);
-// Opens a place for an item (contents undefined) before item `index`, or at the end. s2_line_closed
-// removes an item and closes its place.
+// Opens a place for an item before item `index`, or at the end. The contents of the place are
+// undefined. s2_line_closed removes an item and closes its place.
 void *s2_line_opened(void *at, S2LinePlace line, int index);
 void *s2_line_closed(void *at, S2LinePlace line, int index);
 void s2_line_freed(void *at, S2LinePlace line);

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// Memory blocks that a guard frees on failure, in a hash table with open addressing that is at most
-// half full.
+// The memory blocks that a guard frees on failure. This is a hash table with open addressing that
+// is at most half full.
 typedef struct Held {
   void **at;
-  size_t count, room; // count includes the places of removed entries; room is a power of two
+  size_t count, room; // `count` includes removed entries; `room` is a power of two
 } Held;
 
 typedef struct Guard {
@@ -21,11 +21,11 @@ typedef struct Guard {
 
 static _Thread_local uint64_t taken; // used only for statistics
 static _Thread_local Guard *guard;   // the innermost
-static _Thread_local bool masked;    // inside a callback: no guard may jump out of the running code
+static _Thread_local bool masked;    // true inside a callback: no guard may jump out of it
 static _Thread_local uint64_t failing_at;
 static _Thread_local bool failing_on, failed;
 
-static char gone; // the address of this variable marks places of removed entries.
+static char gone; // The address of this variable marks removed entries.
 
 // ---- Held memory ------------------------------------------------------------------------------
 
@@ -38,7 +38,7 @@ static void **memory_place_of(const Held *held, const void *memory) {
 }
 
 static bool memory_hold(Held *held, void *memory) {
-  // At least half of the table stays free. Places of removed entries are not copied.
+  // Keeps at least half of the table free. Removed entries are not copied.
   if (2 * (held->count + 1) > held->room) {
     Held larger = {.room = held->room == 0 ? 64 : 2 * held->room};
     larger.at = calloc(larger.room, sizeof(void *));
@@ -73,7 +73,7 @@ static Guard *let_go(const void *memory) {
 
 // ---- Allocation -------------------------------------------------------------------------------
 
-// Whether this call must fail (for tests).
+// Returns true if this call must fail (for tests).
 static bool memory_fails(void) {
   taken += 1;
   if (failing_at == 0 || taken < failing_at) {
@@ -84,7 +84,7 @@ static bool memory_fails(void) {
   return true;
 }
 
-// The innermost guard of the building kind, or NULL.
+// Returns the innermost building guard, or NULL.
 static Guard *memory_builder(void) {
   Guard *at = guard;
   while (at != NULL && !at->building) {
@@ -103,7 +103,7 @@ static void *memory_keep(void *memory) {
 }
 
 void *s2_memory_try(size_t bytes) {
-  // a size of 0 must not return NULL
+  // malloc(0) may return NULL
   return memory_fails() ? NULL : memory_keep(malloc(bytes > 0 ? bytes : 1));
 }
 
@@ -117,7 +117,7 @@ void *s2_memory_try_grow(void *memory, size_t bytes) {
   Guard *holder = let_go(memory);
   void *grown = realloc(memory, bytes);
   if (holder != NULL) {
-    // if the table cannot grow, the memory may leak, but there is no other harm
+    // if the table cannot grow, the block leaks when the guard fails
     (void)memory_hold(&holder->held, grown != NULL ? grown : memory);
   }
   return grown;

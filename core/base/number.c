@@ -56,18 +56,18 @@ void s2_number_short(char text[S2_NUMBER_SIZE], double value, int decimals) {
 
 // ---- Digits -----------------------------------------------------------------------------------
 
-// Writes numbers as text that reads back to the same number: with 15 digits if they suffice (as for
-// 0.1), otherwise with the 17 digits of printf("%.17g"). Tables over time hold millions of numbers,
-// and printf takes ten times as long. A number m 2^e is multiplied by the power of ten that leaves
-// 17 digits before the point. That power is known to 128 bits. If these bits do not determine the
-// rounding, printf does the conversion.
+// Writes numbers as text that reads back to the same number. Uses 15 digits if they are enough, as
+// for 0.1, and otherwise the 17 digits of printf("%.17g"). Tables over time hold millions of
+// numbers, and printf takes ten times as long. A number m 2^e is multiplied by a power of ten, so
+// that 17 digits are before the point. That power is known to 128 bits. If these bits do not
+// determine the rounding, printf does the conversion.
 
 enum {
   DIGITS = 17,
-  APART = 28,   // difference between the exponents of neighbouring far powers
-  LOWEST = -12, // exponent of the first far power, in units of APART
+  APART = 28,   // neighbouring far powers differ by the factor 10^APART
+  LOWEST = -12, // the first far power is 10^(LOWEST APART)
   BIAS = 1024,  // keeps the shifted values positive
-  DOUBT = 32,   // 2^-64; larger than the error of a scaled number
+  DOUBT = 32,   // in units of 2^-64; larger than the error of a scaled number
 };
 #define TEN_16 UINT64_C(10000000000000000)
 
@@ -128,7 +128,7 @@ static uint64_t number_upper(Product product) {
   return (uint64_t)(product >> 64);
 }
 
-// 10^power, where the last two bits are uncertain.
+// Returns 10^power. The last two bits are uncertain.
 static Power power_of_ten(int power) {
   int far = (power + APART * -LOWEST) / APART, near = power - APART * (far + LOWEST);
   const Power *a = &near_powers[near], *b = &far_powers[far];
@@ -146,7 +146,7 @@ static Power power_of_ten(int power) {
   return (Power){number_upper(high), low, exponent};
 }
 
-// The number whole + fraction / 2^64.
+// the number whole + fraction / 2^64
 typedef struct Scaled {
   uint64_t whole, fraction;
 } Scaled;
@@ -173,7 +173,7 @@ static bool find_digits(double value, uint64_t *digits, int *power) {
   int zeros = __builtin_clzll(mantissa);
   mantissa <<= zeros;
   exponent -= 1075 + zeros;
-  // 78913 / 2^18 approximates log10(2) accurately enough. The first digit may be one place higher.
+  // 78913 / 2^18 is close enough to log10(2). The first digit may still be one place higher.
   *power = (((exponent + 63) * 78913 + (BIAS << 18)) >> 18) - BIAS;
   Scaled number = number_scale(mantissa, exponent, DIGITS - 1 - *power);
   if (number.whole >= 10 * TEN_16) {
@@ -190,7 +190,7 @@ static bool find_digits(double value, uint64_t *digits, int *power) {
   return past_half > 2 * DOUBT;
 }
 
-// The pairs of digits are independent of each other.
+// These pairs of digits can be computed in parallel.
 static void write_four(char *text, uint32_t number) {
   static const char pairs[] =
       "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
@@ -248,13 +248,13 @@ static size_t write_scientific(char *text, const char *digits, int count, int fi
   return (size_t)(at - text);
 }
 
-// Numbers of 15 digits and these powers of ten are exact doubles. So their quotient is rounded only
-// once, as when the text is read.
+// Integers of 15 digits and these powers of ten are exact doubles. So the quotient is rounded only
+// once, exactly as when the text is read.
 static void prefer_few_digits(double value, uint64_t *digits, int *first) {
   static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-  enum { LARGEST = sizeof tens / sizeof *tens - 1, FEW = 15, CUT = 100 }; // CUT: drops 2 digits.
+  enum { LARGEST = sizeof tens / sizeof *tens - 1, FEW = 15, CUT = 100 }; // CUT removes 2 digits
   // Round to 15 digits. Trailing zeros reduce the power of ten.
   uint64_t few = (*digits + CUT / 2) / CUT, shortest = few;
   int power = *first - (FEW - 1);
@@ -265,7 +265,7 @@ static void prefer_few_digits(double value, uint64_t *digits, int *first) {
   if (power < -LARGEST || power > 0) {
     return;
   }
-  // The digits and the power of ten are exact doubles, so reading the text returns this value.
+  // Both operands are exact, so reading the text returns this value.
   double read = (double)shortest / tens[-power];
   if (read == value) {
     bool carried = few * CUT == 10 * TEN_16;

@@ -41,12 +41,12 @@ uint64_t s2_rng_next(S2Rng *rng) {
 }
 
 double s2_rng_uniform(S2Rng *rng) {
-  // A random multiple of 2^-53 in [0, 1), with 53 bits.
+  // A random multiple of 2^-53 in [0, 1).
   return (double)(s2_rng_next(rng) >> 11) * 0x1p-53;
 }
 
 double s2_rng_normal(S2Rng *rng) {
-  // Marsaglia's polar method. The second number is discarded, so that s[] is the complete state.
+  // Marsaglia's polar method. The second number is discarded, so s[] remains the complete state.
   double x, y, r;
   do {
     x = 2 * s2_rng_uniform(rng) - 1;

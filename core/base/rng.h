@@ -11,7 +11,7 @@ typedef struct S2Rng {
 
 S2Rng s2_rng_seeded(uint64_t seed);
 
-// An independent stream: the child is seeded from the parent, which advances.
+// Returns an independent stream, seeded from `rng`, which advances.
 S2Rng s2_rng_split(S2Rng *rng);
 
 uint64_t s2_rng_next(S2Rng *rng);

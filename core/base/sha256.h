@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4). It identifies a file by its contents, and detects even deliberate forgery.
+// SHA-256 (FIPS 180-4). It identifies a file by its contents and detects deliberate changes.
 #ifndef S2_SHA256_H
 #define S2_SHA256_H
 

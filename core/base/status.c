@@ -10,7 +10,7 @@ S2Status s2_error(S2Code code, const char *format, ...) {
   va_start(args, format);
   vsnprintf(status.message, sizeof status.message, format, args);
   va_end(args);
-  // The sign of a NaN has no meaning for a reader and differs between machines.
+  // The sign of a NaN means nothing to a reader and differs between machines.
   for (char *at = strstr(status.message, "-nan"); at != NULL; at = strstr(at, "-nan")) {
     memmove(at, at + 1, strlen(at));
   }

@@ -26,7 +26,7 @@ typedef struct S2Status {
 } S2Status;
 
 static inline S2Status s2_ok(void) {
-  S2Status status; // the rest of the message is uninitialised, because clearing it would cost more
+  S2Status status; // only the used part of the message is initialised, to save time
                    // than most calls
   status.code = S2_OK;
   status.message[0] = 0;

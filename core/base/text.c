@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { REPLACEMENT = 0xfffd }; // U+FFFD: replaces bytes that are not valid text.
+enum { REPLACEMENT = 0xfffd }; // U+FFFD replaces bytes that are not valid text.
 
 // ---- UTF-8 ------------------------------------------------------------------------------------
 
@@ -119,7 +119,7 @@ void s2_text_print(FILE *file, S2TextForm form, const char *text) {
 
 enum {
   LONGEST = 40,  // longer words are not compared
-  MAX_EDITS = 2, // a word with more edits is a different word, not a misspelling
+  MAX_EDITS = 2, // a word with more edits counts as a different word
 };
 
 static int text_minimum(int a, int b) {
@@ -138,7 +138,7 @@ static int text_edits(const char *a, size_t n, const char *b, size_t m) {
   }
   for (size_t i = 1; i <= n; i++) {
     for (size_t j = 1; j <= m; j++) {
-      // The cheapest of change, insertion, deletion, and swap of neighbours.
+      // Take the cheapest of replacing, inserting, deleting, and swapping neighbours.
       int change = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
       d[i][j] = text_minimum(change, text_minimum(d[i - 1][j], d[i][j - 1]) + 1);
       if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {

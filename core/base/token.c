@@ -37,7 +37,7 @@ S2Status s2_tokens_open(S2Tokens *tokens, const char *path) {
   if (file == NULL) {
     return s2_error(S2_IO, "cannot read '%s': %s", path, strerror(errno));
   }
-  // Read until the end of the file, because pipes and devices have no size.
+  // Pipes and devices have no size, so read until the end of the file.
   size_t capacity = READ_CHUNK, used = 0;
   char *bytes = s2_memory_try(capacity), *grown = bytes;
   while (grown != NULL &&
@@ -47,7 +47,7 @@ S2Status s2_tokens_open(S2Tokens *tokens, const char *path) {
     grown = s2_memory_try_grow(bytes, capacity);
     bytes = grown != NULL ? grown : bytes;
   }
-  // `tokens` owns the text from here on, also after an error.
+  // `tokens` owns the text from now on, even after an error
   bool failed = ferror(file) != 0;
   int reason = errno;
   fclose(file);
@@ -78,7 +78,7 @@ S2Status s2_tokens_complain(const S2Tokens *tokens, const char *format, ...) {
   va_start(args, format);
   vsnprintf(message, sizeof message, format, args);
   va_end(args);
-  s2_text_escape(clean, sizeof clean, message); // needed because the message quotes the file
+  s2_text_escape(clean, sizeof clean, message); // the message may quote any bytes of the file
   return s2_error(S2_INVALID, "%s:%d: %s", tokens->path, tokens->line, clean);
 }
 

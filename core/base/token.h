@@ -23,9 +23,9 @@ typedef enum S2Reals {
   S2_FINITE_REALS, // neither infinities nor NaN are allowed
 } S2Reals;
 
-// Reads the file into memory. Release it with s2_tokens_close, also after an error. Returns S2_IO,
-// or S2_INVALID if the bytes are not text or exceed 1 GiB (for example from a device or a pipe).
-// `path` must outlive `tokens`.
+// Reads the file into memory. Call s2_tokens_close to release it, even after an error. Returns
+// S2_IO if the file cannot be read. Returns S2_INVALID if it is not text, or is larger than 1 GiB.
+// Devices and pipes can be that large. `path` must outlive `tokens`.
 S2Status s2_tokens_open(S2Tokens *tokens, const char *path);
 void s2_tokens_close(S2Tokens *tokens);
 
@@ -33,15 +33,15 @@ void s2_tokens_close(S2Tokens *tokens);
 S2Status s2_tokens_complain(const S2Tokens *tokens, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-// For formats with a keyword at the start of each line: s2_tokens_expect moves to the next line
-// that is not empty and checks that this line starts with `keyword`. s2_tokens_end_line checks that
-// the line contains no more words.
+// For formats with a keyword at the start of each line. s2_tokens_expect moves to the next line
+// that is not empty, and checks that it starts with `keyword`. s2_tokens_end_line checks that the
+// line has no more words.
 S2Status s2_tokens_expect(S2Tokens *tokens, const char *keyword);
 S2Status s2_tokens_end_line(S2Tokens *tokens);
 
-// For formats in which line breaks have no meaning: s2_tokens_seek moves to the next word on any
-// line, for the readers below; error messages call that word `what`. s2_tokens_end_file checks that
-// no word follows.
+// For formats that ignore line breaks. s2_tokens_seek moves to the next word on any line, so that
+// the functions below can read it. Error messages call that word `what`. s2_tokens_end_file checks
+// that no word follows.
 S2Status s2_tokens_seek(S2Tokens *tokens, const char *what);
 S2Status s2_tokens_end_file(S2Tokens *tokens);
 

@@ -62,21 +62,22 @@ static inline S2Vec2 s2_right(S2Vec2 a) {
 
 // ---- Sine and cosine --------------------------------------------------------------------------
 
-// Computes sine and cosine together, without branches and without the C library. The result has the
-// same bits on every processor (with or without fused instructions), for one number and for several
-// side by side.
+// Computes sine and cosine together, without branches and without the C library. The results have
+// the same bits on every processor, with or without fused instructions, whether one number or a
+// vector is computed.
 
-// rad: the reduction below is accurate up to this angle. The C library handles larger angles, where
-// neighbouring doubles are at least 6e-11 apart.
+// rad: the reduction below is accurate up to this angle. Larger angles go to the C library.
+// Neighbouring doubles there are at least 6e-11 apart.
 #define S2_SINCOS_MOST 5e5
 
 // Defines `static inline void name(Real x, Real *sine, Real *cosine)` for |x| < S2_SINCOS_MOST,
-// within 0.8 units in the last place; `Real` is double or a vector of doubles; `Int` is int64_t or
+// within 0.8 units in the last place. `Real` is double or a vector of doubles. `Int` is int64_t or
 // a vector of equally many int64_t.
 //
-// x = n pi/2 + (a + b), |a| <= pi/4 (118 bits of pi/2 in three parts, Cody and Waite); then the
-// minimax polynomials of fdlibm (Sun Microsystems 1993, k_sin.c and k_cos.c), whose order and signs
-// depend on n mod 4. NOLINTBEGIN(bugprone-macro-parentheses): a type in parentheses is not a type
+// The angle is reduced to x = n pi/2 + (a + b) with |a| <= pi/4. This uses 118 bits of pi/2 in
+// three parts (Cody and Waite). Then the minimax polynomials of fdlibm are evaluated (Sun
+// Microsystems 1993, k_sin.c and k_cos.c). Their order and signs depend on n mod 4.
+// NOLINTBEGIN(bugprone-macro-parentheses): a type in parentheses is not a type
 #define S2_SINCOS_DEFINE(name, Real, Int)                                                          \
   static inline void name(Real x, Real *sine, Real *cosine) {                                      \
     const double shift = 6755399441055744.0; /* 1.5 2^52: adding it rounds to the nearest n */     \
@@ -114,7 +115,8 @@ static inline S2Vec2 s2_right(S2Vec2 a) {
   }
 // NOLINTEND(bugprone-macro-parentheses)
 
-// Signed shifts into the sign bit are undefined, so the scalar version uses unsigned integers.
+// Shifting a signed integer into its sign bit is undefined, so the scalar version uses unsigned
+// integers.
 S2_SINCOS_DEFINE(s2_sincos_near, double, uint64_t)
 
 // Works for any x; the results are NaN if x is not finite.

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { CHUNK = 16 }; // worlds that a thread steps side by side
+enum { CHUNK = 16 }; // number of worlds that a thread steps together
 
 typedef enum BatchLeft { LEFT_NOTHING, LEFT_END, LEFT_RESET } BatchLeft;
 
@@ -15,13 +15,13 @@ typedef struct BatchWorld {
   unsigned char *image; // its beginning
   size_t size;
   uint64_t changes, revision; // s2_world_changes and s2_world_revision at the start of the batch
-  int controls, observed;     // numbers of commands and observations at the start of the batch
+  int controls, observed; // number of commands and number of observations at the start of the batch
   const S2Judge *judge;
   int draws;
   const S2Draw *draw;
   S2BatchPlace place;
   unsigned own;                    // S2_OWN_...: work that the calling program does in this call
-  BatchLeft left;                  // work that threads leave to the calling program
+  BatchLeft left;                  // work that the threads have left to the calling program
   uint64_t unsolved, mode_changes; // statistics before the steps of this call
   S2Status failure;
 } BatchWorld;
@@ -31,7 +31,7 @@ struct S2Batch {
   S2Workers *workers;
   int count, controls, observed, failures;
   BatchWorld *world;
-  double *last; // [count][controls]: the active commands of the current call
+  double *last; // [count][controls]: the commands that hold now
   const double *mask;
   bool commanded;
   int steps;
@@ -52,7 +52,7 @@ static S2Status batch_same_bodies(const S2World *a, const S2World *b) {
     S2BodyInfo first, second;
     S2_TRY(s2_body_info(a, p, &first));
     S2_TRY(s2_body_info(b, q, &second));
-    // Handles are equal if the worlds were built and changed in the same order.
+    // Handles are equal if both worlds were built and changed in the same order.
     if (p.index != q.index || p.serial != q.serial) {
       return s2_error(S2_INVALID,
                       "bodies were created or destroyed in a different order, from body %d on",
@@ -217,8 +217,8 @@ static void batch_see_or_note(S2Batch *batch, int i, double *row) {
   }
 }
 
-// Begins a new episode and takes its first observation. On a thread, work that the calling program
-// does itself is left for later.
+// Begins a new episode and takes its first observation. If this runs on a thread and the calling
+// program does some of this work itself, that program does it later.
 static void batch_renew(S2Batch *batch, int i, bool threaded) {
   BatchWorld *at = &batch->world[i];
   if (threaded && (at->own & (S2_OWN_RESET | S2_OWN_OBSERVE)) != 0) {
@@ -260,8 +260,8 @@ static void batch_open(S2Batch *batch, int i) {
   at->failure.code = S2_OK;
 }
 
-// Records the statistics of the world's steps (`begin`: the statistics before the steps of this
-// call).
+// Records the statistics of the world's steps in this call. Call it with `begin` before the steps,
+// and without it after them.
 static void batch_tell(S2Batch *batch, int i, bool begin) {
   BatchWorld *at = &batch->world[i];
   S2BatchResult *result = batch->result;
@@ -278,7 +278,8 @@ static void batch_tell(S2Batch *batch, int i, bool begin) {
   }
 }
 
-// Applies commands, or performs a due reset. Returns true if the world must be stepped.
+// Applies the commands, or resets the world if a reset is due. Returns true if the world must be
+// stepped.
 static bool batch_begin(S2Batch *batch, int i, bool threaded) {
   BatchWorld *at = &batch->world[i];
   batch->result->rewards[i] = 0;
@@ -290,7 +291,7 @@ static bool batch_begin(S2Batch *batch, int i, bool threaded) {
     batch_renew(batch, i, threaded);
     return false;
   }
-  // commands, clipped to the ranges of the actuators if the judge uses applied commands
+  // Clip the commands, because the judge of a period sees the applied values.
   S2Status status = s2_ok();
   if (batch->def.worth == S2_WORTH_PERIODS && (at->own & S2_OWN_STEP) == 0) {
     batch_clip(batch, i);
@@ -340,7 +341,7 @@ static bool batch_advance(S2Batch *batch, int i) {
   return batch_weigh(batch, i, before, batch->def.program.step(batch->def.program.user, i));
 }
 
-// The reward of a period, from the judge and the calling program.
+// Lets the judge and the calling program compute the reward of a period.
 static void batch_weigh_period(S2Batch *batch, int i) {
   BatchWorld *at = &batch->world[i];
   const S2BatchProgram *program = &batch->def.program;
@@ -424,7 +425,7 @@ static void batch_finish_world(S2Batch *batch, int i) {
   }
 }
 
-// Steps the worlds first .. last - 1 side by side, except worlds that the calling program steps.
+// Steps the worlds first .. last - 1 together. Worlds that the calling program steps are left out.
 static void batch_step_chunk(S2Batch *batch, int first, int last) {
   int index[CHUNK], count = 0, begun = 0, all[CHUNK];
   double before[CHUNK];
@@ -432,7 +433,7 @@ static void batch_step_chunk(S2Batch *batch, int first, int last) {
   S2Status status[CHUNK];
   for (int i = first; i < last; i++) {
     batch_open(batch, i);
-    // If a reset is due, the step only performs the reset.
+    // If a reset is due, this step only resets the world.
     if ((batch->world[i].own & S2_OWN_STEP) != 0 || !batch_begin(batch, i, true)) {
       continue;
     }
@@ -447,7 +448,7 @@ static void batch_step_chunk(S2Batch *batch, int first, int last) {
       before[n] = s2_world_time(worlds[n]);
     }
     (void)s2_worlds_step_many(worlds, count, status);
-    // Worlds whose episodes continue move up in the list.
+    // Worlds whose episodes continue move forward in the list.
     int left = 0;
     for (int n = 0; n < count; n++) {
       if (batch_weigh(batch, index[n], before[n], status[n])) {
@@ -503,8 +504,7 @@ static void batch_run_item(void *user, int worker, int i) {
   }
 }
 
-// Runs the threads, then does the work that the calling program does itself, world by world in
-// order.
+// Runs the threads. Then the calling program does its own part of the work, world by world.
 static void batch_run(S2Batch *batch, S2Work *work) {
   BatchRun run = {batch, work};
   bool stepped = work == batch_step_world;
@@ -594,7 +594,7 @@ static S2Status check_draw(const S2World *world, const S2Draw *draw) {
                                  : "lo <= hi expected, got %g and %g",
                     draw->a, draw->b);
   }
-  // Try the draw in a copy: setting the number checks the field and its domain.
+  // Try the draw on a copy, because setting the number checks the field and its range.
   S2World *copy;
   S2_TRY(s2_world_clone(world, &copy));
   S2Draw middle = *draw;
@@ -660,8 +660,7 @@ void s2_batch_free(S2Batch *batch) {
   }
   s2_memory_free(batch->world);
   s2_memory_free(batch->last);
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): the batch owns this memory, which is const for
-  // readers
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the batch owns this copy
   s2_memory_free((void *)(uintptr_t)batch->def.draw);
   s2_memory_free(batch);
 }

@@ -24,7 +24,7 @@ double s2_norm_default(S2Norm norm) {
   return given[norm];
 }
 
-// One summand and its slope.
+// Returns the term of one residual, and its slope.
 static double norm_of(S2Norm norm, double p, double r, double *slope) {
   double size = fabs(r);
   double root;
@@ -57,7 +57,7 @@ double s2_norm(S2Norm norm, double p, int count, const double *r, double *slope)
     }
     return sum;
   }
-  // Norms that depend on all residuals together.
+  // These norms depend on all residuals together.
   for (int i = 0; i < count; i++) {
     sum += r[i] * r[i];
   }
@@ -90,7 +90,7 @@ S2Status s2_reading_set(S2World *world, const S2Reading *reading, double value) 
   if (reading->kind == S2_READ_BODY) {
     return s2_body_set(world, reading->body, (S2BodyField)reading->field, value);
   }
-  // Coordinates follow from poses, so setting one moves bodies and everything attached to them.
+  // Coordinates follow from the poses. Setting one moves bodies, with everything attached to them.
   if (reading->field == S2_JOINT_ANGLE || reading->field == S2_JOINT_TRANSLATION) {
     S2JointCoordinate set = {reading->joint, value};
     return s2_world_set_coordinates(world, &set, 1);
@@ -98,7 +98,7 @@ S2Status s2_reading_set(S2World *world, const S2Reading *reading, double value) 
   return s2_joint_set(world, reading->joint, (S2JointField)reading->field, value);
 }
 
-// Check that the number exists.
+// Checks that the number exists.
 static S2Status judge_check_reading(const S2World *world, const S2Reading *reading, int controls) {
   if (reading->kind == S2_READ_CONTROL) {
     if (reading->field < 0 || reading->field >= controls) {
@@ -214,8 +214,8 @@ static S2Status judge_term(const S2CostTerm *term, const S2World *world, const d
   return s2_ok();
 }
 
-// Adds sign * weight_i * n_i to the sum for each term i, in order. `terminal`: uses the terminal
-// weights.
+// Adds sign * weight_i * n_i to the sum for each term i, in order. Uses the terminal weights if
+// `terminal` is true.
 static S2Status judge_add(const S2Judge *judge, const S2World *world, const double *controls,
                           bool terminal, double sign, double *sum) {
   for (int i = 0; i < s2_judge_terms(judge); i++) {

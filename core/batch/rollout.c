@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-enum { LANES = 8 }; // number of sequences that a thread steps side by side
+enum { LANES = 8 }; // number of sequences that a thread steps together
 
 typedef struct RolloutRun {
   const S2Rollout *rollout;
@@ -17,7 +17,7 @@ typedef struct RolloutRun {
   S2Status *status;  // one status for each sample
 } RolloutRun;
 
-typedef struct RolloutLanes { // samples of one thread, side by side
+typedef struct RolloutLanes { // samples that one thread steps together
   int first, count;           // range of the samples
   S2World **world;
   double sum[LANES];
@@ -28,7 +28,7 @@ static const double *rollout_command(const RolloutRun *run, int sample, int knot
   return run->rollout->controls + row * (size_t)run->controls;
 }
 
-// Takes one step of the running sequences and adds its cost.
+// Takes one step of each sequence that has not failed, and adds its cost.
 static void rollout_step(const RolloutRun *run, RolloutLanes *lanes, int knot) {
   int index[LANES] = {0}, count = 0;
   S2World *worlds[LANES] = {NULL};
@@ -60,7 +60,7 @@ static void rollout_steps(const RolloutRun *run, RolloutLanes *lanes) {
     run->status[lanes->first + i] = s2_world_image_read(lanes->world[i], run->image, run->size);
     lanes->sum[i] = 0;
   }
-  // For each knot: apply the command, take the steps for which it holds, record the state.
+  // At each knot, apply the command, take the steps for which it holds, and record the state.
   for (int k = 0; k < rollout->knots; k++) {
     for (int i = 0; i < lanes->count && run->controls > 0; i++) {
       int sample = lanes->first + i;
@@ -156,7 +156,7 @@ S2Status s2_rollout(S2Workers *workers, const S2World *world, const S2Rollout *r
                     .state = s2_world_state_size(world),
                     .size = s2_world_image_size(world)};
   S2_TRY(rollout_check(rollout, run.controls));
-  // Make worlds for each worker; every sample restarts from the image.
+  // Create the worlds of each worker. Every sample starts from the image.
   int count = LANES * s2_workers_count(workers), made = 0;
   S2Status status = s2_ok();
   run.scratch = s2_memory_take_zeroed(sizeof(S2World *) *

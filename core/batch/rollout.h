@@ -9,7 +9,7 @@
 #include "batch/judge.h"
 
 typedef struct S2Rollout {
-  int samples, knots;     // number of sequences; number of consecutive controls in each
+  int samples, knots;     // number of sequences, and number of controls in each
   int hold;               // number of steps for which each control holds, >= 1
   const double *controls; // [samples][knots][actuators of the world], finite
   const S2Judge *judge;   // judge for this world
@@ -22,7 +22,7 @@ typedef struct S2Rollout {
 } S2Rollout;
 
 // Returns S2_INVALID, and computes nothing, if a control is not finite or if there are no steps.
-// *failed (or NULL) receives the number of failed sequences; *why receives the error of the first
+// *failed (or NULL) receives the number of failed sequences. *why receives the error of the first
 // failed sequence, with its index.
 S2Status s2_rollout(S2Workers *workers, const S2World *world, const S2Rollout *rollout, int *failed,
                     S2Status *why);

@@ -8,7 +8,7 @@
 
 static const double TURN = 6.283185307179586476925; // rad.
 
-// A sample on a private tape.
+// A sample that is recorded on its own tape.
 typedef struct Taped {
   const S2RolloutSample *sample;
   S2World *world;
@@ -64,7 +64,7 @@ static S2Status taped_terms(Taped *taped, int knot, bool terminal, double scale)
   return s2_ok();
 }
 
-// Applies the commands of a knot and records their nodes.
+// Applies the commands of a knot and records their tape nodes.
 static S2Status taped_act(Taped *taped, int knot) {
   const S2RolloutSample *sample = taped->sample;
   const double *u = sample->controls + (size_t)knot * (size_t)taped->controls;
@@ -97,7 +97,7 @@ S2Status s2_rollout_gradient(S2World *world, const S2RolloutSample *sample) {
   taped.input = s2_tape_input(taped.tape, sample->controls, count);
   taped.on_tape = s2_world_tape_new(taped.tape, NULL);
   taped.commands = s2_memory_take(sizeof *taped.commands * (size_t)(count + 1));
-  // Steps forwards, then sweeps backwards unless the cost is a constant.
+  // Take the steps, then sweep backwards unless the cost is constant.
   S2Status status = taped_run(&taped);
   if (status.code == S2_OK && taped.sum != 0) {
     status = s2_tape_sweep(taped.tape, taped.sum, NULL);

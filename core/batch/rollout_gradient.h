@@ -11,8 +11,8 @@ typedef struct S2RolloutSample {
   double *gradient; // same shape as the controls; overwritten
 } S2RolloutSample;
 
-// Steps `world` through the sample on a private tape and sweeps the tape. Returns S2_UNAVAILABLE if
-// a derivative does not exist; the message gives the reason.
+// Steps `world` through the sample on its own tape, then sweeps the tape backwards. If a derivative
+// does not exist, this returns S2_UNAVAILABLE with a message that gives the reason.
 S2Status s2_rollout_gradient(S2World *world, const S2RolloutSample *sample);
 
 #endif

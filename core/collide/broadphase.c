@@ -1,9 +1,9 @@
-// A balanced binary tree of boxes, stored like a heap (children of node k: 2k+1, 2k+2). It is built
-// by repeatedly halving the proxies along the longer side. If a box moves, the boxes above it are
-// updated at once. So the tree is always correct, but searches become slower when proxies mingle.
-// It is rebuilt when a search visits clearly more nodes than the first search after the last
-// rebuild. Proxies added since the last rebuild are loose: they are in no leaf and are tested one
-// by one.
+// A balanced binary tree of boxes, stored like a heap. The children of node k are 2k+1 and 2k+2.
+// The tree is built by halving the proxies along the longer side again and again. If a box moves,
+// the boxes above it are updated at once. So the tree is always correct, but searches become slower
+// when proxies mingle. The tree is rebuilt when a search visits many more nodes than the first
+// search after the last rebuild. Proxies that were added since then are loose: they have no leaf
+// and are tested one by one.
 
 #include "collide/collide.h"
 
@@ -16,33 +16,33 @@
 
 enum {
   LOOSE_MIN = 32,   // number of loose proxies that cost less than a rebuild
-  LOOSE_SHARE = 16, // one more loose proxy is allowed for every LOOSE_SHARE proxies in the tree
+  LOOSE_SHARE = 16, // one more proxy may be loose for every LOOSE_SHARE proxies in the tree
 };
 
-// The tree is rebuilt when a search visits this many times the nodes of a fresh tree.
+// The tree is rebuilt when a search visits this many times as many nodes as in a fresh tree.
 static const double WORN = 1.5;
 
 enum { ABSENT, INACTIVE, ACTIVE };
 
-// Values of `leaves` for a proxy without a leaf: NO_LEAF, or loose_at(its position in `loose`).
+// Values of `leaves` for a proxy without a leaf: NO_LEAF or loose_at(position in `loose`).
 enum { NO_LEAF = -1 };
 
-static int32_t loose_at(int32_t place) { // this function is its own inverse
+static int32_t loose_at(int32_t place) { // also converts back: loose_at(loose_at(place)) is place
   return NO_LEAF - 1 - place;
 }
 
 typedef struct Node {
   S2Box box;
   int32_t proxy; // proxy of a leaf; -1 for an inner node
-  bool active;   // whether any proxy below the node is active
+  bool active;   // true if any proxy below the node is active
 } Node;
 
 struct S2Broadphase {
   int32_t capacity; // proxies are 0 .. capacity - 1
   S2Box *boxes;     // boxes as given by the caller; empty for absent proxies
   uint8_t *states;
-  int32_t *leaves; // node of a proxy, loose_at(place in `loose`) or NO_LEAF
-  int32_t *loose;  // proxies without a leaf, in any order (results are sorted later)
+  int32_t *leaves; // node of the proxy, or loose_at(place in `loose`), or NO_LEAF
+  int32_t *loose;  // proxies without a leaf, in any order (the pairs are sorted later)
   int32_t loose_count;
   Node *nodes;
   int32_t node_count, node_room;
@@ -57,7 +57,7 @@ struct S2Broadphase {
 // The empty box overlaps nothing. A union with it does not change a box.
 static const S2Box EMPTY = {{INFINITY, INFINITY}, {-INFINITY, -INFINITY}};
 
-// Replaces infinite sides, so that nothing overlaps EMPTY. Returns EMPTY if a side is not a number.
+// Makes infinite sides finite, so that nothing overlaps EMPTY. Returns EMPTY if a side is NaN.
 static S2Box broadphase_bounded(S2Box box) {
   if (!(box.lo.x <= box.hi.x && box.lo.y <= box.hi.y)) {
     return EMPTY;
@@ -151,7 +151,7 @@ static void set_leaf(S2Broadphase *b, int32_t node, S2Box box, bool active) {
 
 static double broadphase_middle(S2Box box, bool along_y) {
   double at = along_y ? box.lo.y / 2 + box.hi.y / 2 : box.lo.x / 2 + box.hi.x / 2;
-  return isnan(at) ? 0 : at; // 0 for a box that extends from -infinity to infinity
+  return isnan(at) ? 0 : at; // a box from -infinity to infinity has its middle at 0
 }
 
 // Moves the `first` proxies with the smallest centres along the axis to the front (Hoare's
@@ -181,7 +181,7 @@ static void select_smallest(const S2Box *boxes, int32_t *order, int32_t count, i
         order[j--] = kept;
       }
     }
-    // Continue in the part that contains position `first`.
+    // Continue in the part that contains the position `first`.
     if (first <= j) {
       hi = j;
     } else if (first >= i) {
@@ -192,8 +192,8 @@ static void select_smallest(const S2Box *boxes, int32_t *order, int32_t count, i
   }
 }
 
-// The number of leaves below the left child of a heap-shaped tree with `count` leaves, whose
-// deepest row is filled from the left.
+// Returns the number of leaves below the left child of the root. The tree has `count` leaves and is
+// shaped like a heap: its deepest level is filled from the left.
 static int32_t left_leaves(int32_t count) {
   int32_t full = 1; // leaves of the largest full tree that fits
   while (2 * full <= count) {
@@ -269,7 +269,7 @@ void s2_broadphase_remove(S2Broadphase *b, int32_t proxy) {
   b->boxes[proxy] = EMPTY;
   b->states[proxy] = ABSENT;
   if (b->leaves[proxy] >= 0) {
-    // The leaf stays reserved in case the proxy is inserted again.
+    // The proxy keeps its leaf, because it may be inserted again.
     set_leaf(b, b->leaves[proxy], EMPTY, false);
     return;
   }
@@ -307,8 +307,7 @@ static void pairs_across(S2Broadphase *b, int32_t p, int32_t q) {
   bool leaf_q = is_leaf(b, q);
   if (leaf_p && leaf_q) {
     broadphase_add_pair(b, np->proxy, nq->proxy);
-  } else if (leaf_q || (!leaf_p && p < q)) { // nodes with lower numbers are higher in the tree, so
-                                             // their boxes are larger
+  } else if (leaf_q || (!leaf_p && p < q)) { // split the node that is higher in the tree
     pairs_across(b, 2 * p + 1, q);
     pairs_across(b, 2 * p + 2, q);
   } else {
@@ -487,8 +486,8 @@ void s2_broadphase_query(const S2Broadphase *b, S2Box box, S2Arena *arena, S2Pro
 
 // ---- Image ------------------------------------------------------------------------------------
 
-// The image contains the count (as int64), then boxes and states of the proxies up to the last
-// existing one. The tree is rebuilt from them.
+// The image contains the count (as int64), then the box and the state of each proxy up to the last
+// one that exists. Reading rebuilds the tree from them.
 
 static int64_t present_count(const S2Broadphase *b) {
   int64_t count = b->capacity;

@@ -8,19 +8,19 @@
 // origin.
 static const double ANGLE_ROUNDING = 1e-12;
 
-// rad: a joint between segments with a smaller bend counts as straight. An edge across such a joint
-// rests on its own two ends.
+// rad: a joint between two segments counts as straight if it bends by less than this. An edge
+// across a straight joint rests on its own two ends.
 static const double STRAIGHT = 1e-9;
 
-// An edge resting on two joints of a hill tilts slightly. The tilt moves its normal out of the cone
-// of one joint. If that joint lost its contact, the edge would rock for ever. So a tilt of up to
-// this fraction of the bend, and at most TILT_MAX rad, is allowed. At straight joints the allowance
-// is zero, because a tilt would give a false contact there.
+// An edge that rests on two joints of a hill tilts slightly, and its normal then leaves the cone of
+// one joint. If that joint lost its contact, the edge would rock for ever. So the edge may tilt by
+// this fraction of the bend, but at most by TILT_MAX rad. At a straight joint no tilt is allowed,
+// because it would create a false contact.
 static const double TILT_FRACTION = 0.25;
 static const double TILT_MAX = 0.01;
 
-// The ratio of sines that divides the cone between the two segments. The division is not in the
-// middle, because rounding would then decide the result in symmetric scenes.
+// The cone of a joint is divided between the two segments at this ratio of sines. It is not divided
+// in the middle, because rounding would then decide symmetric scenes.
 static const double DIVISION = 0.86;
 
 static bool is_chained(const S2Shape *shape) {
@@ -31,9 +31,9 @@ bool s2_is_joined(const S2Shape *shape) {
   return shape->sides != NULL || is_chained(shape);
 }
 
-// At a concave corner a vertex can sink into one side and still touch the other. So each edge is
-// extended beyond the corner by OVERHANG, a fraction of the shorter segment, if the sine of the
-// corner's bend exceeds SHARP. In flatter corners one side alone supports the vertex.
+// At a concave corner, a vertex can sink into one side while it still touches the other. So if the
+// sine of the bend exceeds SHARP, each edge extends beyond the corner by the fraction OVERHANG of
+// the shorter segment. In flatter corners one side alone supports the vertex.
 static const double SHARP = 0.1;
 static const double OVERHANG = 0.1;
 
@@ -42,8 +42,8 @@ static S2Vec2 chain_unit(S2Vec2 from, S2Vec2 to) {
   return s2_scale(1 / s2_length(along), along);
 }
 
-// The outline at a vertex: its directions before and after the vertex, and which of the two edges
-// belongs to the shape.
+// Returns the directions of the outline before and after a vertex, and the edges there that belong
+// to the shape.
 static S2Side chain_side(const S2Shape *segment, int vertex) {
   const S2Vec2 *v = segment->vertices;
   bool joint = vertex == 0 ? segment->has_previous : segment->has_next;
@@ -63,8 +63,8 @@ bool s2_corner_owns(const S2Shape *shape, int vertex, S2Vec2 direction, bool aga
   if (side.owns_in > 0 && side.owns_out > 0) {
     return true;
   }
-  // Sines of two angles: how far the direction is past the normal of the first edge, and how far it
-  // is short of the normal of the second edge.
+  // Sines of two angles. The first is how far the direction is past the normal of the first edge.
+  // The second is how far it is short of the normal of the second edge.
   double beyond = s2_dot(direction, side.in);
   double before = -s2_dot(direction, side.out);
   double slack = ANGLE_ROUNDING;
@@ -78,8 +78,8 @@ bool s2_corner_owns(const S2Shape *shape, int vertex, S2Vec2 direction, bool aga
     }
     slack += fmin(TILT_FRACTION * bend, TILT_MAX);
   }
-  // Check that the direction is between the two normals, on the outside, and on this side of the
-  // division of the cone.
+  // Check that the direction is between the two normals, on the outside, and in this shape's part
+  // of the cone.
   if (beyond < -slack || before < -slack || (shape->sides != NULL && !to_the_right)) {
     return false;
   }

@@ -3,7 +3,7 @@
 #include <math.h>
 
 S2Closest s2_closest(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose pose_b) {
-  // Use only the shapes themselves, not the chains to which they may belong.
+  // Use only the shapes themselves, even if they belong to chains.
   S2Shape alone_a = {.vertices = a->vertices, .count = a->count, .radius = a->radius};
   S2Shape alone_b = {.vertices = b->vertices, .count = b->count, .radius = b->radius};
   S2Manifold manifold;
@@ -12,7 +12,7 @@ S2Closest s2_closest(const S2Shape *a, S2Pose pose_a, const S2Shape *b, S2Pose p
     S2Vec2 none = {NAN, NAN};
     return (S2Closest){NAN, none, none, none};
   }
-  // Take the contact point with the smaller gap. It is midway between the two surfaces.
+  // Take the contact point with the smaller gap. It is half way between the two surfaces.
   const S2ManifoldPoint *closest = &manifold.points[0];
   if (manifold.count == 2 && manifold.points[1].gap < closest->gap) {
     closest = &manifold.points[1];

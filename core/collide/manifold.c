@@ -2,10 +2,10 @@
 // There are no other cases in the plane, so a point can be updated exactly when the bodies move
 // (s2_manifold_point_update).
 //
-// The edge with the largest separation and the edge of the other shape that faces it give at most
-// two points. They are the ends of the part in which the two edges face each other: there an end
-// vertex of one edge is in front of the other edge. A vertex beyond the end of the edge gives no
-// point, because the row of such a point would stop bodies that merely pass beside each other.
+// Take the edge with the largest separation, and the edge of the other shape that faces it. There
+// are at most two points, at the ends of the part in which these edges face each other. At such an
+// end, a vertex of one edge is in front of the other edge. A vertex beyond the end of an edge gives
+// no point, because that point would stop bodies that merely pass beside each other.
 
 #include "collide/chain.h"
 #include "collide/collide.h"
@@ -14,11 +14,11 @@
 #include <float.h>
 #include <math.h>
 
-// Two ends count as one if their distance is below this fraction of the shorter edge. The choice
-// between the two vertices then depends on the shapes, not on rounding.
+// Two ends that are closer than this fraction of the shorter edge count as one. The shapes, not
+// rounding errors, then decide which of the two vertices is used.
 static const double TIE = 1e-10;
 
-// Rounding error of a coordinate, as a fraction of the magnitudes from which it is computed.
+// Rounding error of a coordinate, relative to the magnitudes from which it is computed.
 static const double ROUNDING = 16 * DBL_EPSILON;
 
 // A shape counts as inside another shape if they overlap by more than this fraction of the size of
@@ -28,14 +28,14 @@ static const double SUNK = 1e-2;
 // Two vertices closer than this fraction of their coordinates do not define a direction.
 static const double NO_DIRECTION = 1e-12;
 
-// A unit vector whose component across a segment is smaller than this points along the segment, not
-// to one of its sides.
+// A unit vector is along a segment, and points to neither side, if its component across the segment
+// is smaller than this.
 static const double ALONG_SEGMENT = 1e-9;
 
-// The least translation leads to the far side of a segment if the sine of the angle between them is
-// at least this. The depth there is at most the length of the translation divided by this number.
-// If the number were much smaller than SUNK, a body that barely overlaps the end of a segment could
-// be pushed through the segment by its whole height.
+// The shortest translation leads to the far side of a segment if the sine of the angle between them
+// is at least this. The depth at the segment is at most the length of the translation divided by
+// this number. If this number were much smaller than SUNK, a body that barely overlaps the end of a
+// segment could be pushed all the way through the segment.
 static const double TO_FAR_SIDE = 1e-2;
 
 typedef struct Candidate {
@@ -47,7 +47,7 @@ typedef struct Candidate {
 typedef struct Candidates {
   Candidate list[2];
   int count;
-  double tolerance; // gaps count as equal if they differ by at most this
+  double tolerance; // gaps that differ by at most this count as equal
 } Candidates;
 
 typedef struct Pair {
@@ -114,7 +114,7 @@ static void take_side(const S2Placed *placed, const Edge *against, S2Vec2 along,
   }
 }
 
-// Whether the shape extends farther in front of the line through `point` than behind it.
+// Returns true if the shape extends farther in front of the line through `point` than behind it.
 static bool is_before(const S2Placed *placed, S2Vec2 point, S2Vec2 normal) {
   double highest = -INFINITY, lowest = INFINITY;
   for (int i = 0; i < placed->shape->count; i++) {
@@ -125,9 +125,9 @@ static bool is_before(const S2Placed *placed, S2Vec2 point, S2Vec2 normal) {
   return highest > -lowest;
 }
 
-// Whether a vertex of `shape`, at the distance `beyond` past an end of edge `index`, touches the
-// extension of that edge. It does if most of `shape` is in front of both edges of the concave
-// corner. *over receives the length of the extension (m).
+// Returns true if a vertex of `shape` touches the extension of edge `index`. The vertex is at the
+// distance `beyond` past an end of that edge. It touches if most of `shape` is in front of both
+// edges of the concave corner. *over receives the length of the extension (m).
 static bool hangs_over(const S2Placed *shape, const S2Placed *placed, int index, const Edge *edge,
                        bool at_end, double beyond, double *over) {
   S2Vec2 normal = {0, 0}, joint = at_end ? edge->end : edge->start;
@@ -137,7 +137,7 @@ static bool hangs_over(const S2Placed *shape, const S2Placed *placed, int index,
 }
 
 // Finds the contact points between the edge of `axis` and the opposite edge, with gaps of at least
-// `floor`. A point with a smaller gap is beyond the whole shape, not in front of its edge.
+// `floor`. A vertex below `floor` is behind the whole shape, not in front of its edge.
 static Candidates manifold_clip(const Pair *pair, bool reference_is_a, const S2Axis *axis,
                                 double floor) {
   const S2Placed *reference = reference_is_a ? &pair->a : &pair->b;
@@ -158,8 +158,8 @@ static Candidates manifold_clip(const Pair *pair, bool reference_is_a, const S2A
     }
     return found;
   }
-  // Both shapes have edges. The end of one edge and the near end of the other edge give at most one
-  // point.
+  // Both shapes have edges. At each end of the edge there is at most one point: this end, or the
+  // nearby end of the other edge.
   int i = facing_edge(incident, axis->support, edge.normal);
   Edge other = manifold_edge_of(incident, i);
   double shorter = fmin(edge.length, other.length);
@@ -217,9 +217,9 @@ static bool shares_vertex(const Candidate *p, const Candidate *primary) {
   return (same_a && p->index_a == primary->index_a) || (same_b && p->index_b == primary->index_b);
 }
 
-// Finds the closest features of the two cores (for overlapping cores, the features of least
-// translation), and the second point of the two facing edges. The closest features have the least
-// gap.
+// Finds the closest features of the two cores, which have the smallest gap, and the second point of
+// the two facing edges. If the cores overlap, the closest features are those of the shortest
+// translation that separates them.
 static Candidates manifold_search(const Pair *pair, const S2Axis axes[2], double separation) {
   // Take the edge with the larger separation. If the separations are almost equal, take the edge of
   // a.
@@ -238,14 +238,14 @@ static Candidates manifold_search(const Pair *pair, const S2Axis axes[2], double
       return second;
     }
   }
-  // No edge has a vertex in front of it at the distance between the cores. So either the closest
-  // features are two vertices, or the cores overlap so deeply that the vertex of least translation
-  // is beyond the end of the edge.
+  // No edge has a vertex in front of it at the distance of the cores. So either the closest
+  // features are two vertices, or the cores overlap so deeply that the vertex of the shortest
+  // translation is beyond the end of the edge.
   Candidate primary = {.feature = S2_VERTEX_VERTEX};
   primary.gap = s2_nearest_vertices(&pair->a, &pair->b, &primary.index_a, &primary.index_b);
   double size = manifold_magnitude(s2_placed_vertex(&pair->a, primary.index_a)) +
                 manifold_magnitude(s2_placed_vertex(&pair->b, primary.index_b));
-  // If the cores are apart, the vertices are closest. If they overlap, the least translation is
+  // If the cores are apart, two vertices are closest. If they overlap, the shortest translation is
   // along the normal of an edge.
   bool apart = separation > 0 || s2_end_separation(&pair->a, &pair->b) > 0 ||
                s2_end_separation(&pair->b, &pair->a) > 0;
@@ -279,7 +279,7 @@ static inline S2ManifoldPoint of_features(S2Feature feature, int index_a, int in
           (uint32_t)feature << 2 * INDEX_BITS | (uint32_t)index_a << INDEX_BITS | (uint32_t)index_b,
       .local_a = a->vertices[index_a],
       .local_b = b->vertices[index_b],
-      .normal = {0, 1}, // default for two circles with the same centre; otherwise replaced
+      .normal = {0, 1}, // default for two circles with the same centre; replaced in all other cases
   };
   if (feature == S2_EDGE_A) {
     point.local_normal = s2_edge_normal(a, index_a);
@@ -333,7 +333,7 @@ static void manifold_place(S2ManifoldPoint *point, const Pair *pair) {
   }
   // Set the gap of the surfaces along the normal.
   point->gap = s2_dot(from_b, point->normal) - ra - rb;
-  // Start from the surface at the vertex and go half the gap towards the other surface.
+  // Start from the surface at the vertex, and go half of the gap towards the other surface.
   if (point->feature == S2_EDGE_B) {
     point->point = s2_add_scaled(pa, -(ra + point->gap / 2), point->normal);
   } else {
@@ -361,8 +361,8 @@ static bool owned_by(const S2Placed *placed, bool placed_is_a, const S2Placed *o
   }
   int index = placed_is_a ? candidate->index_a : candidate->index_b;
   int other_index = placed_is_a ? candidate->index_b : candidate->index_a;
-  // The candidate is a vertex of the other shape in front of this shape's edge, or a vertex of this
-  // shape.
+  // The candidate is either a vertex of the other shape in front of this shape's edge, or a vertex
+  // of this shape.
   if (candidate->feature == (placed_is_a ? S2_EDGE_A : S2_EDGE_B)) {
     Edge edge = manifold_edge_of(placed, index);
     double at = s2_dot(s2_sub(s2_placed_vertex(other, other_index), edge.start), edge.along);
@@ -372,7 +372,7 @@ static bool owned_by(const S2Placed *placed, bool placed_is_a, const S2Placed *o
   return s2_corner_owns(placed->shape, index, outward, candidate->feature != S2_VERTEX_VERTEX);
 }
 
-// The normal of the candidate with the smallest gap, from b to a.
+// Returns the normal of the candidate with the smallest gap, from b to a.
 static S2Vec2 least_normal(const Pair *pair, const Candidates *found) {
   const Candidate *least = &found->list[0];
   for (int k = 1; k < found->count; k++) {
@@ -386,7 +386,7 @@ static S2Vec2 least_normal(const Pair *pair, const Candidates *found) {
 typedef enum Dropped { KEPT, DROPPED_BY_A, DROPPED_BY_B } Dropped;
 
 // Adds the candidates that belong to this pair and are within reach. If the candidate with the
-// smallest gap belongs to another shape of the same body, returns which shape rejected it.
+// smallest gap belongs to a neighbour of one of the shapes, returns which shape dropped it.
 static Dropped add_owned(S2Manifold *manifold, const Pair *pair, const Candidates *found,
                          double reach) {
   Dropped dropped = KEPT;
@@ -417,8 +417,7 @@ static void add_all(S2Manifold *manifold, const Pair *pair, const Candidates *fo
   }
 }
 
-// m: if the cores of two shapes overlap by more than this, one shape counts as inside the other,
-// not at its surface.
+// m: if the cores of two shapes overlap by more than this, one shape counts as inside the other.
 static double sunk_depth(const Pair *pair) {
   double size = INFINITY;
   for (int i = 0; i < 2; i++) {
@@ -446,8 +445,8 @@ static void add_further(S2Manifold *manifold, const Pair *pair, bool joined_is_a
   manifold->count = 0;
   double floor = separation > 0 ? separation : -INFINITY;
   if (separation <= 0 && joined->shape->sides != NULL) {
-    // A point beyond another side of the piece is not a contact. If a shape has sunk in deeply, all
-    // points are used, so that the shape is pushed out.
+    // A vertex beyond another side of the piece is not a contact. But if a shape has sunk in
+    // deeply, all points are used to push the shape out.
     floor = -sunk_depth(pair);
     if (separation < floor) {
       add_all(manifold, pair, closest, reach);

@@ -5,15 +5,16 @@
 #include <float.h>
 #include <math.h>
 
-// Rounding error of a point in the frame of a shape, as a fraction of the coordinates from which it
-// is computed.
+// Rounding error of a point in the frame of a shape, relative to the coordinates from which it is
+// computed.
 static const double POINT_ROUNDING = 16 * DBL_EPSILON;
 
-// A ray that meets a line or a surface at an angle with a smaller sine counts as parallel to it.
+// A ray is parallel to a line or surface if the sine of the angle between them is smaller than
+// this.
 static const double ALONG_SINE = 1e-12;
 
-// An edge is extended by this fraction at each end, so that no ray passes through a corner because
-// of rounding.
+// Each edge is made longer by this fraction at both ends, so that no ray passes through a corner
+// because of rounding.
 static const double END_SLACK = 1e-14;
 
 typedef struct Ray {
@@ -28,10 +29,10 @@ static void take_earlier(S2RayHit *hit, double fraction, S2Vec2 normal) {
   }
 }
 
-// Records where the ray enters the disc about `centre`. The ray's nearest point to the centre is
-// computed first, because the usual discriminant is inaccurate at large distances.
+// Records where the ray enters the disc about `centre`. First computes the point of the ray nearest
+// to the centre, because the usual discriminant is inaccurate at large distances.
 static void cast_disc(S2RayHit *hit, const Ray *ray, S2Vec2 centre, double radius) {
-  // Pythagoras: half the chord is the root of r^2 - d^2. Express it as a fraction of the ray's
+  // By Pythagoras, half the chord is the root of r^2 - d^2. Convert it to a fraction of the ray's
   // length.
   double length2 = s2_length2(ray->along);
   double nearest = s2_dot(s2_sub(centre, ray->from), ray->along) / length2;
@@ -45,14 +46,15 @@ static void cast_disc(S2RayHit *hit, const Ray *ray, S2Vec2 centre, double radiu
   take_earlier(hit, nearest - half, s2_scale(1 / radius, outward));
 }
 
-// Whether the position `to`, measured from the start of an edge, is on the outline of the body.
+// Returns true if the position `to`, measured from the start of an edge, is on the outline of the
+// body.
 static bool on_outline(const S2Shape *shape, int i, S2Vec2 to) {
   S2Vec2 edge = s2_sub(shape->vertices[s2_edge_end(shape, i)], shape->vertices[i]);
   double length = s2_length(edge);
   return shape->sides == NULL || s2_side_has(shape, i, s2_dot(to, edge) / length, length, 0);
 }
 
-// Edge i is moved outwards by the radius. Records where the ray crosses this edge from outside.
+// Records where the ray crosses edge i from outside. The edge is moved outwards by the radius.
 static void cast_edge(S2RayHit *hit, const Ray *ray, const S2Shape *shape, int i) {
   S2Vec2 p = shape->vertices[i], q = shape->vertices[s2_edge_end(shape, i)];
   S2Vec2 normal = s2_edge_normal(shape, i);
@@ -61,7 +63,7 @@ static void cast_edge(S2RayHit *hit, const Ray *ray, const S2Shape *shape, int i
   if (approach <= 0) {
     return; // the ray leaves the shape or runs along the edge
   }
-  // The point where the ray meets the line of the edge must be between the ends of the edge.
+  // The ray must meet the line of the edge between the ends of the edge.
   S2Vec2 to = s2_sub(ray->from, p);
   double fraction = (s2_dot(to, normal) - radius) / approach;
   S2Vec2 at = s2_add_scaled(to, fraction, ray->along);
@@ -84,7 +86,8 @@ static bool runs_along(const S2Shape *shape, const Ray *ray) {
   return fabs(s2_cross(ray->along, along)) <= ALONG_SINE * s2_length(ray->along) * s2_length(along);
 }
 
-// The point of the core nearest to the ray's start, and whether the start is within the core.
+// Finds the point of the core nearest to the start of the ray. Sets *inside if the start is within
+// the core.
 static S2Vec2 ray_nearest(const S2Shape *shape, S2Vec2 from, bool *inside) {
   S2Vec2 nearest = shape->vertices[0];
   double least2 = s2_length2(s2_sub(from, nearest));
@@ -108,9 +111,8 @@ static void hit_at_start(S2RayHit *hit, S2Vec2 normal) {
   *hit = (S2RayHit){.hit = true, .on_surface = true, .normal = normal};
 }
 
-// The start is in a polygon without radius. Finds the edges on which the start lies, and whether
-// the ray points inwards from all of them. The edge that the ray would have crossed last determines
-// the normal.
+// The ray starts in a polygon without radius. It hits at its start if it points inwards from every
+// edge that the start lies on. The normal belongs to the edge that the ray would have crossed last.
 static void begin_on_polygon(S2RayHit *hit, const S2Shape *shape, const Ray *ray, double depth) {
   double length = s2_length(ray->along), last = -INFINITY;
   S2Vec2 normal = {0, 0};
@@ -144,8 +146,8 @@ static void begin_on_line(S2RayHit *hit, const S2Shape *shape, const Ray *ray) {
   }
 }
 
-// Whether the ray begins on or in the shape. Such a ray cannot hit another part of the shape, so
-// its hit is decided here.
+// Returns true if the ray starts on or in the shape. Such a ray cannot hit another part of the
+// shape, so its hit is decided here.
 static bool ray_begins(S2RayHit *hit, const S2Shape *shape, const Ray *ray, double depth) {
   bool inside = false;
   S2Vec2 offset = s2_sub(ray->from, ray_nearest(shape, ray->from, &inside));
@@ -172,8 +174,8 @@ static bool ray_begins(S2RayHit *hit, const S2Shape *shape, const Ray *ray, doub
 
 // ---- Along a line -----------------------------------------------------------------------------
 
-// A ray along the line of a segment without radius hits the segment's nearer end, unless that end
-// is a joint of a chain, where the line continues.
+// A ray along a segment without radius hits the nearer end of the segment. It does not hit an end
+// that is a joint of a chain, because the line continues there.
 static void cast_along(S2RayHit *hit, const S2Shape *shape, const Ray *ray, double rounding) {
   const S2Vec2 *v = shape->vertices;
   S2Vec2 along = s2_sub(v[1], v[0]);
@@ -186,7 +188,7 @@ static void cast_along(S2RayHit *hit, const S2Shape *shape, const Ray *ray, doub
     double ahead = s2_dot(to, ray->along) / length;
     double fraction = ahead < 0 && ahead >= -rounding ? 0 : ahead / length;
     take_earlier(hit, fraction, s2_scale(-1 / length, ray->along));
-    hit->on_surface = hit->hit; // a ray slightly beside the line would miss
+    hit->on_surface = hit->hit; // a ray slightly beside the line would miss it
   }
 }
 
@@ -207,7 +209,7 @@ S2RayHit s2_shape_raycast(const S2Shape *shape, S2Pose pose, S2Vec2 from, S2Vec2
     cast_along(&hit, shape, &ray, rounding);
     settled = true;
   }
-  // The outline consists of discs at the vertices and of edges moved outwards. Use the first hit.
+  // The outline consists of discs at the vertices and of edges moved outwards. Take the first hit.
   for (int i = 0; !settled && i < shape->count; i++) {
     S2Vec2 p = shape->vertices[i];
     if (shape->radius > 0) {

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-// The separation along the normal of an edge. `offset` is the position of `other` in the frame of
-// `placed`.
+// Returns the separation along the normal of an edge. `offset` is the position of `other` in the
+// frame of `placed`.
 static inline S2Axis separation_along(const S2Placed *placed, const S2Placed *other, S2Vec2 offset,
                                       int edge) {
   const S2Shape *against = other->shape;
@@ -76,7 +76,6 @@ double s2_end_separation(const S2Placed *placed, const S2Placed *other) {
   S2Vec2 start = s2_placed_vertex(placed, 0);
   S2Vec2 along = s2_sub(s2_placed_vertex(placed, 1), start);
   double length = s2_length(along);
-  // Compare the other shape's extent along the segment with 0 .. length.
   double lowest = INFINITY, highest = -INFINITY;
   // The other shape's extent along the segment.
   for (int k = 0; k < other->shape->count; k++) {

@@ -17,22 +17,22 @@ enum { S2_ANNOTATION_SIZE = 96 }; // size of a text in bytes, including the fina
 typedef struct S2Annotation {
   S2AnnotationType type;
   S2Vec2 from, to;               // m
-  uint32_t color;                // 0xRRGGBBAA; 0: the default text colour
+  uint32_t color;                // 0xRRGGBBAA, or 0 for the default text colour
   double size, letters;          // pixels: line width or point radius; text height
-  char text[S2_ANNOTATION_SIZE]; // "": no text; drawn at `to`
+  char text[S2_ANNOTATION_SIZE]; // drawn at `to`; "" for no text
   char name[S2_NAME_SIZE];
-  bool shown; // whether a step has ended since the annotation was made
+  bool shown; // true if a step has ended since the annotation was made
 } S2Annotation;
 
 const char *s2_annotation_type_name(S2AnnotationType type); // "line", "arrow", ...
 
 // Adds `count` annotations with one name. They replace earlier annotations of that name and remain
-// until they are replaced or cleared. Annotations without a name ("") are visible after the next
-// step. The step after that, or a new annotation without a name, removes them. Returns S2_INVALID
-// if there are too many, and S2_BUSY within a step.
+// until they are replaced or cleared. Annotations without a name ("") stay until after the next
+// step. The step after that removes them, and so does a new annotation without a name. Returns
+// S2_INVALID if there are too many, and S2_BUSY within a step.
 S2Status s2_world_annotate(S2World *world, const S2Annotation *annotations, int count);
 void s2_world_clear_annotations(S2World *world, const char *name); // NULL: all of them.
-// Borrowed until the next change of the world.
+// The result is valid until the next change of the world.
 const S2Annotation *s2_world_annotations(const S2World *world, int *count);
 
 #endif

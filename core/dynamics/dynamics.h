@@ -48,12 +48,12 @@ typedef enum S2FlowRule {
 // The friction law of contacts. S2_CONVEX is a convex form of Coulomb's law for rigid contacts
 // under S2_SPECULATIVE (mcp/problem/convex.h).
 typedef enum S2ContactModel { S2_COULOMB, S2_FRICTIONLESS, S2_CONVEX } S2ContactModel;
-typedef enum S2Stabilization { // how steps remove joint errors and overlaps
+typedef enum S2Stabilization { // how a step removes joint errors and overlaps
   S2_PROJECTION,               // projects positions until no error remains; velocities by SHAKE
   S2_NO_STABILIZATION,
-  S2_BAUMGARTE,     // velocities remove a fifth of the error within the step
-  S2_PRE,           // projects positions by one linear solve before the step
-  S2_POST,          // one linear solve after the step: rows from its start, errors from its end
+  S2_BAUMGARTE, // velocities remove a fifth of the error within the step
+  S2_PRE,       // projects positions by one linear solve before the step
+  S2_POST,      // one linear solve after the step, with rows from its start and errors from its end
   S2_POST_ASSEMBLY, // one linear solve after the step, with newly assembled rows
 } S2Stabilization;
 // Fraction of a joint error or an overlap that the velocities remove in a step under S2_BAUMGARTE.
@@ -64,7 +64,7 @@ typedef enum S2RestitutionModel {
   S2_NEWTON,      // every contact of an impact leaves with e times its approach speed
   S2_REFLECTIONS, // generalised reflections: impacts propagate through touching bodies
 } S2RestitutionModel;
-// The unknown of the step problem: v+, (v+ - v_k)/h or v+ - v_k. All have the same trajectory.
+// The unknown of the step problem: v+, (v+ - v_k)/h or v+ - v_k. All give the same trajectory.
 typedef enum S2Formulation {
   S2_FORM_VELOCITY,
   S2_FORM_ACCELERATION,
@@ -73,7 +73,7 @@ typedef enum S2Formulation {
 // The form of springs and compliant joints in the step problem: rows J v + C' l + b = 0, or
 // stiffness in W with the elastic force on the right-hand side. Both give the same trajectory.
 typedef enum S2Elasticity { S2_AS_COMPLIANCE, S2_AS_STIFFNESS } S2Elasticity;
-// Part of the geometric stiffness of joints that W includes: none, all, or the positive part.
+// How much of the geometric stiffness of joints W includes: none, all, or the positive part.
 typedef enum S2GeometricStiffness {
   S2_GEOMETRIC_OFF,
   S2_GEOMETRIC_ON,
@@ -81,7 +81,7 @@ typedef enum S2GeometricStiffness {
 } S2GeometricStiffness;
 // The derivative that s2_trace_vjp computes (diff/step/trace.h). It does not affect the motion.
 typedef enum S2GradientMode {
-  S2_GRADIENT_EXACT,  // contacts keep their modes of the step
+  S2_GRADIENT_EXACT,  // contacts keep the modes that they had in the step
   S2_GRADIENT_SMOOTH, // velocities on the central path at `smoothing` (mcp/adjoint/mcp_vjp.h)
 } S2GradientMode;
 typedef enum S2Combine {
@@ -105,10 +105,10 @@ typedef struct S2WorldDef {
 } S2WorldDef;
 
 S2WorldDef s2_world_def(void); // the defaults.
-// The scheme that `stepping` selects. S2_AUTO resolves to S2_EVENT or S2_SPECULATIVE. Under
+// Returns the scheme that `stepping` selects. S2_AUTO resolves to S2_EVENT or S2_SPECULATIVE. Under
 // S2_EVENT, large islands step speculatively.
 S2Stepping s2_world_way(const S2WorldDef *def);
-// Whether the settings select the flow by two stages, for islands that allow it.
+// Returns true if the settings select the two-stage flow, for islands that allow it.
 bool s2_world_rattles(const S2WorldDef *def);
 S2Status s2_world_create(const S2WorldDef *def, S2World **world);
 void s2_world_destroy(S2World *world);
@@ -119,26 +119,26 @@ S2Status s2_world_configure(S2World *world, const S2WorldDef *def);
 double s2_world_time(const S2World *world); // s
 uint64_t s2_world_step_count(const S2World *world);
 // Identifies the contents of a world: bodies, shapes and joints, with their names, types, colours,
-// masses and enabled flags. The motion does not change the number. If a world returns the same
-// number twice, its contents are unchanged. The number is never 0.
+// masses and enabled flags. The motion does not change the number. If the number is the same, the
+// contents are unchanged. The number is never 0.
 uint64_t s2_world_revision(const S2World *world);
 
 // ---- Bodies -----------------------------------------------------------------------------------
 
 typedef enum S2BodyType { S2_DYNAMIC, S2_STATIC, S2_KINEMATIC } S2BodyType;
 
-enum { S2_NAME_SIZE = 48 }; // size of a name in bytes, including the final 0.
+enum { S2_NAME_SIZE = 48 }; // size of a name in bytes, including the final 0
 
-// m/N: the largest compliance of a contact. It corresponds to 1e-6 N per metre of overlap. For
-// softer contacts, C/h^2 might overflow.
+// m/N: the largest compliance of a contact, 1e-6 N per metre of overlap. For softer contacts, C/h^2
+// might overflow.
 #define S2_SOFTEST_CONTACT 1e6
 
 typedef struct S2ShapeDef {
   const S2Vec2 *vertices; // m, relative to the body's given position; copied
   int count;
   double radius;                // m
-  double friction, restitution; // NAN: use the body's value
-  double density;               // kg/m^2; NAN: use the body's value
+  double friction, restitution; // NAN for the body's value
+  double density;               // kg/m^2, NAN for the body's value
   bool has_previous, has_next;  // neighbours in a terrain chain, see S2Shape
   S2Vec2 previous, next;
 } S2ShapeDef;
@@ -156,7 +156,7 @@ typedef struct S2BodyDef {
 #define S2_BODY_BOUND(ID, member, default, domain, most, unit, meaning)  double member;
 #define S2_BODY_MARK(ID, member, type, default, domain, names, meaning)  type member;
 #include "dynamics/fields.def"
-  const char *name;         // "" or NULL: no name; at most S2_NAME_SIZE - 1 bytes
+  const char *name;         // at most S2_NAME_SIZE - 1 bytes; "" or NULL for no name
   const S2ShapeDef *shapes; // convex pieces
   int shape_count;
 } S2BodyDef;
@@ -185,7 +185,7 @@ typedef enum S2BodyField {
   S2_BODY_FIELD_COUNT
 } S2BodyField;
 
-const S2Field *s2_body_field(S2BodyField field); // fields of the state: only name and domain
+const S2Field *s2_body_field(S2BodyField field); // state fields; only name and domain
 S2Status s2_body_get(const S2World *world, S2BodyId body, S2BodyField field, double *value);
 S2Status s2_body_set(S2World *world, S2BodyId body, S2BodyField field, double value);
 S2Status s2_body_set_q(S2World *world, S2BodyId body,
@@ -211,8 +211,8 @@ S2Status s2_body_info(const S2World *world, S2BodyId body, S2BodyInfo *info);
 S2Status s2_body_name(const S2World *world, S2BodyId body, const char **name);
 S2Status s2_body_set_name(S2World *world, S2BodyId body, const char *name);
 
-// The force acts during the next step only. Several calls add up. `at`: world coordinates, or NULL
-// for the centre of mass.
+// The force acts during the next step only. Several calls add up. `at` is in world coordinates,
+// NULL for the centre of mass.
 S2Status s2_body_apply_force(S2World *world, S2BodyId body, S2Vec2 force, const S2Vec2 *at);
 S2Status s2_body_apply_torque(S2World *world, S2BodyId body, double torque);
 // Changes the velocity immediately.
@@ -223,11 +223,11 @@ S2Status s2_body_force(const S2World *world, S2BodyId body, double force[3]);
 S2Status s2_body_set_force_law(S2World *world, S2BodyId body, bool has_law);
 // Requests calls of S2Callbacks.motion for this kinematic body.
 S2Status s2_body_set_motion(S2World *world, S2BodyId body, bool has_motion);
-// The lock that drives a kinematic body of bounded force; null if both bounds are infinite.
+// Returns the lock that drives a kinematic body, or null if both force bounds are infinite.
 S2JointId s2_body_drive(const S2World *world, S2BodyId body);
 bool s2_body_has_motion(const S2World *world, S2BodyId body);
 
-// Shapes of a body in creation order, with vertices in the body frame, borrowed until a change.
+// The shapes of a body in creation order. Vertices are in the body frame. Valid until a change.
 int s2_body_shape_count(const S2World *world, S2BodyId body); // 0 for a stale handle
 S2Status s2_body_shape(const S2World *world, S2BodyId body, int index, S2Shape *shape);
 
@@ -247,22 +247,22 @@ typedef enum S2JointType {
 } S2JointType;
 
 // Compliance (m/N, rad/(N m)) or damping (N s/m, N m s/rad) of a joint's rows: either one number
-// for lengths and one for angles, or a symmetric positive semidefinite matrix over all rows. Rows
-// of a hinge: x, y in b's frame; weld: x, y, angle; slider: across, angle.
+// for lengths and one for angles, or a symmetric positive semidefinite matrix over all rows. A
+// hinge has the rows x, y in b's frame, a weld x, y, angle, and a slider across, angle.
 typedef struct S2JointWeights {
   double linear, angular;
-  int size;         // 0: `linear` and `angular` are used; else number of rows of `matrix`
+  int size;         // number of rows of `matrix`; if 0, `linear` and `angular` are used
   double matrix[9]; // row-major; only the first size * size numbers are used
 } S2JointWeights;
 
-// Largest number of bodies of a constraint, and of columns of its gradient.
+// The most bodies that a constraint may have, and the most columns of its gradient.
 enum { S2_JOINT_BODIES = 4, S2_JOINT_COLUMNS = 3 * S2_JOINT_BODIES };
 
 typedef struct S2JointDef {
   S2JointType type;
-  S2BodyId a, b;             // a or b may be null, the world (lock and mouse: b is null)
-  S2Vec2 anchor_a, anchor_b; // m, world coordinates; NAN: the centre of mass. Bodies that share a
-                             // point (hinge, weld, slider, wheel) share anchor_a
+  S2BodyId a, b;             // null means the world; b is null for lock and mouse
+  S2Vec2 anchor_a, anchor_b; // m, world coordinates; NAN: the centre of mass. anchor_a applies to
+                             // both bodies of a hinge, weld, slider or wheel
 #define S2_JOINT_KEY(member, type, default, domain, required) type member;
 #include "dynamics/fields.def"
   double stiffness;                // spring, mouse, wheel: N/m, >= 0, required
@@ -280,10 +280,10 @@ typedef struct S2JointDef {
   S2BodyId more[2];                // constraint: its third and fourth body, or null
   int rows;                        // constraint: 1 to 3; a unilateral constraint has 1
   bool velocity_only;              // constraint: rows are J v + rate = 0 and have no value
-  bool unilateral;                 // constraint: value >= 0 (velocity_only: J v + rate >= 0).
-  // constraint: whether the callback computes them; if not, finite differences are used
+  bool unilateral;                 // constraint: value >= 0, or J v + rate >= 0 if velocity_only
+  // constraint: true if the callback computes them; otherwise finite differences are used
   bool has_jacobian, has_hessian;
-  // whether the callback computes the rate; if not, it is 0 (velocity_only) or a difference over dt
+  // true if the callback computes it; otherwise it is 0 (velocity_only) or a difference over dt
   bool has_rate;
   // A bounded constraint has one row. A force between bound_lo and bound_hi (N or N m, finite)
   // enforces J v + rate = 0 as far as it can. With coupled_to, the row is the friction of a
@@ -292,10 +292,10 @@ typedef struct S2JointDef {
   bool bounded;
   double bound_lo, bound_hi;
   S2JointId coupled_to;
-  // NAN: the world's setting applies. A number from 0 to 1: projections ignore this joint, and its
-  // rows remove this fraction of its error within each step.
+  // If NAN, the world's setting applies. Otherwise the rows of this joint remove this fraction of
+  // its error (0 to 1) in each step, and projections ignore the joint.
   double stabilization;
-  bool collide; // whether the two bodies collide (default: no)
+  bool collide; // true if the two bodies collide (default: false)
   const char *name;
 } S2JointDef;
 
@@ -313,7 +313,7 @@ typedef enum S2JointSpan {
   S2_SPAN_LINE,
   S2_SPAN_FAINT, // the path along the joint's axis
   S2_SPAN_SPRING,
-  S2_SPAN_ERROR // the anchors of a rigid joint, which should coincide
+  S2_SPAN_ERROR // anchors of a rigid joint, which should coincide
 } S2JointSpan;
 typedef enum S2JointDots {
   S2_DOTS_NONE, // the joint has no position
@@ -325,7 +325,7 @@ typedef enum S2JointDots {
 // The public properties of a joint type.
 typedef struct S2JointTraits {
   const char *name;
-  // Keys of the Lua constructor, terminated by NULL. NULL: the constructor has no keys.
+  // Keys of the Lua constructor, terminated by NULL; or NULL if it has no keys.
   const char *const *keys;
   bool turns; // motor and friction act on an angle
   S2JointSpan span;
@@ -341,7 +341,7 @@ typedef enum S2JointField { // fields.def
 } S2JointField;
 
 const char *s2_joint_field_name(S2JointField field);
-// Whether joints of this type have the field, and whether it can be written.
+// Tests if joints of this type have the field, or if the field can be written.
 bool s2_joint_type_has(S2JointType type, S2JointField field);
 bool s2_joint_type_sets(S2JointType type, S2JointField field);
 S2Status s2_joint_get(const S2World *world, S2JointId joint, S2JointField field, double *value);
@@ -349,7 +349,7 @@ S2Status s2_joint_set(S2World *world, S2JointId joint, S2JointField field, doubl
 // If the coordinate is outside the new limits, a step moves it to the limit. s2_joint_create
 // refuses such limits.
 S2Status s2_joint_set_limits(S2World *world, S2JointId joint, double lo, double hi);
-// Whether the coordinate is within its limits, up to S2_MISFIT times the bodies' size.
+// Returns true if the coordinate is within its limits, up to S2_MISFIT times the bodies' size.
 bool s2_joint_is_within(const S2World *world, S2JointId joint);
 typedef struct S2JointCoordinate {
   S2JointId joint; // a hinge or slider
@@ -358,17 +358,17 @@ typedef struct S2JointCoordinate {
 // Moves bodies so that these joints reach these coordinates, without increasing any joint error. In
 // each case the lighter side moves, with all attached bodies. Other coordinates keep their values,
 // except in closed loops, which keep their assembly mode. Coordinate speeds are kept; the next step
-// makes the speeds in a loop consistent. S2_INVALID, with nothing moved: a joint of another type, a
-// value beyond its limits, or a loop that cannot close.
+// makes the speeds in a loop consistent. Returns S2_INVALID and moves no body for a joint of
+// another type, a value beyond its limits, or a loop that cannot close.
 S2Status s2_world_set_coordinates(S2World *world, const S2JointCoordinate *set, int count);
-// Sets the speed of a joint's coordinate (hinge, slider, wheel, spring, rope), rad/s or m/s: adds a
+// Sets the speed of a joint's coordinate (hinge, slider, wheel, spring, rope), rad/s or m/s. Adds a
 // rigid motion to the bodies on one side. The side is the lighter one, or the one that is not
 // attached to the ground. Other coordinates keep their speeds, except in loops, which stay closed.
-// S2_INVALID, with nothing changed: a joint of another type, or a loop that does not permit the
-// speed.
+// Returns S2_INVALID without any change for a joint of another type, or if a loop does not permit
+// the speed.
 S2Status s2_joint_set_speed(S2World *world, S2JointId joint, double speed);
-// Finds the bodies that s2_joint_set_speed moves. `bodies` must have room for all bodies. *of_a:
-// whether they are on the side of a. S2_UNAVAILABLE: a loop moves other bodies, too.
+// Finds the bodies that s2_joint_set_speed moves. `bodies` must have room for all bodies. *of_a is
+// true if they are on the side of a. Returns S2_UNAVAILABLE if a loop moves other bodies, too.
 S2Status s2_joint_branch(S2World *world, S2JointId joint, S2BodyId *bodies, int *count, bool *of_a);
 S2Status s2_joint_set_target(S2World *world, S2JointId joint, S2Vec2 target); // mouse
 S2Status s2_joint_set_velocity(S2World *world, S2JointId joint,               // lock
@@ -378,7 +378,7 @@ enum { S2_JOINT_WAY = 2 };
 
 typedef struct S2JointInfo {
   S2JointType type;
-  S2BodyId a, b, more[2];     // more: further bodies of a gear or constraint, or null
+  S2BodyId a, b, more[2];     // more: other bodies of a gear or constraint, or null
   S2JointId joint_a, joint_b; // gear
   bool enabled, broken, collide;
   bool compliant;            // has compliant rows other than springs
@@ -390,12 +390,12 @@ typedef struct S2JointInfo {
   S2Vec2 target;          // mouse
   bool driven;            // lock
   bool has_law;           // spring
-  double velocity[3];     // lock: angle, x, y; driven lock: mean of the last substep
+  double velocity[3];     // lock: angle, x, y; the mean of the last substep if driven
   S2Vec2 impulse;         // on a, N s, of the last step or part of it, in world axes
   double angular_impulse; // on a, about its anchor, N m s
   S2Vec2 force;           // on a, N: impulse divided by the time over which it acted
   double torque;          // on a, about its anchor, N m
-  double angle, speed;    // of a relative to b, rad and rad/s; the angle is 0 at creation.
+  double angle, speed;    // of a relative to b, rad and rad/s; the angle is 0 at creation
   // m: error of rigid rows and limits (angles times body size); constraints: after the last step
   double error;
 } S2JointInfo;
@@ -404,7 +404,7 @@ S2Status s2_joint_info(const S2World *world, S2JointId joint, S2JointInfo *info)
 S2JointType s2_joint_type(const S2World *world, S2JointId joint); // the joint must exist
 const char *s2_joint_name(const S2World *world, S2JointId joint); // "" if the joint was destroyed
 int s2_world_joints(const S2World *world, S2JointId *joints, int capacity); // creation order
-S2JointId s2_world_joint(const S2World *world, int index); // {0, 0} if there are fewer.
+S2JointId s2_world_joint(const S2World *world, int index); // {0, 0} if there are fewer
 
 // ---- Stepping ---------------------------------------------------------------------------------
 
@@ -424,7 +424,7 @@ typedef struct S2PreContact {
 // previous velocity.
 typedef struct S2Slope {
   double by[S2_JOINT_COLUMNS + 1];
-  uint32_t origin; // a further source of the number, chosen by the callback; 0: none
+  uint32_t origin; // another source of the number, chosen by the callback, or 0
 } S2Slope;
 
 // A call of a constraint's function. Poses are angle (rad), x, y (m). NULL fields are not
@@ -438,10 +438,10 @@ typedef struct S2ConstraintCall {
   double *value;                        // per row: the value g, m or rad
   double (*jacobian)[S2_JOINT_COLUMNS]; // per row: dg/d(angle, x, y) of a, then b, ...
   double *rate;                         // per row: dg/dt at fixed poses, m/s or rad/s
-  double (*hessian)[S2_JOINT_COLUMNS][S2_JOINT_COLUMNS]; // per row: second derivatives of g.
+  double (*hessian)[S2_JOINT_COLUMNS][S2_JOINT_COLUMNS]; // per row: second derivatives of g
   // NULL, or one slope per requested number, in the same order; initially zero
   S2Slope *slope;
-  // the callback sets this if it has filled in `slope`; otherwise the step has no derivative
+  // set by the callback if it has filled in `slope`; otherwise the step has no derivative
   bool sloped;
 } S2ConstraintCall;
 
@@ -465,15 +465,15 @@ typedef struct S2ForceTerm {
 // A call of a force law: a continuous function of time and of the state of the world, which the law
 // reads with the functions of this header. The force may depend only on these. A step calls the law
 // at its start. For freely flying bodies it calls the law at its end, too, until force and velocity
-// agree (docs/stepping.md). If bodies meet within the step, it calls the law at that time as well.
+// agree (docs/stepping.md). If bodies collide within the step, it calls the law then, too.
 typedef struct S2ForceCall {
   S2BodyId body;
   double t;        // s: time of the state
   double dt;       // s: length of the step or substep
   double force[3]; // N m, N, N: initially 0; add to it.
-  // The following members serve the derivative of the step.
-  bool wanted; // whether slopes are requested; if not, the rest is not read
-  bool timed;  // whether by_time is requested, too: t is a time at which bodies meet
+  // The following members are for the derivative of the step.
+  bool wanted; // true if slopes are requested; otherwise the rest is not read
+  bool timed;  // true if by_time is requested, too, because t is an impact time
   bool sloped; // set by the callback if it has given slopes; otherwise the step has no derivative
   double by_time[3], by_dt[3];
   uint32_t origin[3]; // see S2Slope
@@ -499,8 +499,8 @@ typedef struct S2MotionCall {
   // true requests `start` and `end`, the velocities at t and t + h (S2_FLOW_RATTLE). NAN: use v.
   bool ends;
   double start[3], end[3];
-  // Set this if v leads to a prescribed position p(t + h). If so, a lock or a body of bounded force
-  // returns there after it has yielded. Otherwise it continues from its present position.
+  // Set this if v leads to a prescribed position p(t + h). A lock or a body of bounded force that
+  // has yielded then returns there. Otherwise it continues from its present position.
   bool place[3];
 } S2MotionCall;
 
@@ -520,7 +520,7 @@ typedef struct S2Callbacks {
   void *user;
   // Adds to call->force (torque, fx, fy). Called for each body with a law, in creation order.
   bool (*force)(void *user, S2World *world, S2ForceCall *call);
-  // Whether two bodies may touch. Called whenever their boxes begin to overlap.
+  // Returns true if two bodies may touch. Called whenever their boxes begin to overlap.
   bool (*filter)(void *user, S2World *world, S2BodyId a, S2BodyId b, bool *collide);
   bool (*pre_solve)(void *user, S2World *world, S2PreContact *contact);
   // Fills in the requested numbers. Without this callback, joints of type S2_CONSTRAINT have no
@@ -534,7 +534,7 @@ typedef struct S2Callbacks {
   bool (*spring)(void *user, S2World *world, S2SpringCall *call);
   // Solves a problem for S2_SOLVER_PROGRAM; `found` is the result of that S2ProgramSolver.
   bool (*solve)(void *user, S2World *world, S2ProgramCall *call);
-  // Polled repeatedly in long steps. If it returns false (Ctrl-C), the step is aborted.
+  // Called repeatedly in long steps. If it returns false (Ctrl-C), the step is aborted.
   bool (*proceed)(void *user);
 } S2Callbacks;
 
@@ -553,7 +553,7 @@ S2Status s2_world_step(S2World *world);
 // thread calls all callbacks.
 S2Status s2_worlds_step_many(S2World *const *worlds, int count, S2Status *each);
 
-// Moves the bodies to static equilibrium: from rest, no point of a body would accelerate by more
+// Moves the bodies to static equilibrium, where no point of a body at rest would accelerate by more
 // than `tolerance`. Time does not advance, applied forces act throughout, and kinematic bodies
 // stand still. At the end, dynamic bodies have zero velocity. A lack of convergence is not an
 // error: result->solved is false, and the bodies stay where `max_steps` steps moved them. If a step
@@ -594,11 +594,11 @@ typedef enum S2EventType {
 typedef struct S2Event {
   S2EventType type;
   S2BodyId a, b;        // may be null (warnings) or stale when they are read
-  S2Vec2 point, normal; // touch_begin: where the largest impulse acted.
+  S2Vec2 point, normal; // touch_begin: where the largest impulse acted
   // N s; touch_begin: sum over the step for the pair; touch_end: sum since touch_begin
   double normal_impulse, tangent_impulse; // touch_end: only normal_impulse is set
   S2Vec2 impulse;                         // N s on a (contact_impulse, touch_begin, touch_end)
-  double speed;        // m/s: approach speed before the step; touch_begin: when they met
+  double speed;        // m/s: approach speed before the step; touch_begin: at the impact
   S2JointId joint;     // the broken joint; `point` is where it broke
   double force;        // N: the force that broke it
   const char *message; // text of a warning; otherwise ""
@@ -611,18 +611,18 @@ const S2Event *s2_world_events(S2World *world, int *count);
 
 typedef struct S2Contact {
   S2BodyId a, b;
-  S2Vec2 point;  // world: position of the feature after the step, touching or not
+  S2Vec2 point;  // world coordinates of the feature after the step, even if it does not touch
   S2Vec2 normal; // from b to a at the time of the impulse, or else after the step
-  double gap;    // m, at the end of the step.
-  // N s on a, along the normal and the left-turned normal: the sum of all impulses of the step at
-  // this feature. So the sum over contacts is the total impulse on a body.
+  double gap;    // m, at the end of the step
+  // N s on a, along the normal and the left-turned normal, summed over all impulses at this feature
+  // in the step. The sum over all contacts is the total impulse on a body.
   double normal_impulse, tangent_impulse;
   // N m s on a and on b about their centres, with the lever arms at the time of the impulse. Bodies
   // move within a step, so a moment computed from `point` may differ.
   double angular_impulse_a, angular_impulse_b;
-  bool sliding;             // whether it carries an impulse and its friction is at its bound
+  bool sliding;             // true if it carries an impulse and its friction is at its bound
   int32_t shape_a, shape_b; // indices into the world's shapes
-  uint32_t feature;         // feature of these shapes; its number persists from step to step
+  uint32_t feature;         // identifies the feature of these shapes from step to step
 } S2Contact;
 
 // Contacts (without sensors) closer than contact_margin after the last step, and all contacts that
@@ -644,14 +644,14 @@ typedef struct S2Energy {
 } S2Energy;
 
 S2Energy s2_world_energy(const S2World *world);
-void s2_world_momentum(const S2World *world, double momentum[3]); // angular about the origin, x, y.
+void s2_world_momentum(const S2World *world, double momentum[3]); // angular about the origin, x, y
 
 // Largest audit finding of each kind in the last step, if `audit` is set (docs/audits.md).
 typedef struct S2AuditResiduals {
   double passage;  // m: overlap of rigid shapes within the step beyond the initial overlap
   double jump;     // m: motion of a body beyond its velocity and impulses
   double slip;     // m: slip between surfaces that friction holds
-  double momentum; // N s: change that forces, contacts, joints and corrections do not explain
+  double momentum; // N s: unexplained change of a body's momentum
   double energy;   // J: unexplained energy gain (> 0) or loss of interacting bodies
   double distance; // m: gap between shapes that exchanged an impulse
   double drift;    // m/s or rad/s: speed that violates a row of a rigid joint
@@ -670,7 +670,7 @@ S2WorldResiduals s2_world_residuals(const S2World *world);
 typedef struct S2AuditStats {
   uint64_t passages, overlaps; // pairs that changed sides; pairs that overlapped
   uint64_t jumps, slips, momenta, energies, events;
-  uint64_t drifts; // joints that the velocities violate
+  uint64_t drifts; // joints whose rows the velocities violate
   double energy;   // J: sum of S2AuditResiduals.energy over islands with known work
 } S2AuditStats;
 
@@ -685,13 +685,13 @@ typedef struct S2WorldStats {
   uint64_t iterations;      // interior-point iterations and pivots
   uint64_t unsolved;        // steps with a solve above the tolerance or with an audit finding
   uint64_t unsolved_solves; // island solves above the tolerance; a step may have several
-  uint64_t cut;             // steps in which the budget ended a solve; not counted as unsolved.
-  // islands that kept their old rows because the solve with new rows failed
+  uint64_t cut;             // steps that ran out of budget during a solve; not counted as unsolved
+  // islands that kept the old constraint rows because the solve with new rows failed
   uint64_t rows_stayed;
   uint64_t halved;    // large islands stepped in two half-steps because the whole step failed
   uint64_t kept;      // islands that a step left unchanged, without a solve
-  uint64_t shared;    // phases of islands that ran in several threads (setting `threads`)
-  uint64_t stiffened; // islands that used implicit Euler and "psd", because forces turned too fast.
+  uint64_t shared;    // island phases that ran on several threads (setting `threads`)
+  uint64_t stiffened; // islands that used implicit Euler and "psd" because forces turned too fast
   // Impacts treated as inelastic: their restitution targets provably have no solution, or no solver
   // reached the tolerance.
   uint64_t contradictions, unsolved_impacts;
@@ -716,13 +716,13 @@ const S2WorldStats *s2_world_stats(const S2World *world);
 // `stats` if that is not S2_SOLVED.
 void s2_stats_add(S2WorldStats *total, const S2WorldStats *stats);
 
-// The problem that the next step would solve first from the present state, with all islands
-// together. nodes[i] is the body of node i, or null for the node of a gear on more than two bodies.
-// At most `capacity` nodes are written. Free the problem with s2_problem_free.
+// Creates the problem that the next step would solve first, for all islands together. nodes[i] is
+// the body of node i, or null for the node of a gear on more than two bodies. At most `capacity`
+// nodes are written. Free the problem with s2_problem_free.
 S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, int capacity);
 
-// Makes steps write every island problem to DIR/problem-SSSSSS-II.txt (SSSSSS: step, II: solve
-// within the step). NULL switches this off.
+// Makes steps write every island problem to DIR/problem-SSSSSS-II.txt (step SSSSSS, solve II of
+// that step). Pass NULL to stop.
 S2Status s2_world_dump_problems(S2World *world, const char *directory);
 
 // ---- Overlaps ---------------------------------------------------------------------------------
@@ -732,9 +732,8 @@ typedef struct S2Overlap {
   double depth; // m, > 0
 } S2Overlap;
 
-// Finds rigid pairs that overlap by more than the tolerance, deepest first; returns their number.
-// An overlap of a compliant pair is its deformation and does not count. Returns 0 if a filter
-// aborts or if there are too many pairs; the next step then fails with the reason.
+// Lists rigid pairs that overlap by more than the tolerance, deepest first. Returns their number,
+// or 0 if a filter aborts or there are too many pairs. The next step then fails with the reason.
 int s2_world_overlaps(S2World *world, S2Overlap *overlaps, int capacity);
 // Separates bodies by the smallest mass-weighted motion. *remaining: largest overlap left.
 S2Status s2_world_resolve_overlaps(S2World *world, double *remaining);
@@ -788,12 +787,12 @@ size_t s2_world_image_size(const S2World *world);
 void s2_world_image_write(const S2World *world, void *image);
 S2Status s2_world_image_read(S2World *world, const void *image, size_t size);
 // Restores an image that this world wrote when s2_world_changes was `changes`. If only the motion
-// has changed since, prepared data of steps and s2_world_changes stay valid.
+// has changed since, s2_world_changes and the data prepared for steps stay valid.
 S2Status s2_world_image_return(S2World *world, const void *image, size_t size, uint64_t changes);
 // Counts the changes of a world, except changes of its motion (states, forces, impulses, commands).
 uint64_t s2_world_changes(const S2World *world);
 S2Status s2_world_clone(const S2World *world, S2World **clone); // without callbacks
 
-uint64_t s2_world_hash(const S2World *world); // hash of the bits of time, q and v, to compare runs
+uint64_t s2_world_hash(const S2World *world); // hash of the bits of time, q and v
 
 #endif

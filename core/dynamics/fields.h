@@ -1,5 +1,5 @@
-// The lines of fields.def as tables: names and domains of the fields of worlds, bodies and joints.
-// For code that reads and writes fields generically.
+// Tables made from fields.def: names and domains of the fields of worlds, bodies and joints. Used
+// by code that reads and writes fields generically.
 #ifndef S2_FIELDS_H
 #define S2_FIELDS_H
 
@@ -27,13 +27,13 @@ typedef enum S2FieldDomain {
 typedef struct S2Field {
   const char *name;
   double most;
-  double absent;            // default of a single number; NAN: derived from other fields
+  double absent;            // default of a single number, NAN if it is derived from other fields
   const char *const *names; // names of a choice, terminated by NULL
   const char *unit, *meaning;
   size_t offset; // offset of the member in the definition
   S2FieldDomain domain;
-  bool program;  // whether only programs can set it, not scripts
-  bool required; // whether the Lua key is required
+  bool program;  // true if only programs can set it, not scripts
+  bool required; // true if the Lua key is required
 } S2Field;
 
 // Tables of the members of S2WorldDef and S2BodyDef, terminated by a NULL name. The fields of a

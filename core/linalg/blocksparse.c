@@ -48,9 +48,9 @@ static void blocksparse_adjacency(int nodes, int edges, const int32_t *edge, int
   s2_arena_rewind(arena, mark);
 }
 
-// Row i of L has a block in column k exactly when k lies on a path of the elimination tree from a
-// neighbour of i up to i (Liu 1990). Visits these columns and, if `next` is given, appends i to
-// them. Rows come in ascending order, so every column is sorted at the end.
+// Visits all columns in which row i of L has a block, and appends i to them if `next` is given.
+// These are the columns on the paths of the elimination tree from the neighbours of i up to i (Liu
+// 1990). Rows come in ascending order, so every column is sorted at the end.
 static int32_t visit_row(S2BlockSparse *matrix, int32_t i, const int32_t *start,
                          const int32_t *neighbour, int32_t *parent, int32_t *mark, int32_t *next) {
   int32_t count = 0, node = matrix->order[i];
@@ -88,7 +88,7 @@ static void find_pattern(S2BlockSparse *matrix, const int32_t *start, const int3
     int32_t count = visit_row(matrix, i, start, neighbour, parent, mark, NULL);
     matrix->row_start[i + 1] = matrix->row_start[i] + count;
   }
-  // The second pass finds the blocks: rows come in ascending order, so columns are sorted.
+  // The second pass stores the blocks. Rows come in ascending order, so columns are sorted.
   for (int k = 0; k < n; k++) {
     matrix->column_start[k + 1] += matrix->column_start[k];
     next[k] = matrix->column_start[k];
@@ -112,7 +112,8 @@ static void find_pattern(S2BlockSparse *matrix, const int32_t *start, const int3
   }
 }
 
-// The cost of a column: its updates by earlier columns, its blocks, and its pivot (PIVOT_COST).
+// Computes the cost of each column, which includes updates by earlier columns, its blocks, and its
+// pivot (PIVOT_COST).
 static void find_costs(S2BlockSparse *matrix, S2Arena *arena) {
   enum { PIVOT_COST = 4 };
   const int32_t *start = matrix->column_start;
@@ -171,7 +172,7 @@ void s2_blocksparse_init(S2BlockSparse *matrix, int nodes, int edges, const int3
   matrix->stale = S2_TAKE_ZEROED(arena, bool, nodes);
   find_costs(matrix, arena);
   matrix->position = S2_TAKE(arena, int32_t, nodes);
-  // one additional entry, which is loaded with the last block
+  // one more entry, because the load of the last block reads it
   size_t numbers = S2_BLOCK * (size_t)matrix->blocks + 1;
   matrix->lower = S2_TAKE(arena, double, numbers);
   matrix->upper = S2_TAKE(arena, double, numbers);
@@ -209,7 +210,7 @@ void s2_blocksparse_add(S2BlockSparse *matrix, int32_t slot, int32_t a, int32_t 
 // ---- Block kernels ----------------------------------------------------------------------------
 // Small 3 x 3 factors are column-major: t[3 * column + row].
 
-// t = D V'
+// Computes t = D V'.
 S2_INLINE void times_transpose(double t[9], const S2Quad *d, const double *v) {
   for (int c = 0; c < 3; c++) {
     S2Quad column = d[0] * v[c] + d[1] * v[3 + c] + d[2] * v[6 + c];
@@ -217,7 +218,7 @@ S2_INLINE void times_transpose(double t[9], const S2Quad *d, const double *v) {
   }
 }
 
-// s = D' L'
+// Computes s = D' L'.
 S2_INLINE void transpose_times_transpose(double s[9], const S2Quad *d, const double *l) {
   for (int c = 0; c < 3; c++) {
     for (int r = 0; r < 3; r++) {
@@ -226,8 +227,8 @@ S2_INLINE void transpose_times_transpose(double s[9], const S2Quad *d, const dou
   }
 }
 
-// A column of a block; the fourth lane holds the number after it in memory, which is ignored.
-// Reading four numbers takes one instruction; reading three separate numbers would take three.
+// Reads a column of a block in one instruction. Three separate reads would take three. The fourth
+// lane is the next number in memory and is ignored.
 typedef double QuadAnywhere __attribute__((vector_size(32), aligned(8), may_alias));
 
 S2_INLINE void blocksparse_load(S2Quad to[3], const double *from) {
@@ -244,14 +245,14 @@ S2_INLINE void blocksparse_store(double *to, const S2Quad column[3]) {
   s2_quad_store(to + 6, &column[2]);
 }
 
-// p = a t
+// Computes p = a t.
 S2_INLINE void blocksparse_times(S2Quad p[3], const S2Quad a[3], const double t[9]) {
   for (int c = 0; c < 3; c++) {
     p[c] = a[0] * t[3 * c] + a[1] * t[3 * c + 1] + a[2] * t[3 * c + 2];
   }
 }
 
-// w -= a t, for blocks on the diagonal, where the fourth lane is 0
+// Subtracts a t from a diagonal block w, whose fourth lane is 0.
 S2_INLINE void subtract_pivot(S2Quad *w, const double *a, const double t[9]) {
   S2Quad x[3], p[3];
   for (int c = 0; c < 3; c++) {
@@ -298,7 +299,7 @@ S2_INLINE void update_two(double *column, const double *a, const double *b, cons
   }
 }
 
-// a := a t for every block of a column
+// Replaces every block a of a column with a t.
 S2_INLINE void blocksparse_scale(double *a, int32_t count, const double t[9]) {
   for (int32_t q = 0; q < count; q++, a += S2_BLOCK) {
     S2Quad x[3], scaled[3];
@@ -308,8 +309,8 @@ S2_INLINE void blocksparse_scale(double *a, int32_t count, const double t[9]) {
   }
 }
 
-// Inverse by cofactors. It needs only one division, and its accuracy is independent of the scaling
-// of rows and columns.
+// Computes the inverse by cofactors. This needs only one division, and its accuracy is independent
+// of the scaling of rows and columns.
 S2_INLINE bool blocksparse_invert(S2Quad *inverse, const S2Quad *d) {
   double a = d[0][0], b = d[1][0], c = d[2][0];
   double e = d[0][1], f = d[1][1], g = d[2][1];
@@ -352,7 +353,7 @@ S2_INLINE bool blocksparse_split(S2Quad *factor, const S2Quad *d) {
   return isfinite(i0) && isfinite(i1) && isfinite(i2);
 }
 
-// a := a d^-1 for every block of a column, by substitution
+// Replaces every block a of a column with a d^-1, by substitution.
 S2_INLINE void blocksparse_substitute(double *a, int32_t count, const S2Quad *factor) {
   double l1 = factor[0][1], l2 = factor[0][2], l3 = factor[1][2];
   for (int32_t q = 0; q < count; q++, a += S2_BLOCK) {
@@ -460,7 +461,7 @@ double s2_blocksparse_spread(S2BlockSparse *matrix) {
       continue;
     }
     cost += matrix->cost[j];
-    // Mark only the first column that depends on column j; that column marks the next one in turn.
+    // Mark only the first column that depends on column j. That column marks the next one in turn.
     if (start[j + 1] > start[j]) {
       matrix->stale[matrix->row[start[j]]] = true;
     }
@@ -514,7 +515,7 @@ S2_WIDE void s2_blocksparse_solve(const S2BlockSparse *matrix, const S2Quad *b, 
       w[matrix->row[p]] -= l[0] * y0 + l[1] * y1 + l[2] * y2;
     }
   }
-  // x_j = D_j^-1 y_j - sum U_ij' x_i, for j from the last to the first.
+  // Compute x_j = D_j^-1 y_j - sum U_ij' x_i from the last j to the first.
   const double *upper = matrix->nonsymmetric ? matrix->upper : matrix->lower;
   for (int32_t j = n - 1; j >= 0; j--) {
     const S2Quad *inverse = matrix->inverse + 3 * j;

@@ -15,7 +15,7 @@
 
 enum { S2_BLOCK = 9 }; // size of a block off the diagonal.
 
-// A block is 3 columns of 3 numbers; on the diagonal it is 3 quads whose fourth lane is 0.
+// A block has 3 columns of 3 numbers. A diagonal block has 3 quads whose fourth lane is 0.
 typedef struct S2BlockSparse {
   int nodes;
   int blocks;            // below the diagonal, including fill
@@ -27,7 +27,7 @@ typedef struct S2BlockSparse {
   int32_t *row_column;   // columns of these blocks, ascending within a row
   int32_t *row_block;
   int32_t *position; // scratch memory of the factorisation
-  bool *extends;     // whether column k + 1 continues column k (same rows below)
+  bool *extends;     // true if column k + 1 continues column k (same rows below)
   bool *stale;       // per place: whether its column must be factored again
                      // (s2_blocksparse_refactor)
   int32_t *cost;     // per place: cost of factoring its column, in products of two blocks
@@ -53,12 +53,13 @@ void s2_blocksparse_init(S2BlockSparse *matrix, int nodes, int edges, const int3
                          int32_t *slot, S2Arena *arena);
 
 // Sets all values to 0. The caller then writes the values. The block of a node is at diagonal[3 *
-// place[node]]. For an edge, let r and c be its ends of higher and lower place: K_rc goes to
-// lower[S2_BLOCK * slot] and, if nonsymmetric, the transpose of K_cr to upper[S2_BLOCK * slot].
+// place[node]]. For an edge, let r be the end with the higher place and c the other end. Write K_rc
+// to lower[S2_BLOCK * slot]. If the matrix is not symmetric, also write the transpose of K_cr to
+// upper[S2_BLOCK * slot].
 void s2_blocksparse_clear(S2BlockSparse *matrix, bool nonsymmetric);
 
 // Adds a block (row-major) to K_ab and, unless a = b, its transpose to K_ba of a symmetric matrix.
-// `slot` is the slot of the edge between a and b; it is not used if a = b.
+// `slot` is the slot of the edge between a and b, and is not used if a = b.
 void s2_blocksparse_add(S2BlockSparse *matrix, int32_t slot, int32_t a, int32_t b,
                         const double block[9]);
 
@@ -76,10 +77,10 @@ bool s2_blocksparse_factor(S2BlockSparse *matrix);
 double s2_blocksparse_spread(S2BlockSparse *matrix);
 bool s2_blocksparse_refactor(S2BlockSparse *matrix);
 
-// Whether the symmetric matrix that was just factored is positive definite.
+// Returns true if the symmetric matrix that was just factored is positive definite.
 bool s2_blocksparse_positive(const S2BlockSparse *matrix);
 
-// x = K^-1 b, one quad per node; x may be b.
+// Computes x = K^-1 b with one quad per node. x may be b.
 void s2_blocksparse_solve(const S2BlockSparse *matrix, const S2Quad *b, S2Quad *x);
 
 #endif

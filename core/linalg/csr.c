@@ -41,7 +41,7 @@ S2Csr s2_csr_transpose(const S2Csr *matrix, S2Arena *arena) {
   return transpose;
 }
 
-// Merges consecutive entries of the same column; the matrix must be sorted.
+// Merges consecutive entries of the same column. The matrix must be sorted.
 static void csr_merge(S2Csr *matrix) {
   int32_t kept = 0, from = 0;
   for (int i = 0; i < matrix->rows; i++) {

@@ -21,12 +21,12 @@ typedef struct S2Triplet {
 // Entries at the same position are summed in the given order. Zeros remain as entries.
 S2Csr s2_csr_from_triplets(int rows, int columns, int count, const S2Triplet *triplet,
                            S2Arena *arena);
-// The nonzero entries of a row-major matrix (including NaN).
+// Stores the nonzero entries of a row-major matrix (including NaN).
 S2Csr s2_csr_from_dense(int rows, int columns, const double *values, S2Arena *arena);
 S2Csr s2_csr_diagonal(int n, const double *diagonal, S2Arena *arena);
 S2Csr s2_csr_transpose(const S2Csr *matrix, S2Arena *arena);
 
-// y += factor A x (x: columns, y: rows) and y += factor A' x (x: rows, y: columns).
+// Adds A x or A' x, multiplied by `factor`, to y.
 void s2_csr_add_times(const S2Csr *matrix, double factor, const double *x, double *y);
 void s2_csr_add_transposed_times(const S2Csr *matrix, double factor, const double *x, double *y);
 

@@ -22,7 +22,7 @@ void s2_dense_solve(const S2Dense *matrix, double *x);
 void s2_dense_solve_many(const S2Dense *matrix, double *x, int count);
 
 // Limits BLAS to one thread. Islands are already solved in parallel, and waking a second thread
-// takes longer than solving these systems. The call is cheap; the solvers make it once per problem.
+// takes longer than solving these systems. The call is cheap, and solvers make it once per problem.
 void s2_dense_single_threaded(void);
 
 // OpenBLAS allocates its working memory in the first call that needs it, and keeps it. If there is

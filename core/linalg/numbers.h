@@ -9,18 +9,18 @@
 #include <stddef.h>
 #include <string.h>
 
-// The larger number. Unlike fmax, the result is NaN if an argument is NaN.
+// Returns the larger number. Unlike fmax, returns NaN if an argument is NaN.
 S2_INLINE double s2_larger(double a, double b) {
   return b > a || isnan(b) ? b : a;
 }
 
-// The number in -bound .. bound that is nearest to x.
+// Clamps x to the range from -bound to bound.
 S2_INLINE double s2_clip(double x, double bound) {
   return x > bound ? bound : x < -bound ? -bound : x;
 }
 
-// The power of two near 1 / sqrt(size), or 1 if there is none. Scaling by a power of two causes no
-// rounding.
+// Returns a power of two near 1 / sqrt(size), or 1 if there is none. Scaling by a power of two
+// causes no rounding.
 static inline double s2_half_inverse(double size) {
   int exponent = 0;
   if (size > 0 && isfinite(size)) {
@@ -38,7 +38,7 @@ static inline bool s2_all_finite(const double *x, size_t count) {
   return true;
 }
 
-// max |x_i|, or 0 for an empty array
+// Returns max |x_i|, or 0 for an empty array.
 static inline double s2_largest(const double *x, size_t count) {
   double largest = 0;
   for (size_t i = 0; i < count; i++) {
@@ -47,7 +47,7 @@ static inline double s2_largest(const double *x, size_t count) {
   return largest;
 }
 
-// The sum is computed in order, from the first number to the last.
+// Adds the products in order, from first to last.
 static inline double s2_numbers_dot(const double *x, const double *y, int count) {
   double sum = 0;
   for (int i = 0; i < count; i++) {
@@ -56,7 +56,7 @@ static inline double s2_numbers_dot(const double *x, const double *y, int count)
   return sum;
 }
 
-// If the count is 0, the pointers may be NULL, because empty arrays have no memory.
+// The pointers may be NULL if the count is 0, because empty arrays have no memory.
 static inline void s2_copy_numbers(double *to, const double *from, size_t count) {
   if (count > 0) {
     memcpy(to, from, sizeof(double) * count);

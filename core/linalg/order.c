@@ -40,7 +40,7 @@ static bool order_forest(int nodes, const int32_t *start, const int32_t *neighbo
 #ifdef S2_HAVE_AMD
 #include <amd.h>
 
-// amd_2 is the part of libamd that works in memory from the caller; amd_order would use the heap.
+// amd_2 works in memory from the caller, while amd_order would use the heap.
 void s2_order_minimum_degree(int nodes, const int32_t *start, const int32_t *neighbour,
                              int32_t *order, S2Arena *arena) {
   if (order_forest(nodes, start, neighbour, order, arena)) {

@@ -1,10 +1,10 @@
-// A record of a solve with one entry per iteration, for convergence plots. Each iterative solver
-// fills the record that the caller supplies. NULL disables recording at no cost.
+// Records the iterations of a solve, for convergence plots. Each iterative solver fills the record
+// that the caller supplies. NULL disables recording at no cost.
 #ifndef S2_HISTORY_H
 #define S2_HISTORY_H
 
 typedef struct S2Iterate {
-  double residual; // the residual to which the solver's tolerance applies
+  double residual; // the residual that the solver compares with its tolerance
   double step;     // Fraction of the step taken, 0..1; 1 if the method has no step length.
   // Target complementarity (mu or kappa), or the compliance of a proximal step. 0 if the method has
   // neither.

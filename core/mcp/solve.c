@@ -8,10 +8,9 @@
 #include <stddef.h>
 #include <string.h>
 
-// For up to PIVOT_SOON contacts, pivoting follows as soon as the interior-point method has failed
-// once. It then takes less than 0.5 ms. For up to PIVOT_AT_LAST contacts, it is the last method and
-// usually takes 30 to 70 ms, rarely seconds. Its time grows with the cube of the number of
-// contacts.
+// For up to PIVOT_SOON contacts, pivoting runs as soon as the interior-point method has failed
+// once, and takes less than 0.5 ms. For up to PIVOT_AT_LAST contacts, it runs last and usually
+// takes 30 to 70 ms, rarely seconds. Its time grows with the cube of the number of contacts.
 enum { PIVOT_SOON = 20, PIVOT_AT_LAST = 128 };
 
 const char *const s2_solver_names[S2_SOLVER_COUNT + 1] = {
@@ -98,9 +97,8 @@ static int count_contacts(const S2Problem *problem) {
   return count;
 }
 
-// Computes the velocities exactly from the impulses, so that momentum is conserved to the last
-// digit and only the rows have errors. Then computes the residual. Returns false if the residual is
-// then above the tolerance.
+// Computes the velocities from the impulses, so that momentum is conserved to the last digit and
+// only the constraint rows have errors. Returns false if the residual is then above the tolerance.
 static bool mcp_balance(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
                         S2Solution *solution) {
   S2ArenaMark mark = s2_arena_mark(arena);
@@ -119,8 +117,8 @@ static bool mcp_balance(const S2Problem *problem, const S2SolverOptions *options
   return good;
 }
 
-// Runs one solver and computes the common residual of its answer. Returns true if the problem is
-// solved with momentum conserved.
+// Runs one solver and computes the residual of its answer. Returns true if the problem is solved
+// and momentum is conserved.
 static bool mcp_run(S2SolverFn *solve, S2Solver solver, const S2Problem *problem,
                     const S2SolverOptions *options, S2Arena *arena, S2Solution *solution) {
   // Release the memory of the solver before the residual is computed.
@@ -131,8 +129,8 @@ static bool mcp_run(S2SolverFn *solve, S2Solver solver, const S2Problem *problem
   return mcp_balance(problem, options, arena, solution);
 }
 
-// Runs another solver from zero impulses. Returns true if its answer is accurate enough; otherwise
-// keeps the answer with the smaller residual.
+// Runs another solver from zero impulses. Returns true if its answer is accurate enough. Otherwise
+// keeps the better of the two answers.
 static bool mcp_improve(S2SolverFn *solve, S2Solver solver, const S2Problem *problem,
                         const S2SolverOptions *options, S2Arena *arena, S2Solution *solution) {
   // Start from zero impulses, because the first solver started from the guess.
@@ -145,7 +143,7 @@ static bool mcp_improve(S2SolverFn *solve, S2Solver solver, const S2Problem *pro
   memcpy(second.v, solution->v, nodes);
   bool good = mcp_run(solve, solver, problem, options, arena, &second);
   second.iterations += solution->iterations;
-  // A first answer that contains NaN counts as worse than any other.
+  // Any answer is better than a first answer that contains NaN.
   if (good || !(second.residual.scaled >= solution->residual.scaled)) {
     memcpy(solution->v, second.v, nodes);
     memcpy(solution->lambda, second.lambda, rows);
@@ -159,18 +157,18 @@ static bool mcp_improve(S2SolverFn *solve, S2Solver solver, const S2Problem *pro
   return good;
 }
 
-// Fraction of the tolerance to which small islands are solved, because their last digits cost
-// little. A remaining residual appears as creep at rest and as a gain of energy.
+// Small islands are solved to this fraction of the tolerance, because their last digits cost
+// little. A larger residual would cause creep at rest and add energy.
 static const double SMALL_ISLAND_FRACTION = 1e-3;
 
-// Fraction of the tolerance: a guess with a smaller residual is as good as an exact solution.
+// A guess with a residual below this fraction of the tolerance is as good as an exact solution.
 static const double AS_SOLVED = 1e-3;
 
-// Fraction of the tolerance: bodies with smaller velocities and residuals are at rest.
+// Bodies are at rest if velocities and residuals are below this fraction of the tolerance.
 static const double AT_REST = 1e-3;
 
-// Whether the guessed impulses already solve the problem, as for bodies at rest. The impulses then
-// stay unchanged to the last bit.
+// Returns true if the guessed impulses already solve the problem, for example if bodies are at
+// rest. The impulses then stay unchanged to the last bit.
 static bool mcp_keep_guess(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
                            S2Solution *solution) {
   S2ArenaMark mark = s2_arena_mark(arena);
@@ -190,10 +188,9 @@ static bool mcp_keep_guess(const S2Problem *problem, const S2SolverOptions *opti
   return good;
 }
 
-// Whether the bodies are at rest under the guessed impulses, up to rounding. If so, sets their
-// velocities to exactly zero, because velocities of the size of rounding errors would topple a tall
-// pile within a hundred steps. Moreover, if a step changes nothing, the next step is the same, so a
-// pile can rest forever.
+// Returns true if the guessed impulses keep the bodies at rest up to rounding, and then sets their
+// velocities to exactly zero. Otherwise rounding errors would topple a tall pile within a hundred
+// steps. If a step changes nothing, neither does the next step, so a pile can rest forever.
 static bool mcp_rests(const S2Problem *problem, const S2SolverOptions *options, S2Arena *arena,
                       S2Solution *solution) {
   double limit = AT_REST * options->tolerance, fast = limit * problem->velocity_scale;
@@ -217,12 +214,12 @@ static bool mcp_rests(const S2Problem *problem, const S2SolverOptions *options, 
   return true;
 }
 
-// If the scaled residual is at most this value, the modes of the point are probably right. Their
-// equations are then solved exactly before other methods are tried.
+// At a scaled residual of at most this value, the contact modes are probably right. Their equations
+// are then solved exactly before other methods are tried.
 static const double NEAR = 1e-2;
 
-// A residual above the tolerance may be caused by the rounding of the impulses. If the residual is
-// at most `near`, solves again with twice the digits.
+// Rounding of the impulses may keep the residual above the tolerance. If it is at most `near`,
+// solves again with twice the digits.
 static bool mcp_finish(const S2Problem *problem, const S2SolverOptions *options, double aim,
                        double near, S2Arena *arena, S2Solution *solution) {
   double residual = solution->residual.scaled;
@@ -250,7 +247,7 @@ static bool mcp_active(const S2Problem *problem, const S2SolverOptions *options,
 }
 
 // Runs the interior-point method, or the closed form for one contact. If it does not reach the
-// tolerance, runs the other methods. `strict`: the options with a smaller tolerance.
+// tolerance, runs the other methods. `strict` contains the options with a smaller tolerance.
 static void mcp_solve_in_turn(const S2Problem *problem, const S2SolverOptions *options,
                               const S2SolverOptions *strict, S2Arena *arena, S2Solution *solution,
                               int contacts, bool one) {
@@ -260,7 +257,7 @@ static void mcp_solve_in_turn(const S2Problem *problem, const S2SolverOptions *o
   if (good || mcp_finish(problem, options, strict->tolerance, NEAR, arena, solution)) {
     return;
   }
-  // Test whether there is a solution at all. This test costs less than unsuccessful pivoting.
+  // Test whether there is a solution at all, which costs less than unsuccessful pivoting.
   if (contacts > 0 && !(solution->residual.scaled <= options->tolerance) &&
       s2_mcp_conflict_quick(problem, strict, NULL, arena)) {
     solution->status = S2_INFEASIBLE; // no other method would find a solution
@@ -332,8 +329,7 @@ static void solve_auto(const S2Problem *problem, const S2SolverOptions *options,
   }
 }
 
-// Whether all rows are of the kinds that the solvers support (mcp.h). The check is needed because
-// problems can also come from files.
+// Returns true if the solvers support all rows (mcp.h). Problems from files may contain other rows.
 static bool known_rows(const S2Problem *problem) {
   for (int i = 0; i < problem->rows; i++) {
     const S2Row *row = &problem->row[i];
@@ -373,7 +369,7 @@ S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *opti
   if (options->keep != NULL) {
     options->keep->groups = 0;
   }
-  // Handle problems that no solver supports, and problems without rows.
+  // Reject problems that no solver supports, and solve problems without rows directly.
   if (!known_rows(problem)) {
     return s2_solver_refuse(problem, arena, solution);
   }
@@ -387,7 +383,7 @@ S2SolveStatus s2_mcp_solve(const S2Problem *problem, const S2SolverOptions *opti
   } else {
     mcp_run(SOLVERS[options->solver], options->solver, problem, options, arena, solution);
   }
-  // The residual decides, not the result that the solver reports.
+  // Judge the answer by its residual, not by the status that the solver reports.
   if (solution->residual.scaled <= options->tolerance) {
     solution->status = S2_SOLVED;
   } else if (solution->status == S2_SOLVED) {

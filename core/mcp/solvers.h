@@ -22,9 +22,9 @@ S2SolverFn s2_contact_nsgs_solve, s2_contact_pgs_solve, s2_contact_si_solve; // 
 S2SolverFn s2_contact_nncg_solve;                                            // contact_nncg.c
 S2SolverFn s2_contact_pcg_solve;                                             // contact_pcg.c.
 
-// active.c: the modes of a solution, stored to correct small violations of its rows. The modes stay
-// in the arena, and `solution->lambda` receives the corrections. Therefore `problem` and `solution`
-// must exist as long as the modes.
+// active.c: the contact modes of a solution, for correcting small violations of its rows. The modes
+// stay in the arena, and corrections go to `solution->lambda`. `problem` and `solution` must
+// therefore exist as long as the modes.
 typedef struct S2ActiveModes S2ActiveModes;
 // Solves the problem and returns its modes. Returns NULL if there is no solution, or if this solver
 // does not support the problem.
@@ -33,8 +33,8 @@ S2ActiveModes *s2_active_keep(const S2Problem *problem, const S2SolverOptions *o
 // Sets the speeds of the rows, one number per row. Returns the largest violation of an active row,
 // m/s.
 double s2_active_missed(S2ActiveModes *kept, const double *speed);
-// Removes the violations that s2_active_missed has found, with the rows and masses of the problem.
-// If the correction is not unique, takes the correction of least norm.
+// Removes the violations that s2_active_missed has found, using the rows and masses of the problem.
+// Takes the correction of least norm if it is not unique.
 void s2_active_correct(S2ActiveModes *kept);
 
 // Functions of products.c.
@@ -50,13 +50,13 @@ const double *s2_mobility_block(const S2Mobility *mobility, int row, int column)
 // residual.c: sets the result of a solver that does not support the problem.
 S2SolveStatus s2_solver_refuse(const S2Problem *problem, S2Arena *arena, S2Solution *solution);
 bool s2_row_is_angular(const S2Row *row);
-// residual.c: the weight of the velocity error of a row. It is the length for angular rows, and for
-// compliant rows it includes the fraction of the error that moves bodies.
+// residual.c: returns the weight of the velocity error of a row. The weight contains L for angular
+// rows and, for compliant rows, the fraction of the error that moves bodies.
 double s2_row_weight(const S2Problem *problem, const S2Row *row);
 
-// mobility.c: builds a mobility whose nodes have `rows` rows and columns of A each, at most 3. They
-// begin at lane `lane` of the blocks. Unless `place` is NULL, it receives the index into `block` of
-// each entry of A.
+// mobility.c: builds a mobility from the matrix A. Each node takes `rows` (at most 3) rows and
+// columns of A, beginning at lane `lane` of its blocks. If `place` is not NULL, it receives the
+// index into `block` of each entry of A.
 const S2Mobility *s2_mobility_from_csr(const S2Csr *a, int rows, int lane, int32_t *place,
                                        S2Arena *arena);
 const S2Mobility *s2_mobility_transpose(const S2Mobility *a, int nodes, S2Arena *arena);

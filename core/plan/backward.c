@@ -42,8 +42,8 @@ static void backward_product(int r, int s, int c, const double *x, const double 
   }
 }
 
-// The derivatives of Q at a knot. The gains use the regularised derivatives, which are written to
-// `regular`.
+// Computes the derivatives of Q at a knot. Writes the regularised derivatives, which the gains
+// need, to `regular`.
 static void backward_quadratic(const S2Backward *problem, int knot, Work *work) {
   int n = problem->n, m = problem->m;
   const double *a = problem->a + knot * n * n, *b = problem->b + knot * n * m;
@@ -80,7 +80,7 @@ static void backward_quadratic(const S2Backward *problem, int knot, Work *work) 
   }
 }
 
-// The change of u within its limits, and the gains of the free controls.
+// Computes the change of u within its limits, and the gains of the free controls.
 static bool backward_gains(const S2Backward *problem, int knot, Work *work, S2Arena *arena,
                            double *k, double *gain) {
   int n = problem->n, m = problem->m;
@@ -111,7 +111,7 @@ static bool backward_gains(const S2Backward *problem, int knot, Work *work, S2Ar
   return true;
 }
 
-// V at this knot, from Q with u = k + gain x, and the expected change of the cost.
+// Computes V at this knot from Q with u = k + gain x, and adds to the expected change of the cost.
 static void backward_value(int n, int m, Work *work, const double *k, const double *gain,
                            double dv[2]) {
   // Compute quu k, and quu gain + qux.

@@ -1,6 +1,6 @@
-// The backward pass of iLQR: the best change of controls about a trajectory, with linear steps and
-// quadratic costs about that trajectory (Tassa, Mansard, Todorov 2014, equations 5 to 11, with
-// their limits on controls).
+// The backward pass of iLQR. It finds the best change of the controls of a trajectory for
+// linearised steps and quadratic costs, with limits on controls (Tassa, Mansard, Todorov 2014,
+// equations 5 to 11).
 #ifndef S2_BACKWARD_H
 #define S2_BACKWARD_H
 
@@ -9,9 +9,10 @@
 #include <stdbool.h>
 
 typedef struct S2Backward {
-  int knots, n, m;     // number of steps; length of a state; length of a control
+  int knots, n, m;     // number of steps, length of a state, length of a control
   const double *a, *b; // knots x n x n, knots x n x m: x+ = a x + b u about the trajectory.
-  // (knots + 1) x n, (knots + 1) x n x n: derivatives of the cost; the last are terminal
+  // derivatives of the cost, (knots + 1) x n and (knots + 1) x n x n; the last knot has terminal
+  // costs
   const double *lx, *lxx;
   const double *lu, *luu; // knots x m (gradient), knots x m (diagonal)
   const double *u;        // knots x m: current controls

@@ -3,20 +3,15 @@
 #include <math.h>
 #include <string.h>
 
-enum {
-  MOST_STEPS = 100
-};                                    // iterations; each changes active bounds or approaches the
-                                      // minimum
-static const double SETTLED = 1e-12;  // tolerance for the gradient on the free numbers, relative to
-                                      // g
+enum { MOST_STEPS = 100 };            // maximum number of Newton steps
+static const double SETTLED = 1e-12;  // tolerance for the gradient of free numbers / max |g|
 static const double ARMIJO = 0.1;     // fraction of the expected decrease that a step must achieve
 static const double SHORTER = 0.6;    // factor for shortening a step that decreases too little
-static const double SHORTEST = 1e-20; // steps below this fraction of the first step are rounding
-                                      // errors
+static const double SHORTEST = 1e-20; // shorter steps, relative to the first, are rounding errors
 
 static bool boxqp_factor(const S2BoxQp *qp, const bool *free, double *factor, int *count) {
   int n = qp->n, m = 0;
-  // Extracts the rows and columns of the free numbers, in their order.
+  // Copy the rows and columns of the free numbers, in their order.
   for (int i = 0; i < n; i++) {
     if (!free[i]) {
       continue;
@@ -29,7 +24,7 @@ static bool boxqp_factor(const S2BoxQp *qp, const bool *free, double *factor, in
     }
     m++;
   }
-  // Computes L L', row by row.
+  // Compute L L', row by row.
   for (int i = 0; i < m; i++) {
     for (int j = 0; j <= i; j++) {
       double sum = factor[i * n + j];
@@ -79,8 +74,8 @@ static double boxqp_value(const S2BoxQp *qp, const double *x, double *slope) {
   return value;
 }
 
-// Marks the free numbers. A number is free if it is within its bounds, or at a bound and pulled
-// inwards. Returns whether the set has changed.
+// Marks the free numbers. A number is free if it is between its bounds, or at a bound with a slope
+// that pulls it inwards. Returns true if the set has changed.
 static bool boxqp_sort(const S2BoxQp *qp, const double *x, const double *slope, bool *free) {
   bool changed = false;
   for (int i = 0; i < qp->n; i++) {
@@ -92,7 +87,7 @@ static bool boxqp_sort(const S2BoxQp *qp, const double *x, const double *slope, 
   return changed;
 }
 
-// The Newton step on the free numbers.
+// Computes the Newton step of the free numbers.
 static void boxqp_step(const S2BoxQp *qp, const bool *free, const double *factor, int count,
                        const double *slope, double *packed, double *step) {
   int k = 0;
@@ -122,7 +117,7 @@ bool s2_boxqp(const S2BoxQp *qp, S2Arena *arena, double *x, bool *free, double *
   double value = boxqp_value(qp, x, slope);
   bool good = boxqp_factor(qp, free, factor, &count), first = true;
   for (int pass = 0; pass < MOST_STEPS && good; pass++) {
-    // The factor for the current free numbers.
+    // Factor h for the current free numbers.
     if (boxqp_sort(qp, x, slope, free) || first) {
       good = boxqp_factor(qp, free, factor, &count);
       first = false;

@@ -15,10 +15,10 @@ typedef struct S2BoxQp {
   const double *lo, *hi; // n numbers each, lo <= hi; may be infinite
 } S2BoxQp;
 
-// x (n): on input the start, on output the minimum of x'h x / 2 + g'x with lo <= x <= hi. `free`
-// (n): whether each number is not held by a bound. `factor` (n x n): the Cholesky factor of h for
-// the free numbers, in their order, with stride n. Returns false if h is not positive definite for
-// them.
+// Minimises x'h x / 2 + g'x with lo <= x <= hi. x (n numbers) contains the start on input and the
+// minimum on output. free[i] is set to true unless a bound holds x_i. `factor` (n x n) receives the
+// Cholesky factor of h for the free numbers, in their order, with stride n. Returns false if h is
+// not positive definite for the free numbers.
 bool s2_boxqp(const S2BoxQp *qp, S2Arena *arena, double *x, bool *free, double *factor);
 
 // Solves L L' y = b in place, for the first n rows and columns of a factor with this stride.

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-// The second derivative of a norm that is a sum over its residuals.
+// Computes the second derivative of a norm that is a sum over its residuals.
 static double norm_bend(S2Norm norm, double p, double r) {
   double a = fabs(r), root;
   switch (norm) {

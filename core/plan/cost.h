@@ -1,5 +1,6 @@
-// The cost of a trajectory: norms of residuals r = y - goal, where y are outputs of a world. Each
-// norm has a running weight and a terminal weight. Controls also have weights.
+// The cost of a trajectory is a weighted sum of norms of residuals r = y - goal, where y are
+// outputs of a world. Each norm has a running weight and a terminal weight. Controls also have
+// weights.
 //
 //   cost = sum over knots k = 1 .. K of period (sum w rho(r_k) + sum c u_{k-1}^2 / 2)
 //            + sum W rho(r_K)
@@ -19,7 +20,7 @@ typedef struct S2PlanTerm {
   double terminal;    // terminal
   bool wrap;          // residuals are angles and are wrapped to -pi .. pi
   S2Norm norm;
-  double p; // parameter of the norm: its smoothing length, or the power
+  double p; // parameter of the norm (smoothing length or power)
 } S2PlanTerm;
 
 typedef struct S2Cost {
@@ -29,18 +30,19 @@ typedef struct S2Cost {
   int inputs;
 } S2Cost;
 
-// Computes rho of `count` residuals, its slope (count) and its curvature (count x count). The
-// curvature is positive semidefinite, because nonconvex parts are omitted, as in Gauss-Newton.
+// Returns rho of `count` residuals, and computes its slope (count) and curvature (count x count).
+// The curvature is positive semidefinite, because nonconvex parts are omitted as in the
+// Gauss-Newton method.
 double s2_plan_norm(S2Norm norm, double p, int count, const double *r, double *slope,
                     double *curvature);
 
-// The norm of one term, without its weight.
+// Returns the norm of one term, without its weight.
 double s2_cost_term(const S2PlanTerm *term, const double *y);
-// The sum of all terms at one time; u is NULL at the end.
+// Returns the sum of all terms at one time. u is NULL at the end.
 double s2_cost_stage(const S2Cost *cost, const double *y, const double *u);
 
 // Adds `scale` times the derivatives of the terms with respect to x: lx (n) += scale dy'g, lxx (n x
-// n) += scale dy'H dy, with dy (numbers of y x n). `last`: uses the terminal weights.
+// n) += scale dy'H dy, with dy (numbers of y x n). If `last` is set, uses the terminal weights.
 typedef struct S2CostSlope {
   int n;
   double *lx, *lxx;

@@ -6,37 +6,35 @@
 #include <math.h>
 #include <string.h>
 
-// Regularisation, as in the code of Tassa (2014). It increases and decreases by factors that
-// themselves grow.
+// Limits and factor of the regularisation, as in the code of Tassa (2014). Repeated increases or
+// decreases accelerate.
 static const double MU_LEAST = 1e-6, MU_MOST = 1e10, MU_FACTOR = 1.6;
 static const double ENOUGH = 1e-4; // fraction of the expected decrease that a step must achieve
 static const double SHORTER = 0.5; // factor for shortening a step that decreases too little.
-// longer steps reduce the regularisation, shorter steps increase it
+// Steps above LONG_STEP reduce the regularisation. Steps below SHORT_STEP increase it.
 static const double LONG_STEP = 0.5, SHORT_STEP = 0.25;
-enum { SEARCHES = 12 };                 // shortest step: 1/4096 of the full step
-static const double PENALTY_START = 10; // initial penalty; cost over squared unit of the goal
+enum { SEARCHES = 12 };                 // shortest step: 1/2048 of the full step
+static const double PENALTY_START = 10; // initial penalty, in cost per squared unit of the goal
 static const double PENALTY_FACTOR = 10, PENALTY_MOST = 1e10;
-static const double SETTLING =
-    1e-4; // relative change of the cost below which multipliers are updated
+static const double SETTLING = 1e-4; // update multipliers below this relative change of cost
 
 typedef struct Path { // a trajectory
   double *u, *x, *y;
-  double cost, merit; // merit: the cost including the contribution of goals
+  double cost, merit; // merit is the cost including goals
 } Path;
 
 struct S2Ilqr {
   S2IlqrDef def;
   S2Arena arena, scratch;
   int knots, n, m, p;
-  Path now, next, seen; // seen: the trajectory of the linearisation, which equals `now` up to
-                        // rounding
+  Path now, next, seen; // `seen` is the linearised trajectory, equal to `now` up to rounding
   double *a, *b, *dy, *lx, *lxx, *lu, *luu, *k, *gain, *work;
   double *lo, *hi;
-  double *free, *gradient; // zero weights of commands; one number for each command
+  double *free, *gradient; // zero weights for commands (m), scratch (knots x m)
   double *multiplier;      // of goals
   double penalty;
   double mu, mu_factor;
-  bool sloped; // whether the derivatives belong to `now`
+  bool sloped; // true if the derivatives belong to `now`
   S2IlqrResult result;
 };
 
@@ -80,7 +78,7 @@ S2Status s2_ilqr_new(const S2IlqrDef *def, int knots, S2Ilqr **out) {
   ilqr->m = m;
   ilqr->p = p;
   ilqr_keep_cost(ilqr);
-  // Allocates trajectories, and arrays over the knots of a trajectory.
+  // Allocates the trajectories and all arrays with one entry per knot.
   ilqr->now = ilqr_path(ilqr);
   ilqr->next = ilqr_path(ilqr);
   ilqr->seen = ilqr_path(ilqr);
@@ -142,7 +140,7 @@ static double ilqr_violation(const S2Ilqr *ilqr, const Path *path) {
   return most;
 }
 
-// Derivatives of the whole cost, or of a part of it, at all knots.
+// Computes derivatives of `cost`, which may be only a part of the whole cost, at all knots.
 static void ilqr_slopes_of(S2Ilqr *ilqr, const S2Cost *cost) {
   int n = ilqr->n, m = ilqr->m, p = ilqr->p;
   double period = s2_model_period(ilqr->def.model);
@@ -150,7 +148,8 @@ static void ilqr_slopes_of(S2Ilqr *ilqr, const S2Cost *cost) {
   memset(ilqr->lxx, 0, sizeof(double) * (size_t)((ilqr->knots + 1) * n * n));
   for (int i = 0; i <= ilqr->knots; i++) {
     bool last = i == ilqr->knots;
-    // The state at a knot ends the preceding period; the first state is given.
+    // The state at a knot belongs to the period before it. The first state is given and has no
+    // cost.
     S2CostSlope slope = {n, ilqr->lx + i * n, ilqr->lxx + i * n * n, ilqr->work};
     const double *y = ilqr->now.y + i * p, *dy = ilqr->dy + i * p * n;
     if (i > 0) {
@@ -228,8 +227,8 @@ static bool ilqr_directions(S2Ilqr *ilqr, double dv[2]) {
   return true;
 }
 
-// Makes `next` the present trajectory if it has derivatives. A step in which bodies rotate too far
-// has none.
+// Makes `next` the current trajectory if it has derivatives. It has none if bodies rotate too far
+// in a step.
 static bool ilqr_take(S2Ilqr *ilqr) {
   Path before = ilqr->now;
   ilqr->now = ilqr->next;
@@ -243,8 +242,8 @@ static bool ilqr_take(S2Ilqr *ilqr) {
   return false;
 }
 
-// Takes the first step along the change that lowers the cost enough. Returns its length, or 0 if
-// there is none.
+// Shortens the step until it lowers the cost enough, and takes it. Returns the step, or 0 if no
+// step succeeds.
 static double ilqr_search(S2Ilqr *ilqr, const double dv[2]) {
   double step = 1;
   for (int i = 0; i < SEARCHES; i++) {
@@ -252,7 +251,7 @@ static double ilqr_search(S2Ilqr *ilqr, const double dv[2]) {
     memcpy(ilqr->next.u, ilqr->now.u, sizeof(double) * (size_t)(ilqr->knots * ilqr->m));
     S2Status status =
         s2_model_run(ilqr->def.model, ilqr->next.u, &feedback, false, ilqr->next.x, ilqr->next.y);
-    // A trajectory with a failed step is not a candidate.
+    // Ignore a trajectory if one of its steps failed.
     if (status.code == S2_OK) {
       ilqr_judge(ilqr, &ilqr->next);
       double expected = -(step * dv[0] + step * step * dv[1]);
@@ -266,7 +265,7 @@ static double ilqr_search(S2Ilqr *ilqr, const double dv[2]) {
   return 0;
 }
 
-// Called when the inner problem has converged: updates the multipliers of goals, or ends.
+// Updates the multipliers of goals after the inner problem has converged, or ends the solve.
 static S2IlqrState ilqr_settled(S2Ilqr *ilqr, double violation) {
   if (ilqr->def.goal_count == 0 || violation <= ilqr->def.violation) {
     return S2_ILQR_CONVERGED;
@@ -308,7 +307,7 @@ S2Status s2_ilqr_set(S2Ilqr *ilqr, const double *u, S2IlqrResult *result) {
 
 S2Status s2_ilqr_follow(S2Ilqr *ilqr, const double *u, const double *x, const double *gain,
                         S2IlqrResult *result) {
-  // Do not change the controls; apply only the feedback.
+  // Leave the planned controls unchanged and apply only the feedback.
   s2_arena_reset(&ilqr->scratch);
   double *none = S2_TAKE_ZEROED(&ilqr->scratch, double, ilqr->knots * ilqr->m + 1);
   S2Feedback feedback = {x, none, gain, 0};
@@ -318,14 +317,14 @@ S2Status s2_ilqr_follow(S2Ilqr *ilqr, const double *u, const double *x, const do
   return s2_ilqr_set(ilqr, status.code == S2_OK ? ilqr->next.u : u, result);
 }
 
-// The derivative of the cost with respect to u at all knots, from the present slopes. The scratch
-// memory is reused.
+// Computes the derivative of the cost with respect to u at all knots from the current slopes.
+// Resets the scratch memory.
 static void ilqr_adjoint(S2Ilqr *ilqr, double *gradient) {
   int n = ilqr->n, m = ilqr->m;
   s2_arena_reset(&ilqr->scratch);
   double *way = S2_TAKE(&ilqr->scratch, double, n + 1);
   double *before = S2_TAKE(&ilqr->scratch, double, n + 1);
-  // The derivative of the cost-to-go with respect to the state, computed from the end to the start.
+  // Compute the derivative of the cost-to-go with respect to the state, from the end to the start.
   memcpy(way, ilqr->lx + ilqr->knots * n, sizeof(double) * (size_t)n);
   for (int knot = ilqr->knots - 1; knot >= 0; knot--) {
     const double *a = ilqr->a + knot * n * n, *b = ilqr->b + knot * n * m;
@@ -385,7 +384,7 @@ S2Status s2_ilqr_iterate(S2Ilqr *ilqr, S2IlqrResult *result) {
   bool descends = ilqr_directions(ilqr, dv);
   double expected = descends ? -(dv[0] + dv[1]) : 0;
   double before = ilqr->now.merit, size = fabs(before) + ilqr->def.tolerance;
-  // No decrease is expected: the trajectory has converged for these multipliers.
+  // The trajectory has converged for these multipliers, because no decrease is expected.
   bool settled = descends && expected <= ilqr->def.tolerance * size && ilqr->mu == 0;
   if (descends && !settled) {
     r->step = ilqr_search(ilqr, dv);
@@ -419,7 +418,7 @@ S2Status s2_ilqr_gains(S2Ilqr *ilqr, double *expected) {
   double dv[2], mu = ilqr->mu, factor = ilqr->mu_factor;
   S2_TRY(ilqr_slopes(ilqr));
   ilqr_cost_slopes(ilqr);
-  // The prediction uses no regularisation; gains use the regularisation of the last iteration.
+  // Predict without regularisation, and compute the gains with that of the last iteration.
   ilqr->mu = 0;
   bool plain = ilqr_directions(ilqr, dv);
   bool same = plain && ilqr->mu == mu;

@@ -15,17 +15,17 @@ typedef struct S2IlqrGoal { // goal: y[output] = value at the end
 
 typedef struct S2IlqrDef {
   S2Model *model; // the caller's
-  S2Cost cost;    // cost in y and u of the model; copied
+  S2Cost cost;    // cost of the outputs y and controls u of the model; copied
   const S2IlqrGoal *goals;
   int goal_count;
   double tolerance; // relative change of the cost at convergence
-  double violation; // allowed violation of goals, in their units
+  double violation; // largest allowed violation of a goal, in its unit
 } S2IlqrDef;
 
 typedef enum S2IlqrState {
   S2_ILQR_GOING,
-  S2_ILQR_CONVERGED, // the cost no longer changes, and goals are met
-  S2_ILQR_STUCK,     // no step decreases the cost with any regularisation
+  S2_ILQR_CONVERGED, // the cost has converged and all goals are met
+  S2_ILQR_STUCK,     // no step decreases the cost, whatever the regularisation
 } S2IlqrState;
 
 typedef struct S2IlqrResult { // result of an iteration
@@ -33,7 +33,7 @@ typedef struct S2IlqrResult { // result of an iteration
   int iterations;   // total
   double cost;      // cost without the contribution of goals
   double violation; // largest violation of a goal
-  double step;      // step length; 0: no step found
+  double step;      // length of the step, or 0 if no step was found
   double mu;        // regularisation
   unsigned flags;   // S2GradientFlag
 } S2IlqrResult;
@@ -43,16 +43,16 @@ typedef struct S2Ilqr S2Ilqr;
 S2Status s2_ilqr_new(const S2IlqrDef *def, int knots, S2Ilqr **ilqr);
 void s2_ilqr_free(S2Ilqr *ilqr);
 
-// Uses the trajectory of these controls (knots x m) as the start. The multipliers of goals do not
-// change.
+// Starts from the trajectory that these controls (knots x m) produce. Keeps the multipliers of the
+// goals.
 S2Status s2_ilqr_set(S2Ilqr *ilqr, const double *u, S2IlqrResult *result);
-// Uses as the start the trajectory that results from feedback about a planned trajectory x ((knots
-// + 1) x n) with gains (knots x m x n). Use this for another initial state, or if u alone would be
-// unstable. u receives the applied controls.
+// Starts from the trajectory that feedback about a planned trajectory x ((knots + 1) x n) produces.
+// The gains are knots x m x n. Use this for a different initial state, or if the controls u alone
+// would be unstable. The applied controls are written to u.
 S2Status s2_ilqr_follow(S2Ilqr *ilqr, const double *u, const double *x, const double *gain,
                         S2IlqrResult *result);
-// The derivative of the cost, without goals, with respect to the controls of the present trajectory
-// (knots x m).
+// Computes the gradient of the cost with respect to the controls (knots x m) at the present
+// trajectory. Goals are excluded.
 S2Status s2_ilqr_gradient(S2Ilqr *ilqr, double *gradient);
 // Resets the multipliers of goals. Call it after the initial state or the cost has changed.
 void s2_ilqr_forget(S2Ilqr *ilqr);
@@ -65,12 +65,13 @@ typedef struct S2IlqrPlan {
   const double *u, *x, *y, *gain; // knots x m, (knots + 1) x n, (knots + 1) x p, knots x m x n
 } S2IlqrPlan;
 S2IlqrPlan s2_ilqr_plan(const S2Ilqr *ilqr);
-// Computes gains about the present trajectory, like an iteration without a step. *expected receives
-// the predicted decrease by the full step without regularisation, relative to the cost with goals.
+// Computes feedback gains for the present trajectory, but takes no step. *expected receives the
+// decrease of the cost that a full step without regularisation would give, relative to the cost
+// including goals.
 S2Status s2_ilqr_gains(S2Ilqr *ilqr, double *expected);
 
-// The contribution of each term of the cost on the present trajectory, and its largest derivative
-// with respect to a command, |d(value)/du|. Both arrays have one entry for each term.
+// Computes the value of each cost term on the present trajectory, and the magnitude of its largest
+// derivative with respect to a command. Both arrays have one entry per term.
 S2Status s2_ilqr_terms(S2Ilqr *ilqr, double *value, double *slope);
 
 #endif

@@ -12,15 +12,15 @@
 
 struct S2Model {
   S2ModelDef def;
-  S2Arena arena, scratch; // memory for the model's lifetime; memory for one call
+  S2Arena arena, scratch; // `scratch` is only used during a call
   S2Reduction reduction;
   S2Linearizer *linearizer;
-  S2Input *inputs;      // inputs for the actuators, m
+  S2Input *inputs;      // m inputs, one per actuator
   S2Output *outputs;    // outputs that the caller requests
-  S2Output *states;     // the coordinates of the reduced state, as outputs
+  S2Output *states;     // outputs that read the coordinates of the reduced state
   unsigned char *start; // image of the world at the start of trajectories
   size_t room, size;    // capacity and size of the image
-  uint64_t changes;     // change count of the world when the image was written
+  uint64_t changes;     // the world's change count when the image was written
   int n, m, p;
 };
 
@@ -134,9 +134,9 @@ static void model_product(int r, int s, int c, const double *x, const double *y,
   }
 }
 
-// Writes the present state and outputs of the world. Unless `raw`, velocities exclude the part that
-// violates the joints. dy (for settled velocities) and dstate (extra x 2 reduction.n) are filled
-// unless NULL. The world does not change.
+// Reads the present state and outputs of the world. Removes the part of the velocities that
+// violates the joints, unless `raw` is set. Also computes the derivatives dy if dy is not NULL,
+// always for velocities that satisfy the joints.
 static S2Status model_look(S2Model *model, bool raw, double *x, double *y, double *dy) {
   const S2ModelDef *def = &model->def;
   S2Arena *arena = &model->scratch;
@@ -176,7 +176,7 @@ static S2Status model_read(S2Model *model, bool raw, double *x, double *y, doubl
   return status;
 }
 
-// The command u at a knot, with feedback, clipped to the ranges of the actuators.
+// Adds feedback to the command u at a knot, and clips u to the ranges of the actuators.
 static void model_feed_back(const S2Model *model, const S2Feedback *feedback, int knot,
                             const double *x, double *u) {
   int n = model->n, m = model->m;
@@ -213,8 +213,8 @@ S2Status s2_model_run(S2Model *model, double *u, const S2Feedback *feedback, boo
 
 // ---- With derivatives -------------------------------------------------------------------------
 
-// The matrices a and b of a knot. In general they are computed from the matrices of its steps: a =
-// a_s ... a_1, b = a_s ... a_2 b_1 + ... + b_s.
+// Computes the matrices a and b of a knot. If they cannot be computed directly, multiplies the
+// matrices of the steps.
 static S2Status model_step_slopes(S2Model *model, double *a, double *b, unsigned *flags) {
   int n = model->n, m = model->m;
   S2ArenaMark mark = s2_arena_mark(&model->scratch);
@@ -235,7 +235,7 @@ static S2Status model_step_slopes(S2Model *model, double *a, double *b, unsigned
     S2_TRY(s2_linearizer_step(model->linearizer, model->def.world, model->inputs, m,
                               &model->reduction, &model->scratch, &linear));
     *flags |= linear.flags;
-    // The first step starts the product; the other steps multiply it.
+    // Multiply the matrices of this step with those of the preceding steps.
     if (step == 0) {
       memcpy(a, linear.a, sizeof(double) * (size_t)(n * n));
       memcpy(b, linear.b, sizeof(double) * (size_t)(n * m));

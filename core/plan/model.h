@@ -1,4 +1,5 @@
-// A world as a model for planning: predicts the motion from its present state under given commands.
+// Uses a world as a model for planning. Predicts how it moves from its present state under given
+// commands.
 #ifndef S2_MODEL_H
 #define S2_MODEL_H
 
@@ -6,21 +7,22 @@
 
 // Computes numbers that a script derives from a world. Writes `extra` numbers to y and, if dy is
 // not NULL, their derivatives with respect to the numbers of s2_world_state (extra rows). Returns
-// false if the script has failed; the script reports the reason elsewhere.
+// false if the script has failed. The script reports the reason itself.
 typedef bool S2ModelExtra(void *user, S2World *world, double *y, double *dstate);
 
 typedef struct S2ModelDef {
-  S2World *world; // has one actuator for each number of u; the model steps it and restores it. The
-                  // caller owns it, and it must outlive the model
-  const S2Coordinate *coordinates; // coordinates of the reduced state; NULL: first joints, then
-                                   // bodies
+  S2World *world; // must outlive the model, which steps and restores it. Has one actuator for each
+                  // component of u
+  const S2Coordinate *coordinates; // coordinates of the reduced state. If NULL, joint coordinates
+                                   // are chosen before body coordinates
   int coordinate_count;
   const S2Output *outputs; // copied
   int output_count;
   S2ModelExtra *extra; // NULL: none
   void *user;
   int extra_count;
-  int knots, steps; // a trajectory has `knots` knots of `steps` steps with the same command
+  int knots,
+      steps; // number of knots, and number of steps per knot. The command is constant between knots
 } S2ModelDef;
 
 typedef struct S2Model S2Model;
@@ -34,9 +36,9 @@ int s2_model_outputs(const S2Model *model); // p: values of outputs, then their 
 const S2Coordinate *s2_model_coordinates(const S2Model *model); // n / 2
 double s2_model_period(const S2Model *model);                   // s, time between knots.
 
-// Makes the present state of the world the start of trajectories.
+// Sets the start of all trajectories to the present state of the world.
 void s2_model_start(S2Model *model);
-// Returns the world to the start of trajectories.
+// Restores the world to the start of the trajectories.
 S2Status s2_model_rewind(S2Model *model);
 
 // Feedback about a trajectory: u = clamp(u + step k + gain (x' - x)).
@@ -45,17 +47,17 @@ typedef struct S2Feedback {
   double step;
 } S2Feedback;
 
-// u (knots x m): commands, which are clipped to the ranges of actuators. With feedback, u receives
-// the applied commands. x ((knots + 1) x n), y ((knots + 1) x p): states and outputs at knots. If a
-// step fails or a number is not finite, the run ends with a status. With `raw`, x contains the
-// velocities that a script reads, including the part that the next step removes
-// (s2_reduction_settle).
+// Runs the world with the commands u (knots x m), clipped to the ranges of the actuators. Writes
+// the states x ((knots + 1) x n) and the outputs y ((knots + 1) x p). With feedback, the applied
+// commands are written to u. Returns an error if a step fails or a number is not finite. If `raw`
+// is set, velocities in x include the part that the next step removes (s2_reduction_settle).
 S2Status s2_model_run(S2Model *model, double *u, const S2Feedback *feedback, bool raw, double *x,
                       double *y);
 
-// Computes the derivatives along a trajectory (u is not changed): a (knots x n x n) and b (knots x
-// n x m), the derivatives of a knot with respect to the state at the previous knot and to the
-// command between them, and dy ((knots + 1) x p x n). `flags`: S2GradientFlag of all steps.
+// Derivatives along a trajectory. a (knots x n x n) and b (knots x n x m) are the derivatives of
+// the state at a knot with respect to the state at the previous knot and the command between them.
+// dy ((knots + 1) x p x n) are the derivatives of the outputs. `flags` combines the S2GradientFlag
+// of all steps.
 typedef struct S2ModelSlope {
   double *a, *b, *dy;
   unsigned flags;
@@ -63,7 +65,7 @@ typedef struct S2ModelSlope {
 S2Status s2_model_linearize(S2Model *model, const double *u, double *x, double *y,
                             S2ModelSlope *slope);
 
-// The ranges of the actuators: lo, hi (m numbers each).
+// Writes the limits of the m actuators to lo and hi.
 void s2_model_range(const S2Model *model, double *lo, double *hi);
 
 #endif

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_MOMENTS = 256 }; // most moments of a strobe; if exceeded, every other one is dropped
+enum { MOST_MOMENTS = 256 }; // maximum number of moments in a strobe picture
 #define LATE 1e-9            // s; tolerance, because times are sums of steps
 
 #define COPY(to, from, field)                                                                      \
@@ -34,7 +34,7 @@ static void album_keep(S2Album *album, const S2Moment *moment) {
     *s2_array_append(album->moments) = (S2Moment){0};
   }
   copy_moment(&album->moments.at[album->count], moment);
-  album->count += 1; // counted last, because the copy is complete only here
+  album->count += 1; // only count complete copies
 }
 
 static void leave_out_every_other(S2Album *album) {
@@ -69,8 +69,8 @@ bool s2_album_wants(const S2Album *album, double time, const S2RecordOptions *op
   return album->count == 0 || time - album->start + LATE >= album->next * album->period;
 }
 
-// Whether the moment belongs in a strobe picture. If it does, advances to the time of the next
-// moment.
+// Returns true if the moment belongs in the strobe picture, and advances to the time of the next
+// one.
 static bool album_pass(S2Album *album, double time, const S2RecordOptions *options) {
   if (options->strobe_times != NULL) {
     int before = album->shown;
@@ -90,7 +90,7 @@ static bool album_pass(S2Album *album, double time, const S2RecordOptions *optio
 
 S2Status s2_album_add(S2Album *album, const S2Moment *moment, const S2RecordOptions *options) {
   s2_trails_add(&album->trails, moment, options);
-  // Draw only the last moment, but fit the trails into the view, too.
+  // Keep only the last moment. The view must also contain the trails.
   if (!is_strobe(options)) {
     if (options->trails != S2_TRAILS_NONE) {
       s2_sweep_add(&album->sweep, moment);
@@ -103,7 +103,7 @@ S2Status s2_album_add(S2Album *album, const S2Moment *moment, const S2RecordOpti
     album->start = moment->time;
     album->period = options->strobe_period;
   }
-  // A strobe: if there are too many moments, every other one is dropped.
+  // For a strobe picture, drop every other moment when there are too many.
   if (album_pass(album, moment->time, options)) {
     s2_sweep_add(&album->sweep, moment);
     album_keep(album, moment);
@@ -128,7 +128,7 @@ S2Status s2_album_scene(const S2Album *album, const S2RecordOptions *options, S2
   const S2Moment *last = &story.moments[story.count - 1];
   S2Sweep sweep = {0};
   s2_sweep_add(&sweep, last);
-  // The view follows a body, so it does not need to show the area of other moments.
+  // A view that follows a body need not contain the earlier moments.
   bool many = story.count > 1 || options->trails != S2_TRAILS_NONE;
   bool all = many && options->draw.follow.index == 0;
   S2Status status = s2_view_fit(all ? &album->sweep : &sweep, last, &options->draw, &scene->view);

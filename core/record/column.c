@@ -109,7 +109,7 @@ static S2JointId find_joint(const S2World *world, const char *start, size_t leng
   return found;
 }
 
-// The error for a name that does not exist. It suggests the nearest name, or lists all names.
+// Returns an error for an unknown name. The message suggests the nearest name or lists all names.
 static S2Status no_column(const char *name, const char *owner, const char *word, const Known *known,
                           int count) {
   const char *names[OF_WORLD];
@@ -135,7 +135,7 @@ S2Status s2_column_find(const S2World *world, const char *name, S2Column *column
     column->unit = of_world[column->number].unit;
     return s2_ok();
   }
-  // Otherwise the part before the last dot is the name of a body or, if there is none, of a joint.
+  // Otherwise the part before the last dot names a body, or a joint if there is no such body.
   const char *dot = strrchr(name, '.');
   if (dot == NULL) {
     return no_column(name, "a world", name, of_world, OF_WORLD);

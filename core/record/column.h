@@ -6,8 +6,8 @@
 #include "dynamics/dynamics.h"
 
 typedef struct S2Column {
-  int number;       // number of the quantity (private)
-  S2BodyId body;    // at most one of these three is in use
+  int number;       // internal index of the quantity
+  S2BodyId body;    // only one of these is used
   S2JointId joint;  //
   const char *unit; // static text; "" if there is no unit
 } S2Column;
@@ -19,7 +19,7 @@ typedef struct S2Column {
 // NAME.angle, .speed, .force_x, .force_y, .torque, .error. S2_INVALID: there is no such column.
 S2Status s2_column_find(const S2World *world, const char *name, S2Column *column);
 
-// The present value of the column; nan if the body or joint no longer exists.
+// Returns the present value of the column, or NaN if the body or joint no longer exists.
 double s2_column_read(S2World *world, const S2Column *column);
 
 #endif

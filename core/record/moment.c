@@ -3,7 +3,7 @@
 #include <string.h>
 
 static void name_copy(char to[S2_NAME_SIZE], const char *from) {
-  // Set all bytes, so that equal moments give equal files.
+  // Clear all bytes, so that equal moments give equal files.
   memset(to, 0, S2_NAME_SIZE);
   if (from != NULL) {
     memcpy(to, from, strnlen(from, S2_NAME_SIZE - 1));
@@ -15,7 +15,7 @@ static S2Status capture_shapes(S2Moment *moment, S2World *world, S2MomentBody *b
   for (int i = 0; i < body->shape_count; i++) {
     S2Shape shape;
     S2_TRY(s2_body_shape(world, body->id, i, &shape));
-    // The vertices of all shapes are in one array.
+    // Append the vertices to the array for all shapes.
     int first = moment->vertices.count;
     s2_array_reserve(moment->vertices, first + shape.count);
     moment->vertices.count += shape.count;
@@ -84,11 +84,11 @@ static void capture_contacts(S2Moment *moment, S2World *world) {
   const S2Contact *contacts = s2_world_contacts(world, &count);
   moment->contacts.count = 0;
   for (int i = 0; i < count; i++) {
-    // Converts bodies to their positions in the moment.
+    // Converts body ids to indices in the moment.
     int32_t a = body_position(moment, contacts[i].a);
     int32_t b = body_position(moment, contacts[i].b);
     if (a < 0 || b < 0) {
-      continue; // the body was destroyed since the step
+      continue; // the body was destroyed after the step
     }
     int at = s2_array_push(moment->contacts);
     moment->contacts.at[at] = (S2MomentContact){
@@ -124,12 +124,10 @@ static S2Status capture_poses(S2Moment *moment, const S2World *world) {
   return s2_ok();
 }
 
-// Updates the joints of the moment. Before the call, its list must have the world's revision or be
-// empty.
+// Updates the joints of the moment. Their list must be empty or match the world's revision.
 static S2Status capture_joints(S2Moment *moment, const S2World *world) {
   int count = s2_world_joints(world, NULL, 0);
-  // Fill the list if it is empty. Otherwise only the values that change with every step are
-  // updated.
+  // Fill the list if it is empty. Otherwise only update the values that change with every step.
   bool anew = moment->joints.count != count;
   if (anew) {
     s2_array_reserve(moment->joint_ids, count);

@@ -1,5 +1,5 @@
-// A moment: the visible state of a world at one time, as plain arrays. Pictures and files are made
-// from moments, so a frame that is read back from a file is drawn like the original world.
+// A moment is the visible state of a world at one time, as plain arrays. Pictures and files are
+// made from moments. So a frame that was read from a file is drawn like the original world.
 #ifndef S2_MOMENT_H
 #define S2_MOMENT_H
 
@@ -7,7 +7,7 @@
 #include "dynamics/annotation.h"
 #include "dynamics/dynamics.h"
 
-// References are positions in the arrays of the moment. -1 means none (the world).
+// References are indices in the arrays of the moment. -1 stands for the world.
 
 typedef struct S2MomentShape {
   int32_t first_vertex, count; // range in `vertices`; body frame, m
@@ -20,7 +20,7 @@ typedef struct S2MomentBody {
   S2BodyId id;
   S2BodyType type;
   bool sensor, enabled;
-  uint32_t color;       // 0xRRGGBBAA; 0: the colour of the palette
+  uint32_t color;       // 0xRRGGBBAA, or 0 for the colour of the palette
   double mass, inertia; // kg, kg m^2
   int32_t first_shape, shape_count;
   double q[3], v[3]; // angle, x, y and their rates
@@ -42,7 +42,7 @@ typedef struct S2MomentJoint {
   bool enabled, collide, compliant;
   int32_t a, b;
   S2Vec2 anchor_a, anchor_b, impulse; // same meaning as in S2JointInfo
-  int ways;                           // number of points, which is constant for a joint
+  int ways;                           // number of points, constant for each joint
   S2Vec2 way[S2_JOINT_WAY];
   double angle, speed;
   char name[S2_NAME_SIZE];
@@ -52,8 +52,8 @@ typedef S2Annotation S2MomentAnnotation;
 
 enum { S2_UNIT_SIZE = 16 }; // bytes, including the final 0.
 
-// A number that the recording program sets for each frame, such as the value of a quantity that the
-// script defines.
+// A number that the recording program sets for each frame. It may be a quantity that the script
+// defines.
 typedef struct S2MomentChannel {
   char name[S2_NAME_SIZE], unit[S2_UNIT_SIZE];
   double value; // NaN until it is set
@@ -65,9 +65,10 @@ typedef struct S2Moment {
   double time;       // s
   uint64_t step;     // steps done
   uint64_t hash;     // s2_world_hash
-  uint64_t revision; // s2_world_revision of bodies, shapes and joints; 0: not taken from a world
-  double kinetic, potential; // J; NaN if not recorded, as for the numbers below
-  double momentum[3];        // angular momentum about the origin, and momentum x, y
+  uint64_t revision; // s2_world_revision of the bodies, shapes and joints, or 0 if they were not
+                     // taken from a world
+  double kinetic, potential; // J. These and the numbers below are NaN if they were not recorded
+  double momentum[3];        // angular momentum about the origin, then linear momentum x, y
   double residual;           // largest S2Residual.scaled of the last step
   double iterations;         // iterations of the last step
   S2_ARRAY(S2MomentChannel) channels;
@@ -82,17 +83,16 @@ typedef struct S2Moment {
   S2_ARRAY(S2JointId) joint_ids;
 } S2Moment;
 
-// Replaces the contents of `moment` by the present state of `world`; channels are not changed.
-// Allocates memory only while the world grows. Bodies, shapes and joints are not read again if
-// `moment` already has their revision. Set the revision to 0 before the call if you have changed
-// these arrays or if you capture another world.
+// Replaces the contents of `moment` with the present state of `world`, except for the channels.
+// Only allocates memory if the world has grown. Keeps the lists of bodies, shapes and joints if
+// `moment` has the revision of the world. If you have changed these lists or capture another world,
+// set the revision to 0 first.
 S2Status s2_moment_capture(S2Moment *moment, S2World *world);
-// Captures only the time and the bodies. The moment then has no contacts, and the data of joints
-// are not current.
+// Captures only the time and the bodies. Removes the contacts, and does not update the joints.
 S2Status s2_moment_capture_bodies(S2Moment *moment, S2World *world);
 void s2_moment_free(S2Moment *moment);
 
-// The geometry of a shape, borrowed from the moment.
+// Returns the geometry of a shape, borrowed from the moment.
 static inline S2Shape s2_moment_shape(const S2Moment *moment, int32_t shape) {
   const S2MomentShape *of = &moment->shapes.at[shape];
   return (S2Shape){

@@ -20,16 +20,16 @@
 // A format of recordings. A function is NULL if the format does not need it.
 typedef struct Sink {
   const char *suffix;
-  // readable while incomplete: written in place, so it survives the end of the process
+  // Useful while incomplete. The file is written in place, so that it survives a killed process.
   bool stream;
-  bool foreign; // uses other programs and libraries, whose calls must not be interrupted
+  bool foreign; // calls other programs and libraries, which must not be interrupted
   bool arrays, picture, gif;
-  // checks whether this build can write such files; called before the file is emptied
+  // Checks that this build can write the format. Called before the file is emptied.
   S2Status (*available)(void);
   S2Status (*capture)(S2Moment *moment, S2World *world);
   S2Status (*start)(S2Recorder *recorder); // called with the first frame, or at the end if there is
                                            // none
-  bool (*wants)(const S2Recorder *recorder, double time); // NULL: the recorder needs every step
+  bool (*wants)(const S2Recorder *recorder, double time); // NULL if every step is needed
   S2Status (*frame)(S2Recorder *recorder, const S2Moment *moment);
   S2Status (*plot)(S2Recorder *recorder, const char *name, const char *svg);
   S2Status (*decisions)(S2Recorder *recorder, const uint32_t *decisions, int count);
@@ -56,11 +56,11 @@ struct S2Recorder {
   S2Video video;   // .gif, .mp4
   S2Scene scene;   // the picture, filled at the end
   S2DataSet set;   // the arrays, filled at the end
-  bool exhausted;  // memory ran out: only the preceding frames are recorded
-  bool whole;      // set at the end: whether there is a file, even an incomplete one
+  bool exhausted;  // memory ran out, so no more frames are recorded
+  bool whole;      // set at the end if there is a file, even an incomplete one
 };
 
-// Limit of an .npz file, without its headers. A recording that grows larger ends there.
+// Maximum size of an .npz file without its headers. The recording ends when it is reached.
 static const uint64_t MOST_BYTES = (uint64_t)UINT32_MAX - (1u << 24);
 
 S2RecordOptions s2_record_options(void) {
@@ -104,7 +104,7 @@ static S2Status s2d_finish(S2Recorder *recorder) {
   return s2_ok();
 }
 
-// Settings for opening the page are stored as entries of the run.
+// Store the initial settings of the page as entries of the run.
 static S2Status html_start(S2Recorder *recorder) {
   const S2RecordOptions *options = &recorder->options;
   char number[S2_NUMBER_SIZE];
@@ -161,7 +161,7 @@ static S2Status track_gather(void *user) {
   return s2_track_arrays(recorder->track, &recorder->set);
 }
 
-// Write the frames recorded so far, even if the recording ended before the run.
+// Writes all recorded frames, even if the recording ended early.
 static S2Status track_finish(S2Recorder *recorder) {
   S2Status gathered = s2_memory_guarded(track_gather, recorder);
   if (gathered.code == S2_MEMORY) {
@@ -225,7 +225,7 @@ static S2Status video_frame(S2Recorder *recorder, const S2Moment *moment) {
 static S2Status video_finish(S2Recorder *recorder) {
   const S2Output *output = &recorder->output; // reserves the path for ffmpeg
   const char *path = output->part != NULL ? output->part : recorder->path;
-  // An incomplete video is useless, so a failed frame discards the preceding frames.
+  // Do not write a video if a frame has failed.
   S2Status status = recorder->failed.code != S2_OK
                         ? recorder->failed
                         : s2_video_write(&recorder->video, path, &recorder->options);
@@ -302,13 +302,13 @@ static S2Status recorder_make(void *user) {
   const S2RecordOptions *used = making->options;
   S2Recorder *opened = s2_memory_take_zeroed(sizeof *opened);
   opened->sink = making->sink;
-  // Copy the lists in the options, because they belong to the caller.
+  // Copy the lists, because they belong to the caller.
   opened->options = *used;
   opened->options.trail_bodies = opened->trail_bodies =
       copy_of(used->trail_bodies, sizeof(S2BodyId) * (size_t)used->trail_count);
   opened->options.strobe_times = opened->strobe_times =
       copy_of(used->strobe_times, sizeof(double) * (size_t)used->strobe_count);
-  // Videos have special default widths, which they select later.
+  // Videos choose their default width later.
   if (opened->sink->picture && used->draw.width == 0) {
     opened->options.draw.width = s2_draw_options().width;
   }
@@ -397,7 +397,7 @@ static S2Status recorder_start(S2Recorder *recorder) {
 static S2Status write_moment(S2Recorder *recorder, const S2Moment *moment) {
   S2_TRY(recorder_start(recorder));
   S2_TRY(recorder->sink->frame(recorder, moment));
-  // Flush complete frames one by one, so that they survive any end of this process.
+  // Flush each frame, so that it survives a crash of this process.
   return recorder->sink->stream ? s2_output_flush(&recorder->output) : s2_ok();
 }
 
@@ -413,7 +413,8 @@ static S2Status no_memory(const S2Recorder *recorder) {
                   s2_path_tail(recorder->path));
 }
 
-// A frame depends on the preceding frame, so no frame is written after an incomplete one.
+// Adds data unless memory has run out. Each frame depends on the preceding one, so do not write
+// frames after an incomplete one.
 static S2Status within_memory(S2Recorder *recorder, S2MemoryRun *run, void *user) {
   if (recorder->exhausted) {
     return no_memory(recorder);
@@ -428,8 +429,8 @@ static S2Status within_memory(S2Recorder *recorder, S2MemoryRun *run, void *user
 
 typedef struct Adding {
   S2Recorder *recorder;
-  S2World *world;         // source: the present state of this world; NULL: `moment`
-  const S2Moment *moment; // source if `world` is NULL
+  S2World *world;         // the world to record, or NULL to record `moment`
+  const S2Moment *moment; // used if `world` is NULL
 } Adding;
 
 static S2Status recorder_add(void *user) {
@@ -498,7 +499,7 @@ S2Status s2_recorder_close(S2Recorder *recorder) {
   if (finished.code == S2_OK) {
     finished = recorder->exhausted ? no_memory(recorder) : recorder->failed;
   }
-  // This call reports failures of buffered writes.
+  // This may report failures of earlier writes, because they are buffered.
   S2Status closed = s2_output_close(&recorder->output);
   s2_html_free(&recorder->html);
   s2_s2d_free(&recorder->writer);

@@ -39,8 +39,7 @@ typedef struct Making {
   S2Rows *rows;
 } Making;
 
-// Check in advance that the format can store the titles, because an error at the end of a run would
-// lose the numbers.
+// Check the titles now, because an error at the end of the run would lose all numbers.
 static S2Status check_titles(void *user) {
   const Making *making = user;
   S2DataSet set = {0};
@@ -60,7 +59,7 @@ static S2Status rows_make(void *user) {
   opened->format = making->format;
   opened->output = making->output;
   opened->width = making->count;
-  // Stores the titles one after another, each with a final 0.
+  // Store the titles one after another, each with a final 0.
   size_t bytes = 0;
   for (int i = 0; i < making->count; i++) {
     bytes += strlen(making->titles[i].name) + strlen(making->titles[i].unit) + 2;
@@ -112,7 +111,7 @@ static S2Status rows_write_row(S2Rows *rows, const double *values) {
     s2_output_text(&rows->output, text);
   }
   s2_output_text(&rows->output, "\n");
-  return s2_output_flush(&rows->output); // complete rows survive any end of this process
+  return s2_output_flush(&rows->output); // complete rows survive a crash of this process
 }
 
 static S2Status too_long(const S2Rows *rows) {
@@ -133,7 +132,7 @@ S2Status s2_rows_add(S2Rows *rows, const double *values) {
   if (is_full(rows)) {
     return too_long(rows);
   }
-  // Store rows until the end. Double their memory when it is full.
+  // Store the rows until the end. Double the memory when it is full.
   if (rows->rows == rows->capacity) {
     size_t capacity = rows->capacity == 0 ? 256 : 2 * rows->capacity;
     size_t bytes = capacity * width * sizeof *rows->values;

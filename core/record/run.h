@@ -1,5 +1,5 @@
-// The description of the run that produced a recording: the data needed to repeat that run. It
-// contains no time of writing, so that the same run gives the same bytes.
+// Describes the run that produced a recording, so that the run can be repeated. The time of writing
+// is not included, so that the same run gives the same bytes.
 #ifndef S2_RUN_H
 #define S2_RUN_H
 
@@ -31,11 +31,11 @@ void s2_run_add(S2Run *run, const char *key, const char *value); // copies
 void s2_run_add_bytes(S2Run *run, const char *key, size_t key_size, const char *value,
                       size_t value_size);
 void s2_run_copy(S2Run *to, const S2Run *from); // appends an entry.
-// Returns the value of the next entry with the key, from entry *at on, and moves *at past it.
-// Returns NULL if there is none.
+// Returns the value of the next entry with this key, and moves *at past it. The search begins at
+// entry *at. Returns NULL if there is no such entry.
 const char *s2_run_next(const S2Run *run, const char *key, int *at);
-// Returns the nth value of the key (from 0), or NULL. The search begins at the first entry, so use
-// it only for few entries.
+// Returns the nth value of the key (from 0), or NULL. This searches from the first entry, so use it
+// only for few entries.
 const char *s2_run_get(const S2Run *run, const char *key, int n);
 void s2_run_free(S2Run *run);
 

@@ -8,7 +8,7 @@ static S2Status store_failure(const char *what) {
                   strerror(errno != 0 ? errno : EIO));
 }
 
-// The arrays are written in their memory layout, because no other program reads this file.
+// Write the arrays in their memory layout. No other program reads this file.
 #define FOR_ARRAYS(DO) DO(bodies) DO(shapes) DO(vertices) DO(contacts) DO(joints) DO(annotations)
 
 S2Status s2_store_add(S2Store *store, const S2Moment *moment) {
@@ -40,7 +40,7 @@ S2Status s2_store_next(S2Store *store, S2Moment *moment) {
   S2Moment head;
   errno = 0;
   bool good = fread(&head, sizeof head, 1, store->file) == 1;
-  // Read the numbers, then the arrays, into the existing memory of the moment.
+  // Read the numbers and then the arrays. Reuse the memory of the moment.
   if (good) {
     moment->settings = head.settings;
     moment->time = head.time;

@@ -1,5 +1,5 @@
-// Stores moments in a temporary file that is deleted when the process ends. After the run, a video
-// is drawn from these moments.
+// Stores moments in a temporary file, from which a video is drawn after the run. The file is
+// deleted when the process ends.
 #ifndef S2_STORE_H
 #define S2_STORE_H
 
@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 typedef struct S2Store {
-  FILE *file; // NULL: no moment has been added
+  FILE *file; // NULL if no moment has been added
 } S2Store;
 
 // These functions return S2_IO on failure.

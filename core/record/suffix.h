@@ -4,8 +4,8 @@
 
 #include "base/status.h"
 
-// Finds the index of the path's suffix among the `count` known suffixes, ignoring case. Returns
-// S2_INVALID for other suffixes; the message lists the known suffixes.
+// Finds the suffix of a path in a list of `count` suffixes, ignoring case. Returns S2_INVALID if it
+// is not in the list. The message contains the list.
 S2Status s2_suffix_find(const char *path, const char *const *known, int count, int *index);
 
 #endif

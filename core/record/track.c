@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// A column of doubles or integers (8 bytes each), or of flags. It does not use S2_ARRAY, because an
-// int is too small for its count.
+// A column of doubles, integers or flags. Doubles and integers have 8 bytes. S2_ARRAY is not used,
+// because its count is an int.
 typedef struct Column {
   union {
     double *numbers;
@@ -30,13 +30,12 @@ typedef struct Channel {
 } Channel;
 
 struct S2Track {
-  S2Status status;     // status of the last growth; after a failure no more frames are added
-  size_t frames, rows; // number of complete frames; rows of the arrays of contacts
+  S2Status status;     // status of the last allocation. After a failure, no more frames are added
+  size_t frames, rows; // number of complete frames, and number of rows in the contact arrays
   Column time, energy, momentum, residual, contacts;
-  Column q, v; // frame by frame, with `stride` bodies each, of which the first bodies.count are in
-               // use
+  Column q, v; // each frame has space for `stride` bodies, of which bodies.count are used
   size_t stride;
-  S2_ARRAY(Body) bodies; // in the order in which they first appeared
+  S2_ARRAY(Body) bodies; // in order of first appearance
   uint32_t newest;       // largest serial of these bodies
   S2_ARRAY(int) places;  // track indices of the moment's bodies
   Column contact_frame, contact_bodies, contact_point, contact_normal, contact_gap, contact_impulse;
@@ -48,7 +47,7 @@ S2Track *s2_track_new(void) {
   return s2_memory_take_zeroed(sizeof(S2Track));
 }
 
-// Makes space for `count` more values. Returns false and sets track->status if there is no space.
+// Reserves memory for `count` more values. Returns false and sets track->status on failure.
 static bool reserve_bytes(S2Track *track, Column *column, size_t count, size_t size) {
   if (track->status.code == S2_OK && (column->count + count) * size > column->bytes.size) {
     track->status = s2_spill_grow(&column->bytes, (column->count + count) * size);
@@ -74,7 +73,7 @@ static void append_integer(S2Track *track, Column *column, int64_t value) {
   }
 }
 
-// Fills the column up with NaN.
+// Appends NaN to the column, up to the current number of frames.
 static void track_pad(S2Track *track, Column *column, size_t count) {
   const double none = (double)NAN;
   while (column->count < count && track->status.code == S2_OK) {
@@ -84,8 +83,8 @@ static void track_pad(S2Track *track, Column *column, size_t count) {
 
 // ---- Bodies -----------------------------------------------------------------------------------
 
-// Changes the capacity of each frame from `from` to `to` bodies, in place. The column must have
-// enough memory.
+// Changes the space of each frame from `from` to `to` bodies, in place. The memory must be
+// reserved.
 static void track_restride(Column *column, size_t frames, size_t from, size_t to, size_t used) {
   size_t row = 3 * sizeof(double);
   for (size_t i = 0; i < frames && to < from; i++) {
@@ -101,8 +100,8 @@ static void track_restride(Column *column, size_t frames, size_t from, size_t to
   column->count = 3 * frames * to;
 }
 
-// The index of a body in the track. `after` is the index of the previous body in the world. Usually
-// this body is the next one in the track.
+// Returns the index of a body in the track, and adds the body if it is new. The search begins after
+// the index `after` of the previous body, because the order is usually the same.
 static int track_place_of(S2Track *track, const S2MomentBody *body, int after) {
   int count = track->bodies.count;
   bool is_new = body->id.serial > track->newest; // serials grow
@@ -120,27 +119,27 @@ static int track_place_of(S2Track *track, const S2MomentBody *body, int after) {
 }
 
 static void add_poses(S2Track *track, const S2Moment *moment) {
-  // Finds or adds a column for each body that has ever existed. The memory must be reserved first.
+  // Find or add the bodies of this frame. Reserve the memory first.
   s2_array_reserve(track->places, moment->bodies.count);
-  // no step below can fail
+  // the steps below cannot fail
   s2_array_reserve(track->bodies, track->bodies.count + moment->bodies.count);
   int *places = track->places.at;
   int before = track->bodies.count, after = -1;
   for (int i = 0; i < moment->bodies.count; i++) {
     after = places[i] = track_place_of(track, &moment->bodies.at[i], after);
   }
-  // Rows have space for more bodies than exist. If a row is too narrow, its width is doubled.
+  // Rows have space for additional bodies. If a row is too short, double its length.
   size_t stride = track->stride < 1 ? 1 : track->stride;
   while (stride < (size_t)track->bodies.count) {
     stride *= 2;
   }
-  // Reserve memory for the present frames with that stride, and for one more.
+  // Reserve memory for all frames with this stride, including the new one.
   size_t more = 3 * stride * (track->frames + 1) - track->q.count;
   if (!track_reserve(track, &track->q, more) || !track_reserve(track, &track->v, more)) {
     track->bodies.count = before;
     return;
   }
-  // Convert earlier rows to the new width, from the last to the first.
+  // Convert the earlier rows to the new length.
   if (stride != track->stride) {
     track_restride(&track->q, track->frames, track->stride, stride, (size_t)before);
     track_restride(&track->v, track->frames, track->stride, stride, (size_t)before);
@@ -208,7 +207,7 @@ static void add_contacts(S2Track *track, const S2Moment *moment) {
   track->contact_sliding.count += count;
 }
 
-// Channels are added but never removed. A channel that is not in this frame gets NaN.
+// Adds the channels of a frame. Earlier channels that are missing in this frame get NaN.
 static void add_channels(S2Track *track, const S2Moment *moment) {
   for (int i = 0; i < moment->channels.count; i++) {
     int known = 0;
@@ -272,12 +271,12 @@ static void add_pose_array(S2DataSet *set, const char *name, Column *column, con
   size_t bodies = (size_t)track->bodies.count;
   const size_t shape[3] = {track->frames, bodies, 3};
   track_restride(column, track->frames, track->stride, bodies, bodies);
-  // Each body has an angle and a position, so there is no single unit.
+  // Poses consist of an angle and a position, so they have no common unit.
   track_add_column(set, name, name[0] == 'q' ? "rad, m, m" : "rad/s, m/s, m/s", S2_DATA_NUMBER,
                    column, 3, shape);
 }
 
-enum { CHANNEL_SIZE = S2_NAME_SIZE + 24 }; // bytes, including a prefix before the name
+enum { CHANNEL_SIZE = S2_NAME_SIZE + 24 }; // bytes, including the prefix of the name
 
 static void add_contact_arrays(S2DataSet *set, const S2Track *track) {
   const size_t rows[2] = {track->rows, 2};
@@ -290,8 +289,8 @@ static void add_contact_arrays(S2DataSet *set, const S2Track *track) {
   track_add_column(set, "contact_sliding", "", S2_DATA_FLAG, &track->contact_sliding, 1, rows);
 }
 
-// Selects a name that is free and valid in the formats. Names that the script chose are not checked
-// earlier, and an invalid name must not lose numbers at the end of a run.
+// Selects an unused name that is valid in all formats. The script may choose any name, and an
+// invalid name must not lose the numbers at the end of a run.
 static void pick_name(const S2DataSet *set, const char *wanted, char name[CHANNEL_SIZE]) {
   static const char *const kept[] = {"", ".", "units", "run"};
   snprintf(name, CHANNEL_SIZE, "%s", wanted);
@@ -326,7 +325,7 @@ static void add_channel_arrays(S2DataSet *set, const S2Track *track) {
                        &track->frames);
       continue;
     }
-    // The channel is missing in the last frames, which get NaN.
+    // If the channel is missing in the last frames, add NaN.
     double *values =
         s2_data_add(set, name, channel->unit, S2_DATA_NUMBER, 1, &track->frames)->values;
     for (size_t k = 0; k < track->frames; k++) {
@@ -364,7 +363,7 @@ static void track_clear(S2Track *track) {
 }
 
 S2Status s2_track_arrays(S2Track *track, S2DataSet *set) {
-  // Add frames, then bodies, contacts and channels, in the order of docs/reference/data-files.md.
+  // Add the arrays in the order of docs/reference/data-files.md.
   const size_t frames[2] = {track->frames, 3}, bodies = (size_t)track->bodies.count;
   track_add_column(set, "time", "s", S2_DATA_NUMBER, &track->time, 1, frames);
   add_pose_array(set, "q", &track->q, track);

@@ -1,4 +1,4 @@
-// A run as arrays over time, collected frame by frame, for .npz and .h5 recordings.
+// Collects a run as arrays over time, for .npz and .h5 recordings.
 #ifndef S2_TRACK_H
 #define S2_TRACK_H
 
@@ -8,10 +8,10 @@
 typedef struct S2Track S2Track;
 
 S2Track *s2_track_new(void);
-// Adds a frame. A frame uses 72 bytes, plus 48 bytes per body and 81 bytes per contact, and up to
-// twice that while memory grows. Small tracks are in memory, large tracks in temporary files
-// (record/data/spill.h). Returns S2_IO if there is no space for these files. Earlier frames are
-// preserved, and no more frames are added.
+// Adds a frame. A frame needs 72 bytes, plus 48 bytes per body and 81 bytes per contact, and up to
+// twice as much while memory grows. Large tracks are stored in temporary files
+// (record/data/spill.h). Returns S2_IO if there is no space for these files. After that, no more
+// frames are added, but the earlier ones are kept.
 S2Status s2_track_frame(S2Track *track, const S2Moment *moment);
 uint64_t s2_track_bytes(const S2Track *track); // total size of the arrays.
 

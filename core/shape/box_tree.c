@@ -3,9 +3,8 @@
 
 #include <math.h>
 
-// A box counts as close to a line if the cross product is within this fraction of the product of
-// the lengths. This is several hundred times the rounding error, so the sign is correct for all
-// other boxes.
+// A box is close to a line if the cross product is at most this fraction of the product of the
+// lengths. This is several hundred times the rounding error, so the sign of other boxes is correct.
 static const double CLOSE = 1e-13;
 
 static const S2Box EMPTY = {{INFINITY, INFINITY}, {-INFINITY, -INFINITY}};
@@ -27,7 +26,7 @@ static S2Box box_tree_join(S2Box a, S2Box b) {
                  {box_tree_most(a.hi.x, b.hi.x), box_tree_most(a.hi.y, b.hi.y)}};
 }
 
-// Whether cross(along, v - p) is below 0 for all points v of the box.
+// Returns true if cross(along, v - p) is negative for all points v of the box.
 static bool box_tree_below(S2Box box, S2Vec2 p, S2Vec2 along) {
   if (box_tree_is_empty(box)) {
     return true;

@@ -1,7 +1,7 @@
-// Splits a simple polygon into convex pieces. Ears are clipped (Meisters 1975), and the triangles
-// are stored as half-edges. Their diagonals are flipped until no triangle is thinner than necessary
-// (delaunay.c). Then each diagonal is removed if the corners at its two ends are convex without it.
-// This gives at most four times the minimum number of pieces (Hertel and Mehlhorn 1983).
+// Splits a simple polygon into convex pieces. First clips ears (Meisters 1975), and stores the
+// triangles as half-edges. Then flips diagonals to avoid thin triangles (delaunay.c). Finally
+// removes each diagonal whose end corners are convex without it. This gives at most four times the
+// minimum number of pieces (Hertel and Mehlhorn 1983).
 
 #include "shape/mesh.h"
 #include "shape/outline.h"
@@ -9,11 +9,11 @@
 
 #include <string.h>
 
-// A merged corner can turn in the wrong direction only because of rounding. Straightening removes
-// it afterwards.
+// A merged corner may be slightly concave because of rounding. Such corners are removed later.
 static const double ROUNDING_SINE = 1e-14;
 
-// m: minimum distance between vertices, which is the minimum size plus a margin for rounding.
+// Minimum distance between vertices in m. This is the minimum size of a shape plus a margin for
+// rounding.
 static const double NEIGHBOURS = S2_SHAPE_MIN_SIZE * (1 + 1e-9);
 
 static double decompose_area(const S2Vec2 *points, int count) {
@@ -45,7 +45,7 @@ static void decompose_merge(S2Mesh *mesh, int outline_count) {
     int twin = d + 1;
     int d_before = e[d].previous, d_after = e[d].next;
     int twin_before = e[twin].previous, twin_after = e[twin].next;
-    // If both ends of the diagonal are convex corners without it, the two pieces become one.
+    // Merge the two pieces if both ends of the diagonal are convex without it.
     if (stays_convex(mesh, d_before, twin_after) && stays_convex(mesh, twin_before, d_after)) {
       decompose_link(e, d_before, twin_after);
       decompose_link(e, twin_before, d_after);
@@ -56,8 +56,8 @@ static void decompose_merge(S2Mesh *mesh, int outline_count) {
 
 // ---- Pieces -----------------------------------------------------------------------------------
 
-// Removes vertices until no two neighbours are closer than the minimum size of a shape. The removed
-// area is not thicker than that size.
+// Removes vertices until no neighbours are closer than the minimum size of a shape. The removed
+// area is thinner than this size.
 static int decompose_thin_out(S2Vec2 *vertices, int count) {
   int kept = 0;
   for (int i = 0; i < count; i++) {
@@ -76,7 +76,7 @@ static void decompose_collect(const S2Mesh *mesh, S2Arena *arena, S2Pieces *piec
   pieces->vertices = S2_TAKE(arena, S2Vec2 *, mesh->count);
   S2Vec2 *store = S2_TAKE(arena, S2Vec2, mesh->count);
   S2HalfEdge *e = mesh->edges;
-  // Each remaining loop of half-edges is a piece; visited edges are removed.
+  // Each remaining loop of half-edges is a piece. Remove the edges that were visited.
   for (int k = 0; k < mesh->count; k++) {
     int size = 0;
     for (int at = k; e[at].next >= 0;) {
@@ -86,7 +86,7 @@ static void decompose_collect(const S2Mesh *mesh, S2Arena *arena, S2Pieces *piec
       at = next;
     }
     size = s2_outline_straighten(store, decompose_thin_out(store, size));
-    // Omit pieces that are not valid shapes, because they are thinner than the minimum size.
+    // Omit pieces that are too thin to be valid shapes.
     S2Shape shape = {.vertices = store, .count = size};
     if (size >= 3 && s2_shape_check(&shape).code == S2_OK) {
       pieces->sizes[pieces->count] = size;

@@ -3,15 +3,15 @@
 
 #include <math.h>
 
-// A diagonal is flipped if the sum of the two angles opposite to it exceeds a half turn by more
-// than rounding. The limit applies to the sine of the sum.
+// A diagonal is flipped if the sum of the two opposite angles exceeds 180 degrees. This tolerance
+// for rounding applies to the sine of the sum.
 static const double TURN_SINE = 1e-12;
 
-// The maximum number of flips per diagonal. Lawson's bound is the number of diagonals, but outlines
-// need few flips. Without the last flips, the result is still a triangulation.
+// Maximum number of flips per diagonal. In practice outlines need few flips, although Lawson's
+// bound is the number of diagonals. The result is a triangulation even if this limit is reached.
 enum { TURNS_MOST = 200 };
 
-// The two triangles a, b, c and b, a, e at a diagonal a -> b.
+// The triangles a, b, c and b, a, e on both sides of a diagonal a -> b.
 typedef struct Quad {
   int after, before;           // half-edges b -> c, c -> a
   int twin_after, twin_before; // a -> e, e -> b
@@ -52,7 +52,7 @@ static void turn_diagonal(S2Mesh *mesh, int d) {
   S2HalfEdge *e = mesh->edges;
   Quad quad = quad_of(mesh, d);
   int twin = e[d].twin;
-  // The new diagonal: one half-edge from c to the vertex e, and one back.
+  // The new half-edges start at c and at e.
   e[d].origin = e[quad.before].origin;
   e[twin].origin = e[quad.twin_before].origin;
   delaunay_loop(e, quad.twin_before, quad.after, d);
@@ -78,7 +78,7 @@ void s2_delaunay(S2Mesh *mesh, int count, S2Arena *arena) {
     left -= 1;
     Quad quad = quad_of(mesh, d);
     turn_diagonal(mesh, d);
-    // The triangles at the four sides have changed, so these sides must be checked.
+    // Check the four sides again, because their triangles have changed.
     const int sides[] = {quad.after, quad.before, quad.twin_after, quad.twin_before};
     for (int i = 0; i < 4; i++) {
       int side = (sides[i] - count) / 2;

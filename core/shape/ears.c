@@ -1,6 +1,6 @@
-// Ear clipping (Meisters 1975). The ear with the shortest diagonal is cut off first. A corner is
-// tested only when it is the next candidate. If the triangle of a corner contains another vertex,
-// the corner waits until that vertex is cut off.
+// Ear clipping (Meisters 1975). Cuts off the ear with the shortest diagonal first. A corner is only
+// tested when it is the next candidate. If its triangle contains another vertex, the corner waits
+// until that vertex is cut off.
 #include "shape/mesh.h"
 
 #include <math.h>
@@ -10,10 +10,10 @@ enum { NOBODY = -1 };
 typedef struct Ears {
   S2Mesh *mesh;
   int count;
-  int *half;        // for a remaining vertex: the half-edge of the remaining outline that leaves it
+  int *half;        // the half-edge that starts at a remaining vertex, along the remaining outline
   S2BoxTree left;   // tree over the remaining vertices
-  double *diagonal; // a tree like `left`: minimum squared length of possible cuts; INFINITY: none
-  int *waits_for;   // the vertex that obstructs the ear; -1: none
+  double *diagonal; // tree like `left` with the minimum squared length of diagonals, or INFINITY
+  int *waits_for;   // the vertex that obstructs the ear, or -1
   int *first_waiting, *next_waiting, *previous_waiting; // lists of the waiting vertices
 } Ears;
 
@@ -29,7 +29,7 @@ static void set_diagonal(Ears *ears, int vertex, double value) {
   }
 }
 
-// The first of the shortest candidates among the vertices from `from` on. At least one must exist.
+// Returns the first candidate from vertex `from` on with a diagonal up to `value`, or NOBODY.
 static int first_of(const Ears *ears, double value, int from, int k, int lo, int width) {
   if (lo + width <= from || !(ears->diagonal[k] <= value)) {
     return NOBODY;
@@ -42,7 +42,8 @@ static int first_of(const Ears *ears, double value, int from, int k, int lo, int
   return found != NOBODY ? found : first_of(ears, value, from, 2 * k + 1, lo + half, half);
 }
 
-// The shortest candidate or, of equal candidates, the first around the outline from `start`.
+// Returns the shortest candidate. If several are equal, chooses the first one around the outline
+// from `start`.
 static int ears_shortest(const Ears *ears, int start) {
   double value = ears->diagonal[1];
   if (!(value < INFINITY)) {
@@ -70,7 +71,7 @@ static void wait_no_more(Ears *ears, int vertex) {
   if (other == NOBODY) {
     return;
   }
-  // Removes the vertex from the list of vertices that wait for the same obstructing vertex.
+  // Remove the vertex from the list of vertices that wait for the same one.
   int next = ears->next_waiting[vertex], previous = ears->previous_waiting[vertex];
   *(previous == NOBODY ? &ears->first_waiting[other] : &ears->next_waiting[previous]) = next;
   if (next != NOBODY) {
@@ -101,10 +102,9 @@ static bool in_triangle(const Corner *corner, S2Vec2 v) {
          s2_side(corner->r, corner->p, v) >= 0;
 }
 
-// Finds a vertex in the triangle of a corner, other than the corner's own vertices. Returns -1 if
-// there is none.
+// Finds another vertex in the triangle of a corner. Returns -1 if there is none.
 static int find_within(const Ears *ears, const Corner *corner, int k, int lo, int width) {
-  // If a box is completely beyond one side of the triangle, none of its vertices is inside.
+  // Skip a box that is completely outside one side of the triangle.
   S2Box box = ears->left.box[k];
   if (s2_box_right_of(box, corner->p, corner->q) || s2_box_right_of(box, corner->q, corner->r) ||
       s2_box_right_of(box, corner->r, corner->p)) {
@@ -118,8 +118,8 @@ static int find_within(const Ears *ears, const Corner *corner, int k, int lo, in
   return found != NOBODY ? found : find_within(ears, corner, 2 * k + 1, lo + half, half);
 }
 
-// Whether the corner at a vertex can be cut off without touching the rest of the outline. If not,
-// it is no longer a candidate.
+// Returns true if the corner can be cut off without touching the rest of the outline. Otherwise it
+// is no longer a candidate.
 static bool is_ear(Ears *ears, int vertex) {
   const S2HalfEdge *e = ears->mesh->edges;
   int at = ears->half[vertex], before = e[at].previous, after = e[at].next;
@@ -135,8 +135,7 @@ static bool is_ear(Ears *ears, int vertex) {
   if (turns && other == NOBODY) {
     return true;
   }
-  // The corner is not an ear at present. If another vertex obstructs it, the corner may become an
-  // ear after that vertex is cut off.
+  // The corner is not an ear now. It may become one after the vertex that obstructs it is cut off.
   set_diagonal(ears, vertex, INFINITY);
   if (other != NOBODY) {
     wait_for(ears, vertex, other);
@@ -144,8 +143,8 @@ static bool is_ear(Ears *ears, int vertex) {
   return false;
 }
 
-// A simple outline always has an ear. If the outline was not simple and has no ear, take the corner
-// that turns most to the left.
+// Simple outlines always have an ear. If there is none, the outline was not simple. Then choose the
+// corner that turns most to the left.
 static int ears_sharpest(const Ears *ears, int start) {
   const S2HalfEdge *e = ears->mesh->edges;
   int found = ears->half[start], at = found;
@@ -195,8 +194,7 @@ static Ears ears_begin(S2Mesh *mesh, int count, S2Arena *arena) {
   for (int k = 0; k < 2 * ears.left.leaves; k++) {
     ears.diagonal[k] = INFINITY;
   }
-  // Start with the outline as a ring of half-edges, and with all vertices in the tree of remaining
-  // vertices.
+  // Start with a ring of half-edges for the outline, and with all vertices in the tree.
   for (int i = 0; i < count; i++) {
     mesh->edges[i] = (S2HalfEdge){i, (i + 1) % count, (i + count - 1) % count, -1};
     ears.half[i] = i;
@@ -217,7 +215,7 @@ static int ears_cut(Ears *ears, int vertex) {
   int at = ears->half[vertex], before = e[at].previous, after = e[at].next;
   int inner = mesh->count; // the half-edge that closes the ear
   int outer = inner + 1;   // the half-edge that replaces the ear in the remaining outline.
-  // The diagonal has two half-edges: one closes the ear, the other replaces the ear in the ring.
+  // The diagonal has two half-edges. One closes the ear, and the other replaces it in the ring.
   e[inner] = (S2HalfEdge){e[after].origin, before, at, outer};
   e[outer] = (S2HalfEdge){e[before].origin, after, e[before].previous, inner};
   e[e[before].previous].next = outer;
@@ -225,7 +223,7 @@ static int ears_cut(Ears *ears, int vertex) {
   e[at].next = inner;
   e[before].previous = inner;
   mesh->count += 2;
-  // The vertex is removed. Corners that waited for it, and both neighbours, may have become ears.
+  // Remove the vertex. Its neighbours and the corners that waited for it may have become ears.
   int start = e[outer].origin;
   ears->half[start] = outer;
   set_diagonal(ears, vertex, INFINITY);
@@ -242,7 +240,7 @@ static int ears_cut(Ears *ears, int vertex) {
 void s2_triangulate(S2Mesh *mesh, int count, S2Arena *arena) {
   Ears ears = ears_begin(mesh, count, arena);
   int start = 0;
-  // The last three vertices are the last triangle.
+  // The last three vertices form the last triangle.
   for (int left = count; left > 3; left--) {
     start = ears_cut(&ears, ears_choose(&ears, start));
   }

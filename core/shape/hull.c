@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-// A hull that is thinner than this fraction of its length counts as a line.
+// A hull that is thinner than this fraction of its length is a line.
 static const double THIN = 1e-9;
 
 static bool hull_precedes(S2Vec2 p, S2Vec2 q) {
@@ -17,8 +17,7 @@ static void hull_swap(S2Vec2 *p, S2Vec2 *q) {
   *q = kept;
 }
 
-// Heap sort works in place, without recursion and without heap memory, which the C library's qsort
-// may use.
+// Use heap sort, because it needs neither recursion nor memory. The C library's qsort may allocate.
 static void hull_sift(S2Vec2 *points, int root, int count, bool ascending) {
   while (2 * root + 1 < count) {
     int child = 2 * root + 1;
@@ -47,8 +46,8 @@ static double hull_turn(S2Vec2 p, S2Vec2 q, S2Vec2 r) {
   return s2_cross(s2_sub(q, p), s2_sub(r, p));
 }
 
-// Adds points[from..count), already sorted, to the hull in points[0..size). Points inside the hull
-// are swapped to positions after it. Never drops below `base` hull points. Returns the new size.
+// Adds the sorted points [from, count) to the hull in points [0, size). Swaps points inside the
+// hull to positions after it. Keeps at least `base` hull points. Returns the new size.
 static int hull_scan(S2Vec2 *points, int size, int base, int from, int count) {
   for (int i = from; i < count; i++) {
     while (size > base && hull_turn(points[size - 2], points[size - 1], points[i]) <= 0) {
@@ -83,7 +82,7 @@ int s2_hull(const S2Vec2 *points, int count, S2Vec2 *hull) {
   while (size > lower && hull_turn(hull[size - 2], hull[size - 1], hull[0]) <= 0) {
     size -= 1;
   }
-  // A hull whose thickness is only rounding error counts as the segment between its ends.
+  // If the thickness of the hull is only a rounding error, use the segment between its ends.
   S2Vec2 left = hull[0];
   S2Vec2 right = hull[lower - 1];
   size = s2_outline_straighten(hull, size);

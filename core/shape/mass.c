@@ -4,7 +4,7 @@
 
 static const double PI = 3.14159265358979323846; // because M_PI is not part of C17.
 
-// Moments of a region about a fixed point.
+// The moments of a region about a reference point.
 typedef struct Moments {
   double area;   // m^2
   S2Vec2 first;  // m^3
@@ -29,12 +29,12 @@ static void add_strip(Moments *sum, S2Vec2 p, S2Vec2 q, S2Vec2 normal, double ra
   sum->second += area * (s2_length2(middle) + (length * length + radius * radius) / 12);
 }
 
-// Adds the sector at a vertex from the normal of the previous edge to the normal of the next edge.
-// The integral of the unit vector over the angle is right(to) - right(from).
+// Adds the circular sector at a vertex, between the normals of the previous and the next edge.
+// Integrating the unit vector over the angle gives right(to) - right(from).
 static void add_sector(Moments *sum, S2Vec2 vertex, S2Vec2 from, S2Vec2 to, double angle,
                        double radius) {
   double area = angle * radius * radius / 2;
-  // The first moment about the vertex: r^3 / 3 times the integral of the direction.
+  // The first moment about the vertex is r^3 / 3 times the integral of the unit vector.
   S2Vec2 about_vertex =
       s2_scale(radius * radius * radius / 3, s2_sub(s2_right(to), s2_right(from)));
   sum->area += area;
@@ -50,7 +50,7 @@ static S2Vec2 edge_normal(S2Vec2 p, S2Vec2 q) {
 
 S2MassProperties s2_shape_mass(const S2Shape *shape) {
   int n = shape->count;
-  S2Vec2 reference = {0, 0}; // a point near the centroid, so that the final shift loses no digits
+  S2Vec2 reference = {0, 0}; // near the centroid, so that the final shift loses no digits
   for (int i = 0; i < n; i++) {
     reference = s2_add_scaled(reference, 1.0 / n, shape->vertices[i]);
   }

@@ -15,7 +15,7 @@ double s2_corner_sine(S2Vec2 p, S2Vec2 q, S2Vec2 r) {
 
 // ---- Exact sides ------------------------------------------------------------------------------
 
-// An exact sum, stored as parts that do not overlap, ordered by magnitude (Shewchuk 1997).
+// An exact sum, stored as non-overlapping parts in order of magnitude (Shewchuk 1997).
 typedef struct ExactSum {
   double part[16];
   int count;
@@ -24,7 +24,7 @@ typedef struct ExactSum {
 static void exact_add(ExactSum *sum, double x) {
   int kept = 0;
   for (int i = 0; i < sum->count; i++) {
-    // x + part = large + small, without rounding.
+    // Split x + part into large + small exactly.
     double part = sum->part[i], large = x + part, virtual = large - x;
     double small = (x - (large - virtual)) + (part - virtual);
     if (small != 0) {
@@ -73,8 +73,8 @@ static bool outline_between(S2Vec2 p, S2Vec2 q, S2Vec2 r) {
 }
 
 static bool segments_meet(S2Vec2 p, S2Vec2 q, S2Vec2 r, S2Vec2 s) {
-  // Two segments meet if the ends of each are on different sides of the other segment, or if an end
-  // is on the other segment.
+  // Two segments meet if each of them separates the ends of the other, or if an end is on the other
+  // segment.
   int r_side = s2_side(p, q, r), s_side = s2_side(p, q, s);
   int p_side = s2_side(r, s, p), q_side = s2_side(r, s, q);
   if (r_side * s_side < 0 && p_side * q_side < 0) {
@@ -96,7 +96,7 @@ static int outline_by_place(const void *a, const void *b) {
   return x != 0 ? x : y != 0 ? y : (p->index > q->index) - (p->index < q->index);
 }
 
-// The first vertex that occurs again, and its first repetition.
+// Finds the first vertex that is repeated, and its first repetition.
 static bool find_repeated(const S2Vec2 *points, int count, S2Arena *arena, int *first, int *again) {
   Numbered *sorted = S2_TAKE(arena, Numbered, count);
   for (int i = 0; i < count; i++) {
@@ -149,7 +149,7 @@ static S2Status check_points(const S2Vec2 *points, int count, S2Arena *arena) {
 typedef struct Edges {
   const S2Vec2 *points;
   int count;
-  S2BoxTree tree; // tree over edges: item i leads from vertex i to the next vertex
+  S2BoxTree tree; // tree over edges. Edge i goes from vertex i to the next one
 } Edges;
 
 static S2Vec2 edge_end(const Edges *edges, int i) {
@@ -160,8 +160,8 @@ static bool edges_meet(const Edges *edges, int i, int j) {
   return segments_meet(edges->points[i], edge_end(edges, i), edges->points[j], edge_end(edges, j));
 }
 
-// Finds the first edge that meets edge i, after i and its neighbour. Searches below node k, which
-// has the items lo .. lo + width - 1. Returns `count` if there is none.
+// Finds the first edge after edge i + 1 that meets edge i. Searches node k, which contains the
+// items from lo to lo + width - 1. Returns `count` if there is none.
 static int first_meeting(const Edges *edges, int i, S2Box box, int k, int lo, int width) {
   const S2Box *at = &edges->tree.box[k];
   S2Vec2 p = edges->points[i], q = edge_end(edges, i);
@@ -169,7 +169,7 @@ static int first_meeting(const Edges *edges, int i, S2Box box, int k, int lo, in
       s2_box_right_of(*at, p, q) || s2_box_left_of(*at, p, q)) {
     return edges->count;
   }
-  // Neighbouring edges share a vertex; so do the first and the last edge.
+  // Skip neighbouring edges, which share a vertex. The first and the last edge are neighbours, too.
   if (width == 1) {
     bool neighbour = i == 0 && lo + 1 == edges->count;
     return !neighbour && edges_meet(edges, i, lo) ? lo : edges->count;
@@ -189,8 +189,7 @@ static S2Status check_simple(const S2Vec2 *points, int count, S2Arena *arena) {
   }
   s2_box_tree_build(&edges.tree);
   for (int i = 0; i < count; i++) {
-    // Neighbours share a point, so for them only folding back is an error. Other edges must not
-    // meet.
+    // Neighbours may share a vertex, but not fold back. Other edges must not meet.
     int i_next = (i + 1) % count;
     S2Vec2 p = points[i], q = points[i_next], r = points[(i + 2) % count];
     if (s2_side(p, q, r) == 0 && s2_dot(s2_sub(q, p), s2_sub(r, q)) < 0) {

@@ -7,11 +7,10 @@ enum { MAX_VERTICES = 32768 };
 
 static const double PI = 3.14159265358979323846; // because M_PI is not part of C17.
 
-// Minimum sine of the turn at a corner. Below it, rounding decides the direction of the turn.
+// Minimum sine of the turn at a corner. The direction of smaller turns depends on rounding.
 static const double MIN_TURN_SINE = 1e-9;
 
-static const double TURN_TOLERANCE = 1e-3; // rad; tolerance that still distinguishes different
-                                           // numbers of full turns
+static const double TURN_TOLERANCE = 1e-3; // rad, small enough to distinguish numbers of full turns
 
 static bool is_finite(S2Vec2 p) {
   return isfinite(p.x) && isfinite(p.y);
@@ -59,12 +58,12 @@ static S2Status check_convex(const S2Shape *shape) {
     return s2_error(S2_INVALID, "the outline goes around %.0f times; it must go around once",
                     turned / (2 * PI));
   }
-  // Reject slivers, which have sufficiently long edges but no thickness.
+  // Reject slivers, which have long edges but are too thin.
   for (int i = 0; i < n; i++) {
     S2Vec2 start = shape->vertices[i];
     S2Vec2 along = s2_sub(shape->vertices[(i + 1) % n], start);
     double length = s2_length(along), thickness = 0;
-    for (int k = 0; k < n && thickness < S2_SHAPE_MIN_SIZE; k++) { // start on the opposite side
+    for (int k = 0; k < n && thickness < S2_SHAPE_MIN_SIZE; k++) { // start at the opposite vertex
       S2Vec2 vertex = shape->vertices[(i + n / 2 + k) % n];
       double height = s2_cross(along, s2_sub(vertex, start)) / length;
       thickness = height > thickness ? height : thickness;
@@ -106,12 +105,12 @@ S2Status s2_shape_check(const S2Shape *shape) {
     return s2_error(S2_INVALID, "radius is %g; the radius of a circle must be at least %g m",
                     shape->radius, S2_SHAPE_MIN_SIZE);
   }
-  // Circles and segments are always convex.
+  // Check that polygons are convex. Circles and segments always are.
   S2_TRY(check_vertices(shape));
   if (shape->count > 2) {
     S2_TRY(check_convex(shape));
   }
-  // A chain consists of segments. Neighbouring points must be distinct.
+  // Only segments can be part of a chain. Neighbouring points must be distinct.
   if ((shape->has_previous || shape->has_next) && shape->count != 2) {
     return s2_error(S2_INVALID, "a shape in a chain has %d vertices; it must have 2", shape->count);
   }
@@ -137,11 +136,11 @@ S2Box s2_shape_box(const S2Shape *shape, S2Pose pose) {
   S2Box box = {first, first};
   for (int i = 1; i < shape->count; i++) {
     S2Vec2 v = s2_rotate(pose.rotation, shape->vertices[i]);
-    // fmin and fmax are not used, because they are function calls.
+    // Avoid fmin and fmax, because they are function calls.
     box.lo = s2_vec2(v.x < box.lo.x ? v.x : box.lo.x, v.y < box.lo.y ? v.y : box.lo.y);
     box.hi = s2_vec2(v.x > box.hi.x ? v.x : box.hi.x, v.y > box.hi.y ? v.y : box.hi.y);
   }
-  // The radius extends the box on all sides.
+  // Extend the box by the radius.
   S2Vec2 margin = {shape->radius, shape->radius};
   box.lo = s2_add(pose.position, s2_sub(box.lo, margin));
   box.hi = s2_add(pose.position, s2_add(box.hi, margin));

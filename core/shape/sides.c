@@ -1,25 +1,22 @@
-// Finds the parts of the outlines of a body's pieces that are on the outline of the body. The other
-// parts are internal cuts, where one piece touches or overlaps another.
+// Finds the outline of a body that consists of convex pieces. The other edges of the pieces are
+// internal cuts, where one piece touches or overlaps another.
 #include "shape/shape.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-// Pieces are joined if the distance between their sides is at most this fraction of the size of the
-// smaller piece. This distance is far above the rounding of tiles to float32, and far below a
-// visible step.
+// Pieces are joined if their sides are closer than this fraction of the size of the smaller piece.
+// It is far above the rounding of tiles to float32, and far too small to be visible.
 static const double JOINED = 1e-7;
 
-// Covered and open parts of an edge are ignored if they are shorter than this multiple of the
-// distance at which pieces are joined.
+// Parts of an edge are ignored if they are shorter than this multiple of the joining distance.
 static const double SHORT = 4;
 
-// rad: directions of edges count as equal if they differ by less than this.
+// Directions of edges are equal if they differ by less than this angle in rad.
 static const double SAME_ANGLE = 1e-6;
 
-// A vertex that sinks into one side of a concave corner still rests on the other side. So an edge
-// is extended beyond the surface that ends it, by this fraction of the minimum width of the pieces
-// there.
+// Edges at a concave corner are extended by this fraction of the minimum width of the pieces. So a
+// vertex that sinks into one side of the corner still rests on the other side.
 static const double OVERHANG = 0.1;
 
 static const double PI = 3.14159265358979323846; // because M_PI is not part of C17
@@ -33,7 +30,7 @@ typedef struct Joints {
   const S2Shape *pieces;
   Part *parts; // pieces, ordered by the left side of their boxes
   int count;
-  double *sizes; // m, the longer side of the box of each piece
+  double *sizes; // m, the longer side of each piece's box
   int *near;     // pieces that may touch the current piece
   int near_count;
 } Joints;
@@ -46,7 +43,7 @@ static int sides_compare(const void *left, const void *right) {
   return (a->index > b->index) - (a->index < b->index);
 }
 
-// m: pieces within this distance of each other are joined.
+// Returns the distance in m within which two pieces are joined.
 static double sides_distance(const Joints *joints, int a, int b) {
   return JOINED * fmin(joints->sizes[a], joints->sizes[b]);
 }
@@ -61,7 +58,8 @@ static S2Vec2 sides_unit(S2Vec2 v) {
 
 // ---- Edges ------------------------------------------------------------------------------------
 
-// The part of the line p + s along, 0 <= s <= length, that is in a shape grown by `margin`.
+// Finds the part of a line that is in a shape grown by `margin`. The line starts at p, and its unit
+// direction is `along`. Returns false if there is no such part.
 static bool sides_clip(const S2Shape *shape, S2Vec2 p, S2Vec2 along, double length, double margin,
                        double *from, double *to) {
   *from = 0;
@@ -85,9 +83,8 @@ typedef struct Cover {
   double from, to, distance;
 } Cover;
 
-// The part of edge i that remains if the parts that other pieces cover at its start and at its end
-// are removed. Covered parts in its middle are ignored, because they do not misplace contacts of
-// the edge.
+// Returns edge i without the parts at its ends that are covered by other pieces. A covered part in
+// the middle is kept, because it does not misplace contacts.
 static Cover sides_open(const Joints *joints, int piece, int i, Cover *covers) {
   const S2Shape *shape = &joints->pieces[piece];
   S2Vec2 p = shape->vertices[i], edge = s2_sub(sides_next(shape, i), p);
@@ -97,7 +94,7 @@ static Cover sides_open(const Joints *joints, int piece, int i, Cover *covers) {
   Cover open = {0, length, 0};
   for (int k = 0; k < joints->near_count; k++) {
     const S2Shape *other = &joints->pieces[joints->near[k]];
-    // A part of the edge is covered if the points just outside it are in the other piece.
+    // The edge is covered where the points just outside it are in the other piece.
     Cover cover = {.distance = sides_distance(joints, piece, joints->near[k])};
     S2Vec2 beside = s2_add_scaled(p, cover.distance, s2_right(along));
     if (sides_clip(other, beside, along, length, cover.distance / 2, &cover.from, &cover.to) &&
@@ -106,7 +103,7 @@ static Cover sides_open(const Joints *joints, int piece, int i, Cover *covers) {
       open.distance = fmax(open.distance, cover.distance);
     }
   }
-  // Remove covered parts from both ends until no cover reaches an end.
+  // Remove covered parts at both ends, until none is left there.
   for (bool more = true; more;) {
     more = false;
     for (int k = 0; k < count; k++) {
@@ -130,8 +127,8 @@ static bool sides_inner(const Cover *open) {
 
 // ---- Vertices ---------------------------------------------------------------------------------
 
-// The wedge of a shape at a point: from direction `out`, to the left, to direction `back`. Returns
-// false if the point is outside. A point inside has no wedge, because the shape surrounds it.
+// The wedge that a shape fills around a point. It extends counter-clockwise from direction `out` to
+// direction `back`. If the point is inside, the shape fills all directions.
 typedef struct Wedge {
   S2Vec2 out, back;
   bool all;
@@ -146,7 +143,7 @@ static bool sides_wedge(const S2Shape *shape, S2Vec2 point, double distance, Wed
       return false;
     }
     if (height >= -distance) {
-      // The point is on this edge. If it is a vertex, it is also on the next edge.
+      // The point is on this edge. If it is a vertex, it is also on an adjacent edge.
       S2Vec2 before = shape->vertices[i > 0 ? i - 1 : shape->count - 1];
       bool at_start = s2_length(s2_sub(point, v)) <= 2 * distance;
       bool at_end = s2_length(s2_sub(point, sides_next(shape, i))) <= 2 * distance;
@@ -158,15 +155,15 @@ static bool sides_wedge(const S2Shape *shape, S2Vec2 point, double distance, Wed
   return true;
 }
 
-// The angle (rad) from direction a to direction b, measured to the left. It is above -SAME_ANGLE
-// and at most a full turn minus SAME_ANGLE.
+// Returns the angle in rad from direction a counter-clockwise to direction b. It is between
+// -SAME_ANGLE and 2 PI - SAME_ANGLE.
 static double sides_turn(S2Vec2 a, S2Vec2 b) {
   double angle = atan2(s2_cross(a, b), s2_dot(a, b));
   return angle < -SAME_ANGLE ? angle + 2 * PI : angle;
 }
 
-// Adds the wedges of neighbouring pieces to the wedge of a piece at a vertex, until both sides of
-// the wedge are on the outline. Returns false if the pieces surround the vertex.
+// Extends the wedge of a piece at a vertex by the wedges of its neighbours, until both of its sides
+// are on the outline. Returns false if the pieces surround the vertex.
 static bool sides_grow(const Joints *joints, int piece, S2Vec2 vertex, Wedge *wedge) {
   double solid = sides_turn(wedge->out, wedge->back);
   for (bool more = true; more;) {
@@ -179,7 +176,7 @@ static bool sides_grow(const Joints *joints, int piece, S2Vec2 vertex, Wedge *we
         continue;
       }
       double extent = beside.all ? 2 * PI : sides_turn(beside.out, beside.back);
-      // The angles by which the other wedge extends beyond each side of this wedge.
+      // Compute the angles by which the other wedge extends beyond this one on each side.
       double right = sides_turn(beside.out, wedge->out),
              left = sides_turn(wedge->back, beside.back);
       bool to_right = right > SAME_ANGLE && right <= extent + SAME_ANGLE;
@@ -215,7 +212,7 @@ static void sides_find_near(Joints *joints, int place) {
   }
 }
 
-// m: the minimum distance between two parallel lines that enclose the shape.
+// Returns the minimum distance in m between two parallel lines that enclose the shape.
 static double sides_width(const S2Shape *shape) {
   double least = INFINITY;
   for (int i = 0; i < shape->count; i++) {
@@ -260,7 +257,7 @@ static S2Side *sides_of(const Joints *joints, int piece, Cover *covers, S2Arena 
     bool inner = sides_inner(&open[i]), inner_before = sides_inner(&open[before]);
     bool leaves = !inner && open[i].from == 0;
     bool arrives = !inner_before && open[before].to == s2_length(back);
-    // If both edges at a vertex are open there, the vertex is a corner of this piece only.
+    // The vertex belongs to this piece alone if both of its edges are open there.
     bool alone = leaves && arrives;
     if (alone || ((leaves || arrives) && sides_grow(joints, piece, v, &wedge))) {
       sides[i].in = s2_neg(wedge.back);
@@ -268,8 +265,8 @@ static S2Side *sides_of(const Joints *joints, int piece, Cover *covers, S2Arena 
       sides[i].owns_in = arrives;
       sides[i].owns_out = leaves;
     }
-    // Extend the open part of an edge by the overhang at a concave corner, and where another piece
-    // covers the end of the edge. Otherwise extend it by the slack.
+    // Extend an edge by the overhang at a concave corner, or if another piece covers its end.
+    // Otherwise extend it by the slack.
     bool hollow = !alone && s2_cross(sides[i].in, sides[i].out) < -SAME_ANGLE;
     double from = hollow || !leaves ? overhang : slack, to = hollow || !arrives ? overhang : slack;
     sides[i].from = inner ? INFINITY : alone ? -INFINITY : open[i].from - from;

@@ -1,5 +1,5 @@
-// One thread serves all connections without waiting for any of them. A misbehaving client blocks
-// only its own connection. Requests and frames are read into buffers of fixed size.
+// A single thread serves all connections and never waits for one of them, so a bad client can only
+// block itself. Requests and frames are read into buffers of fixed size.
 #include "view/connections.h"
 
 #include "view/http.h"
@@ -24,14 +24,13 @@ enum { HOST_SIZE = 64 }; // bytes.
 
 // s
 static const double REQUEST_TIME = 5;  // s, until a request must be complete
-static const double ANSWER_TIME = 5;   // s, without progress of an answer
-static const double MESSAGE_TIME = 10; // s, without progress of a message
-static const double QUIET_TIME = 10;   // s, without data from a client, before it gets a ping
-static const double SILENT_TIME = 30;  // s, without data from a client, before it is dropped
-static const double END_TIME = 1;      // s, until the other side must have closed
-static const double LEAVE_TIME = 0.1;  // s, for all connections together, when the server closes
-static const double DEAF_TIME = 0.1;   // s, until the next attempt if the system has no free
-                                       // sockets
+static const double ANSWER_TIME = 5;   // s, until an answer that makes no progress is given up
+static const double MESSAGE_TIME = 10; // s, until a message that makes no progress is given up
+static const double QUIET_TIME = 10;   // s, until a silent client gets a ping
+static const double SILENT_TIME = 30;  // s, until a silent client is dropped
+static const double END_TIME = 1;      // s, until the other side must close
+static const double LEAVE_TIME = 0.1;  // s, for all connections when the server closes
+static const double DEAF_TIME = 0.1;   // s, until the next attempt if the system has no free socket
 
 static double clock_now(void) {
   struct timespec now;
@@ -45,15 +44,15 @@ static bool same_secret(const char *a, const char *b) {
   if (strlen(a) != strlen(b)) {
     return false;
   }
-  unsigned difference = 0; // compare all characters, so that the time reveals nothing
+  unsigned difference = 0; // always compare all characters, so that the time reveals nothing
   for (size_t i = 0; a[i] != '\0'; i++) {
     difference |= (unsigned)(a[i] ^ b[i]);
   }
   return difference == 0;
 }
 
-// Another site can make its name resolve to 127.0.0.1, but its pages send that name in Host or
-// Origin.
+// Rejects pages of other sites. A site can resolve its name to 127.0.0.1, but its pages send that
+// name in Host or Origin.
 static bool may_enter(const S2Server *server, const S2HttpRequest *request) {
   char hosts[2][HOST_SIZE], token[S2_SERVER_TOKEN] = "";
   snprintf(hosts[0], HOST_SIZE, "127.0.0.1:%d", server->port);
@@ -88,7 +87,8 @@ static void send_frame(S2Connection *connection, S2SocketOpcode opcode, const vo
   connection->since = now;
 }
 
-// Starts to send the first message that the client does not have. Returns false if there is none.
+// Starts sending the first message that the client has not received. Returns false if there is
+// none.
 static bool send_news(S2Server *server, S2Connection *connection, double now) {
   bool found = false;
   pthread_mutex_lock(&server->mutex);
@@ -123,7 +123,7 @@ static void say_goodbye(S2Server *server, S2Connection *connection, double now) 
   connection->state = S2_CONNECTION_ANSWERING;
 }
 
-// Starts the next output for a client that has received everything so far.
+// Starts the next output to a client, unless earlier output is still being sent.
 static void send_next(S2Server *server, S2Connection *connection, double now) {
   if (connection->state != S2_CONNECTION_CLIENT || is_sending(connection)) {
     return;
@@ -191,7 +191,7 @@ static void open_client(S2Server *server, S2Connection *connection, const S2Http
                         double now) {
   static const char base64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
   enum { MOST = 200 };
-  // The handshake of a browser (RFC 6455, 4.2.1). Any other request is refused with a reason.
+  // Check the handshake (RFC 6455, 4.2.1). Refuse an invalid one with a reason.
   const char *key = request->socket_key;
   if (request->socket_version == NULL || strcmp(request->socket_version, "13") != 0) {
     connection_refuse(connection, "426 Upgrade Required",
@@ -202,14 +202,14 @@ static void open_client(S2Server *server, S2Connection *connection, const S2Http
     connection_refuse(connection, "400 Bad Request", "sim2d: Sec-WebSocket-Key is missing\n");
     return;
   }
-  // Reserves one of the places for clients.
+  // Reserve a place for the client.
   connection->client = take_place(server);
   if (connection->client < 0) {
     connection_refuse(connection, "503 Service Unavailable",
                       "sim2d: too many pages are watching this run\n");
     return;
   }
-  // The answer proves that the server has processed the key.
+  // Prove that the server has received the key.
   char accept[S2_SOCKET_ACCEPT];
   s2_socket_accept(key, accept);
   S2ServerKept *out = &connection->out;
@@ -225,8 +225,7 @@ static void open_client(S2Server *server, S2Connection *connection, const S2Http
 static void obey_request(S2Server *server, S2Connection *connection, size_t size, double now) {
   S2HttpRequest request;
   connection->since = now;
-  // Refuses, in this order: bytes that are not a request, no access, an unknown path, a wrong
-  // method.
+  // Refuse invalid requests, missing access, unknown paths and wrong methods, in this order.
   if (!s2_http_read((char *)connection->in, size, &request)) {
     connection_refuse(connection, "400 Bad Request", "sim2d: this is not an HTTP request\n");
   } else if (!may_enter(server, &request)) {
@@ -241,19 +240,19 @@ static void obey_request(S2Server *server, S2Connection *connection, size_t size
   } else {
     serve_page(server, connection);
   }
-  // Keep the bytes after the head.
+  // Keep the bytes that follow the head.
   connection->got -= size;
   memmove(connection->in, connection->in + size, connection->got);
 }
 
 // ---- Commands ---------------------------------------------------------------------------------
 
-// Whether both commands set the same quantity, so that the later command replaces the earlier one.
-// This is so if their first words are equal; the other words are values.
+// Returns true if both commands set the same quantity, so that the later one replaces the earlier
+// one. Their first words are then equal, and the other words are values.
 static bool connection_replaces(const char *now, const char *before) {
   static const struct {
     const char *verb;
-    int words; // number of first words that must be equal
+    int words; // number of leading words that must be equal
   } latest[] = {{"move ", 1}, {"pace ", 1}, {"set ", 2}};
   for (size_t i = 0; i < sizeof latest / sizeof latest[0]; i++) {
     if (strncmp(now, latest[i].verb, strlen(latest[i].verb)) == 0) {
@@ -355,7 +354,7 @@ static void connection_receive(S2Server *server, S2Connection *connection, doubl
   if (connection->state == S2_CONNECTION_ENDING || connection->end != 0) {
     connection->got = 0; // further input is ignored
   }
-  // Reads the available bytes, as many as fit into the buffer.
+  // Read as many bytes as are available and fit into the buffer.
   ssize_t got = recv(connection->socket, connection->in + connection->got,
                      S2_SERVER_REQUEST - connection->got, 0);
   if (got <= 0) {
@@ -378,7 +377,7 @@ static void connection_receive(S2Server *server, S2Connection *connection, doubl
                         "sim2d: the request is too long\n");
     }
   }
-  // The bytes after the head may already contain frames.
+  // Frames may directly follow the head.
   if (connection->state == S2_CONNECTION_CLIENT) {
     obey_frames(server, connection);
   }
@@ -401,14 +400,13 @@ static void connection_transmit(S2Server *server, S2Connection *connection, doub
     connection->since = now;
   }
   if (connection->state == S2_CONNECTION_ANSWERING) {
-    // If the socket closed immediately while input is unread, the client would lose the server's
-    // last message.
+    // Do not close the socket yet. If input is unread, the client would lose the last message.
     (void)shutdown(connection->socket, SHUT_WR);
     connection->state = S2_CONNECTION_ENDING;
   }
 }
 
-// s: the time at which the connection needs attention even without input
+// Returns the time in s at which the connection needs attention even without input.
 static double connection_due(const S2Connection *connection) {
   switch (connection->state) {
   case S2_CONNECTION_READING:
@@ -447,7 +445,8 @@ static void connection_attend(S2Server *server, S2Connection *connection, short 
   }
 }
 
-// Returns a free place, or the place of the oldest connection that is not a client, or NULL.
+// Returns a free place if `free_one` is set. Otherwise, or if there is none, drops the oldest
+// connection that is not a client and returns its place. Returns NULL if all are clients.
 static S2Connection *find_place(S2Server *server, bool free_one) {
   S2Connection *oldest = NULL;
   for (int i = 0; i < S2_SERVER_PLACES; i++) {
@@ -472,7 +471,7 @@ bool s2_connections_set_flags(int file) {
 
 static void let_in(S2Server *server, double now) {
   for (int i = 0; i < S2_SERVER_PLACES; i++) {
-    // Accepts waiting connections, but only a limited number at a time.
+    // Accept waiting connections, but only a limited number at a time.
     int visitor = accept(server->listener, NULL, NULL);
     if (visitor < 0) {
       if (!would_block() && errno != ECONNABORTED) { // the system has no free sockets
@@ -481,8 +480,7 @@ static void let_in(S2Server *server, double now) {
       }
       return;
     }
-    // The new connection replaces the oldest connection that is not a client. If all are clients,
-    // the new connection is refused.
+    // Refuse the connection if all places are taken by clients.
     S2Connection *connection = find_place(server, true);
     if (connection == NULL || !s2_connections_set_flags(visitor)) {
       close(visitor);
@@ -500,24 +498,24 @@ static void let_in(S2Server *server, double now) {
 
 // ---- The thread -------------------------------------------------------------------------------
 
-// Waits for an event or until the time `until`, and handles the event.
+// Waits for events until the time `until`, and handles them.
 static void connection_turn(S2Server *server, double until) {
   enum { PIPE, LISTENER, FIRST };
   struct pollfd polled[FIRST + S2_SERVER_PLACES];
   double now = clock_now();
-  // The simulation's thread wakes this thread through a pipe. After a failed accept no connection
-  // is accepted for a while.
+  // The simulation's thread wakes this one through a pipe. Do not accept connections for a while
+  // after a failure.
   polled[PIPE] = (struct pollfd){.fd = server->wake[0], .events = POLLIN};
   polled[LISTENER] =
       (struct pollfd){.fd = now < server->deaf ? -1 : server->listener, .events = POLLIN};
   if (now < server->deaf) {
     until = fmin(until, server->deaf);
   }
-  // Collect the event and the time limit of each connection.
+  // Collect the events and time limits of all connections.
   for (int i = 0; i < S2_SERVER_PLACES; i++) {
     S2Connection *connection = &server->connections[i];
     struct pollfd *of = &polled[FIRST + i];
-    *of = (struct pollfd){.fd = connection->socket}; // -1 and below mark a free place
+    *of = (struct pollfd){.fd = connection->socket}; // poll ignores free places, which are negative
     if (connection->socket >= 0) {
       send_next(server, connection, now);
       of->events = (short)((connection->state != S2_CONNECTION_ANSWERING ? POLLIN : 0) |
@@ -525,13 +523,13 @@ static void connection_turn(S2Server *server, double until) {
       until = fmin(until, connection_due(connection));
     }
   }
-  // Without a due time, there is no time limit.
+  // Wait without a limit if no connection has a due time.
   double ms = isfinite(until) ? ceil(fmax(until - now, 0) * 1e3) : -1;
   if (poll(polled, FIRST + S2_SERVER_PLACES, (int)ms) < 0) {
     return;
   }
   now = clock_now();
-  // Empty the pipe, so that the next byte wakes this thread again.
+  // Empty the pipe, so that poll waits again.
   if (polled[PIPE].revents != 0) {
     char bytes[8];
     pthread_mutex_lock(&server->mutex);
@@ -550,8 +548,7 @@ static void connection_turn(S2Server *server, double until) {
   }
 }
 
-// Stops accepting connections. Clients get a closing message after all earlier output, if they
-// accept that output.
+// Stops accepting connections. Clients get a closing message after the output that is being sent.
 static void begin_leaving(S2Server *server) {
   close(server->listener);
   server->listener = -1;
@@ -577,7 +574,7 @@ static bool connection_is_empty(const S2Server *server) {
 void *s2_connections_serve(void *user) {
   S2Server *server = user;
   double until = (double)INFINITY;
-  // Runs until the server closes, then for a short time until current output has been sent.
+  // After the server closes, continue for a short time to send the remaining output.
   do {
     connection_turn(server, until);
     pthread_mutex_lock(&server->mutex);

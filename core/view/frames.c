@@ -9,7 +9,7 @@ S2Status s2_frames_show(S2Frames *frames, S2Server *server, S2World *world) {
     S2_TRY(s2_s2d_put_scene(bytes, &frames->past, &frames->moment));
     s2_server_put(server, S2_SERVER_SCENE, bytes->at, bytes->size);
   }
-  bytes->size = 0; // a key frame, because clients may miss earlier frames
+  bytes->size = 0; // always send key frames, because clients may miss earlier frames
   S2_TRY(s2_s2d_put_frame(bytes, &frames->past, &frames->moment, true));
   S2_TRY(s2_s2d_put_annotations(bytes, &frames->moment));
   s2_server_put(server, S2_SERVER_FRAME, bytes->at, bytes->size);
@@ -18,7 +18,7 @@ S2Status s2_frames_show(S2Frames *frames, S2Server *server, S2World *world) {
 
 void s2_frames_restart(S2Frames *frames) {
   frames->scene.bytes.size = 0;
-  frames->moment.revision = 0; // another world may follow, which has different revisions
+  frames->moment.revision = 0; // the revisions of another world are not comparable
 }
 
 void s2_frames_free(S2Frames *frames) {

@@ -1,11 +1,11 @@
-// The state of a world for the live viewer: the chunks of a .s2d file, in memory.
+// Sends the state of a world to the live viewer, as chunks of a .s2d file.
 #ifndef S2_FRAMES_H
 #define S2_FRAMES_H
 
 #include "record/s2d/s2d_write.h"
 #include "view/server.h"
 
-// A structure of zeros has shown no world.
+// Zero initialise this before the first call.
 typedef struct S2Frames {
   S2Moment moment;
   S2S2dPast past;
@@ -13,10 +13,10 @@ typedef struct S2Frames {
   S2S2dBytes bytes; // bytes of a message
 } S2Frames;
 
-// Sends the present world to the clients: a frame, preceded by the scene if the scene has changed
-// since it was last sent. Returns S2_INVALID if the world is too large for a .s2d file.
+// Sends the present state of the world to the clients. The scene is only sent if it has changed.
+// Returns S2_INVALID if the world is too large for a .s2d file.
 S2Status s2_frames_show(S2Frames *frames, S2Server *server, S2World *world);
-// Call this if the next world is a different one. Its scene is then sent even if it is equal.
+// Call this before showing a different world. Its scene is then always sent.
 void s2_frames_restart(S2Frames *frames);
 void s2_frames_free(S2Frames *frames);
 

@@ -26,7 +26,7 @@ static char *cut_line(char *at, const char *end) {
   return NULL;
 }
 
-// Whether the text contains no character that would terminate a string or a line early.
+// Returns true if no character of the text would end a string or a line early.
 static bool is_clean(const char *head, size_t size) {
   for (size_t i = 0; i < size; i++) {
     unsigned char c = (unsigned char)head[i];
@@ -46,7 +46,7 @@ static bool read_first_line(char *line, S2HttpRequest *request) {
   if (method == 0 || line[method] != ' ' || *path != '/') {
     return false;
   }
-  // METHOD PATH VERSION, separated by single blanks.
+  // Parse METHOD PATH VERSION, separated by single blanks.
   char *version = strchr(path, ' ');
   if (version == NULL || (strcmp(version, " HTTP/1.1") != 0 && strcmp(version, " HTTP/1.0") != 0)) {
     return false;
@@ -62,7 +62,7 @@ static bool read_first_line(char *line, S2HttpRequest *request) {
   return true;
 }
 
-// Whether the word is in a list of words separated by commas.
+// Returns true if the word is in a comma-separated list.
 static bool http_lists(const char *list, const char *word) {
   size_t length = strlen(word);
   while (*list != '\0') {
@@ -78,11 +78,11 @@ static bool http_lists(const char *list, const char *word) {
 
 typedef struct Headers {
   const char *upgrade, *content_length, *transfer_encoding;
-  bool asks_upgrade; // whether a Connection header contains "upgrade"
+  bool asks_upgrade; // true if a Connection header contains "upgrade"
 } Headers;
 
 static bool http_read_header(char *line, S2HttpRequest *request, Headers *headers) {
-  // NAME: VALUE, where blanks around the value are removed.
+  // Split NAME: VALUE and remove blanks around the value.
   char *colon = line + strcspn(line, ": \t");
   if (colon == line || *colon != ':') {
     return false;
@@ -93,12 +93,12 @@ static bool http_read_header(char *line, S2HttpRequest *request, Headers *header
   while (length > 0 && (value[length - 1] == ' ' || value[length - 1] == '\t')) {
     value[--length] = '\0';
   }
-  // This header is a list of words and may occur several times.
+  // This header is a list and may occur several times.
   if (strcasecmp(line, "Connection") == 0) {
     headers->asks_upgrade |= http_lists(value, "upgrade");
     return true;
   }
-  // Other headers may occur only once. A second header of the same name is an attack or a mistake.
+  // These headers may only occur once. A repetition is an attack or a mistake.
   const struct {
     const char *name;
     const char **value;
@@ -135,7 +135,7 @@ bool s2_http_read(char *head, size_t size, S2HttpRequest *request) {
       return false;
     }
   }
-  // No body is allowed, because no supported request has one.
+  // Reject requests with a body, because no supported request has one.
   request->upgrades =
       headers.asks_upgrade && headers.upgrade != NULL && http_lists(headers.upgrade, "websocket");
   bool empty = headers.content_length == NULL || strcmp(headers.content_length, "0") == 0;
@@ -166,13 +166,14 @@ static uint32_t http_turned(uint32_t word, int bits) {
   return word << bits | word >> (32 - bits);
 }
 
-// SHA-1 (RFC 3174) of a text of less than two blocks. SHA-1 is used only because the protocol
-// requires it, not for protection.
+// Computes the SHA-1 hash (RFC 3174) of a short text. The protocol requires SHA-1, although it is
+// no longer secure.
 static void http_sha1(const char *text, unsigned char digest[20]) {
   enum { BLOCK = 64, ROUNDS = 80 };
   unsigned char padded[2 * BLOCK] = {0};
   size_t size = strlen(text), blocks = size + 9 > BLOCK ? 2 : 1;
-  // FIPS 180-4: a bit 1, zeros, the length in bits. Keys and answers fit into two blocks.
+  // Append a 1 bit, zeros, and the length in bits (FIPS 180-4). The result must fit into two
+  // blocks.
   memcpy(padded, text, size); // NOLINT(bugprone-not-null-terminated-result): bytes
   padded[size] = 0x80;
   padded[blocks * BLOCK - 2] = (unsigned char)(size * 8 >> 8);
@@ -180,7 +181,7 @@ static void http_sha1(const char *text, unsigned char digest[20]) {
   uint32_t hash[5] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0};
   for (size_t block = 0; block < blocks; block++) {
     uint32_t w[ROUNDS] = {0}, a = hash[0], b = hash[1], c = hash[2], d = hash[3], e = hash[4];
-    // 80 rounds. Each round uses a word that is computed from earlier words.
+    // Each of the 80 rounds uses a word that is computed from earlier words.
     for (size_t i = 0; i < ROUNDS; i++) {
       const unsigned char *at = padded + block * BLOCK + 4 * i;
       w[i] = i < 16 ? (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3]
@@ -253,7 +254,7 @@ int s2_socket_read(unsigned char *bytes, size_t count, size_t most, S2SocketFram
   if (wrong != 0) {
     return wrong;
   }
-  // The length has 7 bits, or 16 bits after a marker. Longer frames are rejected.
+  // Read a length of 7 bits, or of 16 bits after a marker. Reject longer frames.
   size_t header = 2, size = bytes[1] & LENGTH;
   if (size == EIGHT_BYTES) {
     return S2_SOCKET_TOO_LONG; // a frame of at least 64 kB
@@ -265,7 +266,7 @@ int s2_socket_read(unsigned char *bytes, size_t count, size_t most, S2SocketFram
     }
     size = (size_t)bytes[2] << 8 | bytes[3];
     if (size < TWO_BYTES) {
-      return S2_SOCKET_WRONG; // the length uses more bytes than necessary
+      return S2_SOCKET_WRONG; // the shorter form must be used if possible
     }
   }
   // Read a frame only when it is complete.

@@ -1,4 +1,4 @@
-// The simulation's side of the live viewer: it posts messages and takes commands.
+// The simulation's side of the live viewer. It posts messages and takes commands.
 #include "view/server.h"
 
 #include "view/connections.h"
@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 enum {
-  WAITING = 128, // number of connections that may wait in the system.
-  // Stack size of the thread in bytes. The C library also puts the thread-local storage of all
-  // libraries on the stack (60 kB for OpenBLAS), so this size includes a large margin.
+  WAITING = 128, // number of connections that may wait to be accepted
+  // Stack size of the thread in bytes. This includes a large margin, because the C library stores
+  // the thread-local data of all libraries there (60 kB for OpenBLAS).
   STACK = 1 << 20,
 };
 
@@ -56,7 +56,7 @@ static S2Status listen_on(S2Server *server, int port) {
                                 .sin_port = htons((uint16_t)port),
                                 .sin_addr = {htonl(INADDR_LOOPBACK)}};
   socklen_t size = sizeof address;
-  int on = 1; // so that the port of a server that has just closed can be used again
+  int on = 1; // reuse the port of a server that has just closed
   int listener = server->listener = socket(AF_INET, SOCK_STREAM, 0);
   if (listener < 0 || setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
       !s2_connections_set_flags(listener) ||
@@ -77,8 +77,7 @@ static S2Status server_start(S2Server *server) {
   if (!s2_connections_set_flags(server->wake[0]) || !s2_connections_set_flags(server->wake[1])) {
     return s2_error(S2_IO, "the live viewer cannot use its pipe: %s", strerror(errno));
   }
-  // Block signals, because they belong to the simulation's thread, and new threads inherit the
-  // mask.
+  // Block signals in the new thread, which inherits the mask. The simulation's thread handles them.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -102,12 +101,12 @@ S2Status s2_server_open(int port, const unsigned char *page, size_t size, S2Serv
   S2Server *server = s2_memory_take_zeroed(sizeof *server);
   server->page = page;
   server->page_size = size;
-  // No file is open yet, so closing is safe from here on.
+  // Mark all files as closed, so that s2_server_close works from here on.
   server->listener = server->wake[0] = server->wake[1] = -1;
   for (int i = 0; i < S2_SERVER_PLACES; i++) {
     server->connections[i].socket = -1;
   }
-  // For waits, use a clock that cannot be set.
+  // Wait with a clock that cannot be set.
   pthread_condattr_t monotonic;
   pthread_condattr_init(&monotonic);
   pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -134,7 +133,7 @@ void s2_server_close(S2Server *server) {
   if (server == NULL) {
     return;
   }
-  // The thread ends on its own. No other thread uses its connections.
+  // Let the thread end by itself, because it owns the connections.
   if (server->serving) {
     pthread_mutex_lock(&server->mutex);
     server->closing = true;
@@ -192,7 +191,7 @@ void s2_server_put(S2Server *server, S2ServerMessage message, const void *bytes,
   pthread_mutex_lock(&server->mutex);
   server_put(server, message, bytes, size);
   if (message == S2_SERVER_SCENE) {
-    server_put(server, S2_SERVER_FRAME, NULL, 0); // the stored frame belongs to the previous scene
+    server_put(server, S2_SERVER_FRAME, NULL, 0); // the stored frame has the previous scene
   }
   if (count_clients(server) > 0) {
     server_wake(server);

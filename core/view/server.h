@@ -1,9 +1,9 @@
 // The server of the live viewer: one page and one websocket on the loopback interface.
 //
-// It runs on its own thread and never uses a world. The simulation's thread posts messages and
-// takes the commands of clients. Neither thread ever waits for a client. Only the newest message of
-// each kind is stored, so a client that does not read gets fewer messages, and memory is bounded. A
-// client that connects later gets the stored messages immediately.
+// It runs on its own thread and does not use the world. The simulation's thread posts messages and
+// takes the commands of clients. Neither thread waits for clients. Only the newest message of each
+// kind is stored, so memory is bounded, and slow clients get fewer messages. New clients get the
+// stored messages immediately.
 #ifndef S2_SERVER_H
 #define S2_SERVER_H
 
@@ -28,12 +28,12 @@ typedef enum S2ServerMessage {
 } S2ServerMessage;
 
 enum {
-  S2_SERVER_CLIENTS = 8,  // number of clients at the same time; further clients are refused
-  S2_SERVER_COMMAND = 512 // bytes, including the final 0; a longer command ends its connection
+  S2_SERVER_CLIENTS = 8,  // maximum number of clients. Others are refused
+  S2_SERVER_COMMAND = 512 // bytes, including the final 0. Longer commands end the connection
 };
 
-// A command of a client: printable words separated by blanks. "gone" reports that a client has
-// ended.
+// A command of a client, which consists of printable words separated by blanks. "gone" reports that
+// the client has disconnected.
 typedef struct S2ServerCommand {
   int client; // 0 ... S2_SERVER_CLIENTS - 1
   char text[S2_SERVER_COMMAND];
@@ -44,15 +44,16 @@ typedef struct S2ServerCommand {
 S2Status s2_server_open(int port, const unsigned char *page, size_t size, S2Server **server);
 void s2_server_close(S2Server *server); // NULL is allowed.
 
-// Returns http://127.0.0.1:PORT/?token=... with the secret that every request must contain.
+// Returns the address http://127.0.0.1:PORT/?token=... of the page. Every request must contain the
+// secret token.
 const char *s2_server_address(const S2Server *server);
 int s2_server_client_count(S2Server *server);
 
-// Replaces the message of this kind by a copy of the given one. A new scene removes the frame of
-// the previous one.
+// Replaces the message of this kind with a copy of the given one. A new scene also removes the
+// stored frame.
 void s2_server_put(S2Server *server, S2ServerMessage message, const void *bytes, size_t size);
 
-// Takes the oldest waiting command.
+// Takes the oldest waiting command. Returns false if there is none.
 bool s2_server_take(S2Server *server, S2ServerCommand *command);
 // Waits for a command until `time` (s, CLOCK_MONOTONIC). Returns true if there is one.
 bool s2_server_wait(S2Server *server, double time);

@@ -10,16 +10,16 @@
 #include <stdint.h>
 #include <time.h>
 
-// Average number of chunks per worker in a run. It is large enough that all workers finish at
-// nearly the same time, and small enough that the cost of taking a chunk is negligible.
+// Average number of chunks per worker in a run. With more chunks, the workers finish at nearly the
+// same time. With fewer chunks, taking them costs less.
 static const int CHUNKS = 16;
 // Seconds for which an idle thread polls for the next run before it sleeps. Runs often follow each
 // other immediately, and waking a thread takes as long as a small run.
 static const double AWAKE = 1e-4;
 // Number of polls between two readings of the clock.
 enum { LOOKS = 64 };
-// Stack size of a thread in bytes, regardless of `ulimit -s`. It is the usual stack size of a main
-// thread. Only the used part occupies memory.
+// Stack size of a thread in bytes, regardless of `ulimit -s`. Main threads usually have this size.
+// Only the used part occupies memory.
 static const size_t STACK_SIZE = (size_t)8 << 20;
 
 typedef struct Worker {
@@ -32,10 +32,10 @@ typedef struct Worker {
 // without it.
 struct S2Workers {
   pthread_mutex_t mutex;
-  pthread_cond_t begin, end; // a run has begun; the last worker has left it
+  pthread_cond_t begin, end; // signalled when a run begins, and when the last worker leaves it
   int count;                 // number of workers, including the calling thread
   Worker *worker;            // [count]; entry 0 is unused
-  atomic_ullong run;         // number of the run
+  atomic_ullong run;         // number of runs begun so far
   atomic_int busy;           // number of threads that are still in the run
   atomic_bool closing;
   // data of the current run
@@ -67,7 +67,7 @@ static double workers_clock(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-// Polls for a newer run for a while. The caller must not hold the mutex.
+// Polls until a new run begins, but only for a while. The caller must not hold the mutex.
 static void workers_look(S2Workers *workers, uint64_t seen) {
   double end = workers_clock() + AWAKE;
   do {

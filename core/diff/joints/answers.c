@@ -42,8 +42,8 @@ static void answer_number_vjp(void *user, S2Asked asked, const double q[S2_JOINT
       back->to->q[3 * slot + i % 3] += bar * slope->by[i];
     }
   }
-  // The call was made at `begun` + `elapsed` + a multiple of dt. In event stepping an interval may
-  // begin within a substep, so the multiple need not be a whole number.
+  // The callback was called at `begun` + `elapsed` + a multiple of dt. In event stepping an
+  // interval may begin within a substep, so this multiple need not be an integer.
   double by_time = bar * slope->by[S2_JOINT_COLUMNS], now = world->kept.time + back->at->elapsed;
   *back->to->elapsed += by_time;
   answers->gradient->time += by_time;
@@ -59,7 +59,7 @@ void s2_answer_constraint_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
   memcpy(its.j, bar->ja, sizeof bar->ja);
   memcpy(its.j + 3, bar->jb, sizeof bar->jb);
   memcpy(its.j + 6, bar->more, sizeof bar->more);
-  // Constraints of more than two bodies use their Hessian only in the bend v' Hess v.
+  // Constraints of more than two bodies use the Hessian only for the bend v' Hess v.
   double bent[S2_JOINT_COLUMNS][S2_JOINT_COLUMNS];
   bool wide = s2_joint_is_wide(at->joint);
   for (int i = 0; i < S2_JOINT_COLUMNS * S2_JOINT_COLUMNS && bar->bent; i++) {
@@ -84,7 +84,7 @@ double s2_answer_pull_vjp(const S2World *world, int32_t slot, double extension, 
     sum += bar[i] * answer->slope[i].by[0];
     s2_answer_origin_vjp(answers, answer->slope[i].origin, bar[i]);
   }
-  return sum; // an answer exists, because the spring was assembled again from it
+  return sum; // never NULL, because assembling the spring again has used the answer
 }
 
 void s2_answer_lock_vjp(const S2JointAt *at, int which, double since, double goal_bar,

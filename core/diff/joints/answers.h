@@ -7,8 +7,8 @@
 #include "diff/joints/measure_vjp.h"
 #include "dynamics/trace/notes.h"
 
-// The values that user callbacks returned in the step, and the destinations of their adjoints.
-// Problems are assembled again in a world whose callbacks receive this structure as their user
+// The values that user callbacks returned in the step, and the places that receive their adjoints.
+// The callbacks of the world in which problems are assembled again get this structure as their user
 // data.
 typedef struct S2Answers {
   const S2Notes *notes;
@@ -17,13 +17,13 @@ typedef struct S2Answers {
   double *goal, *rate, *begin, *end; // 3 per joint slot: adjoint of S2World.drives
 } S2Answers;
 
-// Finds a returned value, as s2_notes_answer does. Returns NULL if there is none.
+// Finds a returned value, like s2_notes_answer. Returns NULL if there is none.
 const S2Answer *s2_answer_of(const S2Answers *answers, S2Asked asked, int32_t slot, double t,
                              const double q[S2_JOINT_COLUMNS]);
-// Passes the adjoint of a returned value on to the tape node that the value was computed from, if
+// Passes the adjoint of a returned value on to the tape node from which the value was computed, if
 // there is one.
 void s2_answer_origin_vjp(const S2Answers *answers, uint32_t origin, double bar);
-// Passes on the adjoint of a row of a user-defined constraint, as s2_joint_function_vjp does.
+// Passes on the adjoint of a row of a user-defined constraint, like s2_joint_function_vjp.
 void s2_answer_constraint_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
                               const S2PlaceBar *to);
 // Passes on the adjoints of the goal and the rate of a driven lock, `since` seconds after the

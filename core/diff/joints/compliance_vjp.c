@@ -5,10 +5,10 @@
 //     r = l/h + K (g + h alpha ((1 - beta) u_k + beta u)) + D (alpha u + (1 - alpha) u_k) = 0
 //
 // in the joint's original equations. Here l is the total impulse, and g includes the bend of the
-// step if the bend is used. Let t' be the adjoint of r, and t = K t' the adjoint of C r. Then the
-// derivatives need no eigenvectors: the derivative with respect to C is t (l/h + D w)', and the
-// derivative with respect to D is t' w', with w = alpha u + (1 - alpha) u_k. Directions in which a
-// matrix C has no compliance are left unchanged.
+// step if the bend is used. Let t' be the adjoint of r, t = K t' the adjoint of C r, and
+// w = alpha u + (1 - alpha) u_k. Then the derivative with respect to C is t (l/h + D w)', and the
+// derivative with respect to D is t' w'. They need no eigenvectors. Directions in which a matrix C
+// has no compliance are left unchanged.
 #include "diff/joints/answers.h"
 #include "diff/joints/joint_vjp.h"
 
@@ -16,14 +16,14 @@
 
 enum { N = S2_JOINT_EQUATIONS };
 
-typedef struct Bend { // data common to all rows
+typedef struct Bend { // data that all rows share
   double h, alpha, beta, h_bar, alpha_bar, beta_bar;
   double bent, bent_bar; // of S2Blend
 } Bend;
 
 static void compliance_take_bend(S2JointUndo *undo, const Bend *bend) {
   undo->bar->h += bend->h_bar;
-  if (!undo->step->stiff[undo->slot]) { // stiff joints use 1, independent of the world's values
+  if (!undo->step->stiff[undo->slot]) { // stiff joints use 1 instead of the world's values
     undo->bar->gradient->alpha += bend->alpha_bar;
     undo->bar->gradient->beta += bend->beta_bar;
   }
@@ -32,7 +32,7 @@ static void compliance_take_bend(S2JointUndo *undo, const Bend *bend) {
   }
 }
 
-// g, with the bend of the step included.
+// Returns g, including the bend of the step.
 static double compliance_seen(const Bend *b, const S2JointRow *row) {
   return row->value + (b->bent > 0 ? b->bent * b->h * b->h / 2 * row->bend : 0);
 }
@@ -46,8 +46,8 @@ static void compliance_seen_vjp(Bend *b, const S2JointRow *row, double t, S2RowB
   }
 }
 
-// One row of stiffness k. `t` is the adjoint of C r, `t_` the adjoint of r, and d_t the product of
-// its damping and t_.
+// Differentiates one row of stiffness k. `t` is the adjoint of C r, `t_` the adjoint of r, and d_t
+// the damping of the row times t_.
 static void compliance_row_vjp(Bend *b, const S2JointRow *row, double t, double t_, double d_t,
                                double l, double u, double u_k, S2RowBar *bar) {
   compliance_seen_vjp(b, row, t, bar);
@@ -73,7 +73,7 @@ static void compliance_curve_vjp(S2JointUndo *undo, Bend *b, const S2JointRow *r
   // the displacement that the tangent multiplies
   double along = b->h * b->alpha * ((1 - beta) * u_k + beta * u);
   double bent = 2 * joint->quadratic + 6 * joint->cubic * x;
-  if (joint->has_law) { // the law was called without the bend
+  if (joint->has_law) { // the law was called with the value without the bend
     bar->value += s2_answer_pull_vjp(undo->at.world, undo->slot, row->value, t, t * along);
   } else {
     compliance_seen_vjp(b, row, t * (tangent + bent * along), bar);
@@ -99,7 +99,7 @@ static void compliance_scalars_vjp(S2JointUndo *undo, Bend *b, const S2JointRow 
     if (!sum->soft[i]) {
       continue;
     }
-    // Each kind of row has one stiffness: k for springs, 1/C for other joints.
+    // Springs have the stiffness k, other joints 1/C.
     bool angular = s2_joint_row_angular(&rows[i]) && !springs;
     double c = angular ? joint->compliance.angular : joint->compliance.linear;
     double d = angular ? joint->damping.angular : joint->damping.linear;
@@ -154,7 +154,7 @@ static void compliance_multiply(int n, double a[N][N], const double *x, double *
   }
 }
 
-// y = C^-1 x in the directions that have compliance; x keeps only its part in these directions.
+// Writes C^-1 x to y, in the directions that have compliance. Removes the other directions from x.
 static void compliance_divide(int n, double c[N][N], double *x, double *y) {
   double packed[N * N], value[N], q[N * N], largest = 0, part[N] = {0};
   for (int i = 0; i < n * n; i++) {
@@ -195,7 +195,7 @@ static void compliance_matrices_vjp(S2JointUndo *undo, Bend *b, const S2JointRow
   }
   // t = K t'. Rigid directions contribute nothing.
   compliance_divide(n, c, t_, t);
-  compliance_divide(n, c, u, none); // removes speeds in rigid directions
+  compliance_divide(n, c, u, none); // remove speeds in rigid directions
   compliance_divide(n, c, u_k, none);
   for (int i = 0; i < n; i++) {
     w[i] = b->alpha * u[i] + (1 - b->alpha) * u_k[i];

@@ -3,7 +3,7 @@
 
 #include "collide/placed.h"
 
-static const double NO_DIRECTION = 1e-12; // same threshold as in collide/manifold.c
+static const double NO_DIRECTION = 1e-12; // the same threshold as in collide/manifold.c
 
 static void contact_turn_bar(S2Vec2 arm, S2Vec2 bar, double *angle) {
   *angle += s2_dot(s2_left(arm), bar);
@@ -34,7 +34,7 @@ S2PointSource s2_manifold_point_vjp(const S2ManifoldPoint *at, S2Vec2 edge, cons
                                     const double qb[3], double radius_a, double radius_b,
                                     const S2PointBar *bar) {
   S2PointSource to = {0};
-  // The two contact points relative to the centre of a; `from_b` points from b's point to a's
+  // The two contact points relative to the centre of a. `from_b` points from b's point to a's
   // point.
   S2Rot turn_a = s2_rot(qa[0]), turn_b = s2_rot(qb[0]);
   S2Vec2 pa = s2_rotate(turn_a, at->local_a), arm = s2_rotate(turn_b, at->local_b);
@@ -52,7 +52,7 @@ S2PointSource s2_manifold_point_vjp(const S2ManifoldPoint *at, S2Vec2 edge, cons
   }
   double gap = s2_dot(from_b, n) - radius_a - radius_b;
 
-  // The point lies half way between the surfaces, measured from a vertex.
+  // The point is half way between the surfaces, measured from a vertex.
   S2Vec2 n_bar = bar->normal, point = s2_add(bar->point, bar->arm_b), pa_bar = {0}, pb_bar = {0};
   double gap_bar = bar->gap;
   S2Vec2 apart = bar->arm_b; // arm_b = point + x_a - x_b
@@ -158,14 +158,14 @@ void s2_touch_velocity_vjp(const S2Touch *touch, int k, S2Vec2 direction, const 
 
 // ---- Materials --------------------------------------------------------------------------------
 
-typedef struct Combined { // a property of a shape or of its body, and its adjoint
+typedef struct Combined { // a property of a shape or its body, and the adjoint of that property
   double value, *bar;
   bool tracked;
 } Combined;
 
-// The derivative of a combined property if both values are equal. A parameter that changes both
-// values receives the whole derivative, half of it through each value. If both values are 0 and a
-// parameter changes only one of them, their minimum stays 0 and their maximum follows the change.
+// Handles a combined property whose two values are equal. A parameter that changes both values gets
+// the whole derivative, half of it through each value. If both values are 0 and a parameter changes
+// only one of them, their minimum stays 0 and their maximum follows that value.
 static void contact_equal_bar(S2Combine how, Combined a, Combined b, double bar) {
   bool alone = a.value == 0 && a.tracked != b.tracked;
   double part = !alone ? 0.5 : how == S2_COMBINE_MAX ? 1 : 0;
@@ -231,9 +231,9 @@ void s2_touch_material_vjp(const S2World *world, const S2Touch *touch, const S2T
   S2BodyGradient *body_b = &gradient->body[touch->body_b];
   S2PieceGradient *piece_a = &gradient->piece[touch->shape_a];
   S2PieceGradient *piece_b = &gradient->piece[touch->shape_b];
-  // If a value differs from that of the material, a callback has set it, and it counts as a
+  // A value that differs from the material's own value was set by a callback. It counts as a
   // constant.
-  S2Touch made = *touch; // the material without a callback
+  S2Touch made = *touch; // the material as it is without a callback
   s2_touch_set_material(world, &made);
   if (def->contact != S2_FRICTIONLESS && made.friction == touch->friction) {
     contact_combine_bar(def->combine_friction, COMBINED(friction, a), COMBINED(friction, b),

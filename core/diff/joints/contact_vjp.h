@@ -1,5 +1,5 @@
-// Derivatives of the data that contacts bring into a problem: positions of points, materials,
-// springs. Private to core/diff.
+// Derivatives of the contact data in a problem: positions of points, materials and springs. Private
+// to core/diff.
 #ifndef S2_CONTACT_POINT_VJP_H
 #define S2_CONTACT_POINT_VJP_H
 
@@ -12,20 +12,20 @@ typedef struct S2PointBar { // adjoint of a contact point
   double gap;
 } S2PointBar;
 
-typedef struct S2TouchBar { // adjoint of the material of its pair
+typedef struct S2TouchBar { // adjoint of the material of a pair
   double friction, restitution, surface_speed, compliance, damping, viscosity;
 } S2TouchBar;
 
 typedef struct S2PointSource { // adjoints of the data from which a contact point is computed
   double qa[3], qb[3];
   double radius_a, radius_b;
-  S2Vec2 local_a, local_b; // the vertices; for the owner of the edge, the start of the edge
+  S2Vec2 local_a, local_b; // vertices; if the feature has an edge, the start of the edge
   S2Vec2 edge_end;         // the end of the edge, if there is one
 } S2PointSource;
 
-// Adjoints of normal, arms and gap of a manifold point, as a function of poses (angle, x, y), radii
-// and vertices. `edge` is end - start of the edge in its own frame (EDGE_A, EDGE_B). The gap and
-// the point stored in `at` are not used, because the function computes them from its arguments.
+// Returns the adjoints of the data from which a contact point is computed: poses (angle, x, y),
+// radii and vertices. `edge` is end - start of the edge in its own frame (EDGE_A, EDGE_B). The gap
+// and the point stored in `at` are computed again, not read.
 S2PointSource s2_manifold_point_vjp(const S2ManifoldPoint *at, S2Vec2 edge, const double qa[3],
                                     const double qb[3], double radius_a, double radius_b,
                                     const S2PointBar *bar);
@@ -35,12 +35,13 @@ S2PointSource s2_manifold_point_vjp(const S2ManifoldPoint *at, S2Vec2 edge, cons
 void s2_touch_point_vjp(const S2World *world, const S2Touch *touch, int k, const double *q,
                         const S2PointBar *bar, double *q_bar, S2WorldGradient *gradient);
 
-// Adjoint of the velocity of a relative to b at point k along a direction. `bar` is the adjoint of
+// Differentiates the speed of a relative to b at point k along a direction. `bar` is the adjoint of
 // that speed. Adds to the adjoints of the velocities, the point and the direction.
 void s2_touch_velocity_vjp(const S2Touch *touch, int k, S2Vec2 direction, const double *v,
                            double bar, double *v_bar, S2PointBar *point, S2Vec2 *direction_bar);
 
-// Adjoint of the materials of a pair. Values that a pre-solve callback chose count as constants.
+// Passes on the adjoint of the material of a pair. Values that a pre-solve callback chose count as
+// constants.
 void s2_touch_material_vjp(const S2World *world, const S2Touch *touch, const S2TouchBar *bar,
                            S2WorldGradient *gradient);
 
@@ -54,10 +55,10 @@ S2SoftGapBar s2_soften_gap_vjp(double gap, double speed, double compliance, doub
                                S2Blend blend, double compliance_bar, double bias_bar,
                                S2TouchBar *touch);
 
-// stick_vjp.c: computes dl/d(data) for the rows of two contact points of a pair with friction; row
-// `normal` is the first of these rows. Returns false if the direction of a change decides which of
-// the two points slides first. The result is then the mean of both derivatives or, with `beyond`,
-// one of them.
+// Computes dl/d(data) for the rows of two contact points of a pair with friction (stick_vjp.c).
+// `normal` is the first of these rows. Returns false if it depends on the direction of a change
+// which of the two points slides first. The result is then the mean of both derivatives or, with
+// `beyond`, one of them.
 bool s2_stick_vjp(const S2Problem *problem, const double *v, const double *lambda,
                   const double *dl_dlambda, int normal, bool beyond, S2McpGradient *data);
 

@@ -6,8 +6,8 @@
 //
 // The parts are taken in the coordinates (length * turn, shift), as in geometric.c.
 //
-// No derivatives of eigenvectors are needed: the derivative of a part of a symmetric matrix uses
-// divided differences of its eigenvalues (Daleckii, Krein 1965).
+// The derivative of a part of a symmetric matrix uses divided differences of its eigenvalues
+// (Daleckii, Krein 1965). This avoids derivatives of eigenvectors.
 #include "diff/joints/joint_vjp.h"
 
 #include <string.h>
@@ -18,10 +18,10 @@ static double geometric_part_of(double x, bool positive) {
   return positive ? fmax(x, 0) : fmin(x, 0);
 }
 
-// Divided difference (part(x) - part(y))/(x - y). If x = y, this is the derivative; at 0 it is the
-// mean of the derivatives on both sides.
+// Returns the divided difference (part(x) - part(y))/(x - y). If x = y, this is the derivative. At
+// 0 it is the mean of the derivatives on both sides.
 static double geometric_slope(double x, double y, double size, bool positive) {
-  if (fabs(x - y) > 1e-9 * size) { // else x and y have the same sign or are both negligible
+  if (fabs(x - y) > 1e-9 * size) { // otherwise x and y have the same sign, or both are negligible
     return (geometric_part_of(x, positive) - geometric_part_of(y, positive)) / (x - y);
   }
   if (fabs(x + y) <= 1e-13 * size) { // as in geometric.c: an anchor at the centre of a body
@@ -138,7 +138,7 @@ static void geometric_unscale_vjp(const Split *split, double k_bar[N][N], double
   }
 }
 
-// A length is sqrt(I/m) of the side's body, or of the other body if the side's body has no mass.
+// A length is sqrt(I/m) of the body on that side, or of the other body if that body has no mass.
 static void geometric_lengths_vjp(const S2JointUndo *undo, const double d_bar[N]) {
   const S2Joint *joint = undo->joint;
   const int32_t slot[2] = {joint->a, joint->b};
@@ -168,7 +168,7 @@ static void geometric_find_terms(const S2JointUndo *undo, Terms *terms) {
   const S2Joint *joint = undo->joint;
   const S2JointKind *kind = s2_joint_kind(joint->type);
   S2JointRow rows[S2_JOINT_EQUATIONS];
-  // Each equation, with the impulse that it received through the rows that contain it.
+  // Find each equation's impulse, summed over the rows that contain the equation.
   int count = s2_joint_rows(&undo->at, rows);
   s2_joint_hessians(&undo->at, terms->hessian);
   s2_joint_speeds(joint, undo->step->v0, rows, count);
@@ -234,7 +234,7 @@ static void geometric_terms_vjp(S2JointUndo *undo, const Terms *terms, double k_
         impulse_bar -= k_bar[i / 6][i % 6] * terms->hessian[r].at[i / 6][i % 6] / time;
       }
     }
-    // Adjoints of the duration and the impulses of the last step.
+    // Adjoints of the duration of the last step and of its impulses.
     g->reaction_time -= impulse_bar * terms->impulse[r] / time;
     if (terms->function[r] == S2_OF_COORDINATE) {
       g->impulse[S2_JOINT_LO] += impulse_bar;
@@ -245,7 +245,7 @@ static void geometric_terms_vjp(S2JointUndo *undo, const Terms *terms, double k_
         g->impulse[k] += equation ? terms->soft[k].mix[r] * impulse_bar : 0;
       }
     }
-    // The third derivatives of the constraint function.
+    // These adjoints lead to the third derivatives of the constraint function.
     s2_joint_function_vjp(&undo->at, terms->function[r], &bar, &undo->place);
   }
 }
@@ -269,9 +269,8 @@ static void geometric_add_reaction(const S2JointUndo *undo, double z[N]) {
   z[2] += reaction[2] - reaction[0] * arm.x;
 }
 
-// The impulses `push` act on a, and their moment is taken about the anchor of a. Passes the adjoint
-// of that moment on to the position of the anchor. If a is ground, the centre of b also receives an
-// adjoint.
+// The impulses `push` act on a, with their moment about the anchor of a. Passes the adjoint of that
+// moment on to the position of the anchor. If a is ground, the centre of b also gets an adjoint.
 static void geometric_arm_vjp(S2JointUndo *undo, const double push[N]) {
   int32_t a = undo->joint->a, b = undo->joint->b;
   S2Vec2 from, force = s2_vec2(push[4], push[5]);
@@ -300,11 +299,11 @@ void s2_joint_geometric_vjp(S2JointUndo *undo) {
     return;
   }
   S2WorldDef def = s2_step_settings(step, undo->slot);
-  // K as in the solve, with its positive and negative parts.
+  // K and its positive and negative parts, as in the solve.
   Terms terms;
   geometric_find_terms(undo, &terms);
   Split split = geometric_split_of(undo, &terms);
-  if (split.size == 0) { // zero forces give K = 0, but a small change of the forces does not
+  if (split.size == 0) { // zero forces give K = 0, but a small change of the forces gives another K
     split.size = 1;
   }
   bool whole = def.geometric_stiffness != S2_GEOMETRIC_PSD;
@@ -343,7 +342,7 @@ void s2_joint_geometric_vjp(S2JointUndo *undo) {
     undo->bar->gradient->alpha += -h * h * (along_mean + along_down);
     undo->bar->gradient->beta += by * along_more;
   }
-  // The impulse itself, which the adjoint of the reaction's moment needs.
+  // The impulse itself. The adjoint of the reaction's moment needs it.
   for (int i = 0; i < N; i++) {
     mean[i] *= by;
     v0[i] *= by;
@@ -355,7 +354,7 @@ void s2_joint_geometric_vjp(S2JointUndo *undo) {
     push[i] += whole ? still[i] : 0;
   }
   geometric_arm_vjp(undo, push);
-  // The adjoint of K from both parts, then the adjoints of the terms of K.
+  // The adjoint of K comes from both parts. Pass it on to the terms of K.
   geometric_part_vjp(&split, true, z, mean, k_bar);
   geometric_scale_vjp(&split, true, z, mean, d_bar);
   if (whole) {

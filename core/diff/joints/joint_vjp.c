@@ -91,7 +91,7 @@ static void joint_reaction_vjp(S2JointUndo *undo, const S2JointRow *row, double 
   s2_joint_arm_vjp(undo, s2_scale(impulse, s2_vec2(row->ja[1], row->ja[2])));
 }
 
-// The number of the first copy row (wide_rows.c) that row `index` of a constraint acts on.
+// Returns the index of the first copy row (wide_rows.c) that row `index` of a constraint acts on.
 static int joint_copies(const S2JointUndo *undo, int index, int copies) {
   const S2JointPart *part = undo->assembly->part;
   int first = 0;
@@ -123,10 +123,10 @@ static void joint_copy_vjp(const S2JointUndo *undo, const double j[3], double le
 }
 
 // The adjoint of the gradient of row r of a constraint of more than two bodies, for the bodies that
-// are solved for. The copies and the rows that couple them only represent the bodies. So each part
-// is differentiated with the impulse of row r and the velocity of its body, as in an ordinary row.
-// Projections also have adjoints of the impulses of copies, so they differentiate the rows of
-// copies themselves. An exception is a part of length 0, which has no direction.
+// are solved for. Copies, and the rows that couple them, only stand for the bodies. So each part is
+// differentiated with the impulse of row r and the velocity of its body, as in an ordinary row. In
+// projections, impulses of copies also have adjoints, so the rows of the copies are differentiated,
+// except for parts of length 0, which have no direction.
 static void joint_wide_sides_vjp(const S2JointUndo *undo, const S2JointRow *row, int r,
                                  S2RowBar *bar) {
   const S2RowsAdjoint *rows = undo->rows;
@@ -135,7 +135,7 @@ static void joint_wide_sides_vjp(const S2JointUndo *undo, const S2JointRow *row,
   if (movers.count > 2) {
     copy = joint_copies(undo, undo->assembly->part[r].row, last);
   }
-  // Each body that moves is handled by the row itself, or by the copy that stands for it.
+  // Each moving body is handled by the row itself, or by the copy that stands for the body.
   for (int i = 0, k = 0; i < S2_JOINT_COLUMNS; i += 3) {
     if (s2_joint_node(undo, i) == S2_GROUND) {
       continue;
@@ -162,8 +162,8 @@ static void joint_wide_sides_vjp(const S2JointUndo *undo, const S2JointRow *row,
   }
 }
 
-// Row r of the problem is `sign` times a function. Passes the adjoint of the row, without its part
-// of the reaction, on to that function and to the velocity of the ground.
+// Row r of the problem is a function times `sign`. Passes the adjoint of the row, except for its
+// part in the reaction, on to that function and to the velocity of the ground.
 static void joint_unfelt_sides_vjp(S2JointUndo *undo, const S2JointRow *row, double sign, int r,
                                    S2RowBar *bar) {
   const S2RowsAdjoint *rows = undo->rows;
@@ -201,7 +201,7 @@ static void joint_rigid_vjp(S2JointUndo *undo, const S2JointRow *row, double bia
   const S2Blend *blend = &undo->blend;
   bool motion = undo->kind == S2_SOLVE_MOTION;
   double h = undo->step->h, projected = motion ? s2_joint_returned(def, undo->joint) / h : 0;
-  // A projection removes the whole value.
+  // A projection removes the whole error.
   if (s2_solve_traits(undo->kind).displacements) {
     bar->value += bias;
     return;
@@ -222,7 +222,7 @@ static void joint_rigid_vjp(S2JointUndo *undo, const S2JointRow *row, double bia
   }
 }
 
-typedef struct Cursor { // indices of the next row of a joint, and of its next part that has no row
+typedef struct Cursor { // indices of the next row of a joint, and of its next part without a row
   int row, given;
 } Cursor;
 
@@ -261,7 +261,7 @@ static void joint_soft_row_vjp(S2JointUndo *undo, const S2SoftRow *soft, int row
   }
 }
 
-// Whether the rows are the equations themselves, imposed on the speeds at the end.
+// Returns true if the rows are the equations themselves, imposed on the final speeds.
 static bool joint_is_plain(const S2JointUndo *undo) {
   const S2Blend *blend = &undo->blend;
   return blend->reflect == 0 && blend->ahead == 0 && blend->project == 0 &&
@@ -272,8 +272,8 @@ static bool joint_is_driven(const S2JointUndo *undo, int32_t slot) {
   return slot != S2_NONE && undo->step->world->bodies.at[slot].type == S2_KINEMATIC;
 }
 
-// Whether only the values and the sides of a hinge's plain equations have adjoints. Both rows are
-// then handled as the offsets of a pin.
+// Returns true if only the values and the sides of a hinge's plain equations have adjoints. Both
+// rows are then handled as the offsets of a pin.
 static bool joint_is_pin(const S2JointUndo *undo) {
   const S2Joint *joint = undo->joint;
   return joint->type == S2_HINGE && undo->rows->reaction == NULL &&
@@ -327,9 +327,9 @@ static int joint_soften(const S2JointUndo *undo, S2JointRow *rows, S2JointHessia
   return count;
 }
 
-// The row of a gear that moves more than two bodies (wide_rows.c). The copies and the rows that
-// couple them only represent the bodies. So each part of the row is differentiated with the impulse
-// of the row and the velocity of its body.
+// The row of a gear that moves more than two bodies (wide_rows.c). Copies, and the rows that couple
+// them, only stand for the bodies. So each part of the row is differentiated with the impulse of
+// the row and the velocity of its body.
 static void joint_wide_gear_vjp(S2JointUndo *undo, Cursor *cursor) {
   const S2Step *step = undo->step;
   const S2Joint *gear = undo->joint;
@@ -348,7 +348,7 @@ static void joint_wide_gear_vjp(S2JointUndo *undo, Cursor *cursor) {
   joint_soften(undo, row, hessian, soft);
   S2RowBar bar = {0};
   joint_rigid_vjp(undo, &soft[0].row, of->bias[r], &bar);
-  // For each of up to four angles: the adjoint of the factor and, for ground, of its speed.
+  // For each of up to four angles, the adjoint of its factor. For ground, also that of its speed.
   const int32_t slots[4] = {gear->a, gear->b, gear->more[0], gear->more[1]};
   const double factors[4] = {row[0].ja[0], row[0].jb[0], row[0].more[0][0], row[0].more[1][0]};
   double *const factor_bar[4] = {&bar.ja[0], &bar.jb[0], &bar.more[0][0], &bar.more[1][0]};
@@ -360,7 +360,7 @@ static void joint_wide_gear_vjp(S2JointUndo *undo, Cursor *cursor) {
       *factor_bar[i] += of->bias[r] * step->free_v[at];
       undo->bar->free_v[at] += of->bias[r] * factors[i];
     }
-    if (i >= 2 && slots[i] != S2_NONE) { // the others follow below
+    if (i >= 2 && slots[i] != S2_NONE) { // joint_speed_vjp handles the others
       *factor_bar[i] += bar.speed * step->v0[at];
       undo->bar->v0[at] += bar.speed * factors[i];
     }
@@ -388,7 +388,7 @@ static void joint_equations_vjp(S2JointUndo *undo, Cursor *cursor) {
          undo->assembly->part[cursor->row].row == S2_NONE) {
     cursor->row += 1;
   }
-  // Plain rigid rows need no blend.
+  // Plain rigid rows need no blending.
   if (joint_is_plain(undo)) {
     if (joint_is_pin(undo)) {
       joint_pin_vjp(undo, cursor->row);
@@ -398,7 +398,7 @@ static void joint_equations_vjp(S2JointUndo *undo, Cursor *cursor) {
     }
     return;
   }
-  // Compliant rows, and rigid ones that depend on the start of the step.
+  // These rows are compliant, or rigid and dependent on the start of the step.
   int count = joint_soften(undo, rows, hessians, soft);
   S2SoftSum sum = {.count = count};
   double p[S2_JOINT_COLUMNS], v[S2_JOINT_COLUMNS];
@@ -409,7 +409,7 @@ static void joint_equations_vjp(S2JointUndo *undo, Cursor *cursor) {
     if (!soft[k].rigid && !s2_solve_traits(undo->kind).takes_time) {
       continue;
     }
-    // A row that was eliminated is only a given impulse.
+    // A row that was eliminated only contributes its given impulse.
     S2RowBar own = {0};
     bool has_row = isfinite(soft[k].compliance);
     int row = has_row ? cursor->row++ : -1;
@@ -417,7 +417,7 @@ static void joint_equations_vjp(S2JointUndo *undo, Cursor *cursor) {
     if (has_row) {
       joint_sides_vjp(undo, &soft[k].row, 1, row, &own);
     }
-    // The adjoint of the combination, then of the equations it is made of.
+    // First the adjoint of the combined row, then of the equations that it combines.
     if (soft[k].rigid) {
       joint_rigid_vjp(undo, &soft[k].row, undo->rows->bias[row], &own);
     } else {
@@ -457,15 +457,15 @@ static void joint_equal_limits_vjp(S2JointUndo *undo, int r) {
   s2_joint_function_vjp(&undo->at, S2_OF_COORDINATE, &bar, &undo->place);
 }
 
-// The fraction of the gap that a motion closes; 1 if the limit is open or closed within rounding.
+// Returns the fraction of the gap that a motion closes. It is 1 for limits that are open or closed.
 static double joint_distance_part(const S2JointUndo *undo, const S2JointRow *row, double distance) {
   double slop = S2_PROJECTION_TOLERANCE * (s2_joint_row_angular(row) ? 1 : undo->length);
   return distance >= -slop ? 1 : s2_joint_returned(&undo->step->world->kept.def, undo->joint);
 }
 
-// Whether the joint began the step at a limit that no earlier step had reached. Then the initial
-// data place it there, and a change of the data may move it to either side. Beyond the limit the
-// position is projected; before the limit the joint may still approach it.
+// Returns true if the joint began the step at a limit that it had not reached in an earlier step.
+// It is there because of the initial data, so a change of the data may move it to either side.
+// Beyond the limit, it is projected back. Before the limit, it may still move closer.
 static bool joint_just_met(const S2JointUndo *undo, const S2JointRow *row, double distance,
                            int index) {
   const S2Step *step = undo->step;
@@ -484,7 +484,7 @@ static void joint_rebound_vjp(S2JointUndo *undo, int index, double target) {
   if (target == 0 || !from.rebounds) {
     return;
   }
-  // The impact is placed at the end of the step for all values of the data.
+  // For all values of the data, the impact is at the end of the step.
   undo->bar->gradient->flags |= S2_GRADIENT_PARTIAL;
   double w = from.arrival, h = step->h, w_bar = target * undo->joint->restitution / w;
   double change = from.free_speed - from.speed, distance = fmax(from.distance, 0);
@@ -520,7 +520,7 @@ static void joint_limit_vjp(S2JointUndo *undo, int r, bool upper) {
   S2JointRow row;
   S2RowBar bar = {0};
   s2_joint_kind(joint->type)->coordinate(&undo->at, &row, NULL);
-  // A projection uses the distance itself; a motion uses the fraction that it closes within h.
+  // A projection uses the distance itself, and a motion uses the fraction closed within h.
   double sign = upper ? -1 : 1, bias = undo->rows->bias[r];
   double distance = upper ? joint->limit_hi - row.value : row.value - joint->limit_lo;
   double distance_bar = s2_solve_traits(undo->kind).displacements ? bias : 0, h = undo->step->h;
@@ -529,7 +529,7 @@ static void joint_limit_vjp(S2JointUndo *undo, int r, bool upper) {
     double part = joint_distance_part(undo, &row, distance);
     distance_bar = bias * part / h;
     undo->bar->h -= bias * part * distance / (h * h);
-    // Whether the limit is active may depend on the direction of the change.
+    // The limit may be active for some directions of the change only.
     bool edge =
         bias != 0 && joint_just_met(undo, &row, distance, upper ? S2_JOINT_HI : S2_JOINT_LO);
     undo->bar->gradient->flags |= edge ? S2_GRADIENT_WEAK : 0;
@@ -569,7 +569,7 @@ static void joint_drive_vjp(S2JointUndo *undo, int r, int index) {
   s2_joint_function_vjp(&undo->at, S2_OF_DRIVE, &bar, &undo->place);
 }
 
-// Row r of the problem belongs to the servo. S2_NONE: the gains are 0, so the servo has no row.
+// Row r belongs to the servo. It is S2_NONE for gains of 0, because the servo then has no row.
 static void joint_servo_vjp(S2JointUndo *undo, int r) {
   const S2Joint *joint = undo->joint;
   S2JointGradient *g = undo->gradient, own = {0};
@@ -608,7 +608,7 @@ static void joint_servo_vjp(S2JointUndo *undo, int r) {
   s2_joint_function_vjp(&undo->at, S2_OF_DRIVE, &bar, &undo->place);
 }
 
-// A bounded lock. Its row demands the goal's speed and a return to the goal.
+// A bounded lock. Its row demands the speed of the goal and a return to the goal.
 static void joint_bounded_lock_vjp(S2JointUndo *undo, int r, int index) {
   S2BoundedRow rows[S2_JOINT_EQUATIONS];
   int count = s2_lock_bounded_rows(&undo->at, rows), k = 0;
@@ -634,8 +634,8 @@ static void joint_bounded_lock_vjp(S2JointUndo *undo, int r, int index) {
   s2_joint_function_vjp(&undo->at, index, &bar, &undo->place);
 }
 
-// Rows are aligned with the momentum. To first order they still describe the friction disc if the
-// momentum rotates, so only the bounds of the rows have derivatives.
+// Rows are aligned with the momentum. If the momentum rotates, the rows still describe the friction
+// disc to first order. So only the bounds of the rows have derivatives.
 static void joint_ground_friction_vjp(S2JointUndo *undo, int r, int index) {
   if (index == 0) {
     joint_bound_vjp(undo, r, undo->joint->max_torque, &undo->gradient->max_torque);
@@ -735,7 +735,7 @@ static void joint_soft_stop_vjp(S2JointUndo *undo, int r) {
   g->beta = beta;
 }
 
-// The row of a constraint that has bounds, or that is the friction of another constraint.
+// The row of a constraint that has bounds, or that is friction of another constraint.
 static void joint_bounded_vjp(S2JointUndo *undo, int r) {
   const S2Joint *joint = undo->joint;
   S2JointGradient *g = undo->gradient;

@@ -50,7 +50,7 @@ static void measure_sides_vjp(const S2JointAt *at, const S2Sides *sides, const S
 }
 
 // Passes the adjoint of a joint function on to the poses and to the joint's own parameters. `row`
-// is the number of the equation, if it is needed.
+// is the index of the equation, for functions that need it.
 typedef void MeasureVjp(const S2JointAt *at, int row, const S2RowBar *bar, const S2PlaceBar *to);
 
 // Adjoint of cross(arm, along).
@@ -103,7 +103,7 @@ static S2Vec2 measure_along_direction_vjp(const S2JointAt *at, S2Vec2 direction,
                                 measure_both(bent, 2, 3) - measure_both(bent, 3, 5));
     measure_add_to(&u_bar, s2_right(turned_bar));
   }
-  // w is the sum of both vectors, and u turns with b.
+  // w = apart + rb, and u turns with b.
   measure_add_to(&sum.apart, w_bar);
   measure_add_to(&sum.rb, w_bar);
   sum.turn_b.c = s2_dot(u_bar, direction);
@@ -232,11 +232,11 @@ static void measure_lock_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
   const S2World *world = at->world;
   const S2Drive *drive =
       world->drives.count > 0 ? &world->drives.at[joint - world->joints.at] : NULL;
-  // the same condition as in s2_lock_goal
+  // the condition is the same as in s2_lock_goal
   if (drive != NULL && drive->valid && at->elapsed >= drive->start) {
     double moved = -bar->value * drive->rate[c];
     s2_answer_lock_vjp(at, c, at->elapsed - drive->start, -bar->value, -bar->rate);
-    *to->elapsed += moved; // in event stepping it is not proportional to dt
+    *to->elapsed += moved; // in event stepping, `elapsed` is not proportional to dt
     to->gradient->dt -= moved * at->elapsed / at->world->kept.def.dt;
   } else {
     g->goal[c] -= bar->value;
@@ -251,7 +251,7 @@ static void measure_gear_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
   const S2Joint *gear = at->joint;
   S2JointGradient *g = measure_gradient(at, to);
   g->sum -= bar->value;
-  // c_a + ratio c_b, where each coordinate has its own bodies.
+  // c_a + ratio c_b, where each coordinate c has its own bodies.
   for (int k = 0; k < 2; k++) {
     int32_t slot = k == 0 ? gear->joint_a : gear->joint_b;
     double factor = k == 0 ? 1 : gear->ratio;
@@ -261,9 +261,9 @@ static void measure_gear_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
     int column[2];
     s2_joint_kind(of.joint->type)->coordinate(&of, &its, bar->bent ? &bent : NULL);
     s2_gear_columns(gear, of.joint, column);
-    // The part of the gear's adjoint that belongs to that coordinate: the columns of its bodies.
+    // The part of the gear's adjoint for this coordinate, in the columns of its bodies.
     S2RowBar part = {.value = factor * bar->value, .bent = bar->bent};
-    // The derivative with respect to the ratio is the coordinate and its own derivatives.
+    // The derivative with respect to the ratio consists of the coordinate and its derivatives.
     double along = bar->value * its.value;
     for (int i = 0; i < 6; i++) {
       int from = column[i / 3] + i % 3;
@@ -288,8 +288,8 @@ static void measure_gear_vjp(const S2JointAt *at, int row, const S2RowBar *bar,
   }
 }
 
-// One side of a pulley, times `factor`: adjoints of its bodies and points, and, for side b, of the
-// ratio.
+// One side of a pulley, times `factor`. Computes the adjoints of its body and points and, for side
+// b, of the ratio.
 static void pulley_side_vjp(const S2JointAt *at, int side, double factor, const S2RowBar *bar,
                             const S2PlaceBar *to) {
   S2JointGradient *g = measure_gradient(at, to), own = {0};
@@ -298,10 +298,10 @@ static void pulley_side_vjp(const S2JointAt *at, int side, double factor, const 
   S2PlaceBar place = *to;
   S2RowBar share = {.value = factor * bar->value, .bent = bar->bent};
   const double *j_bar = side == 0 ? bar->ja : bar->jb;
-  int first = 3 * side; // first column of its body
+  int first = 3 * side; // the first column of the body
   its.joint = &of;
   place.joint = &own;
-  // The derivative with respect to the ratio is the length and its own derivatives.
+  // The derivative with respect to the ratio consists of the length and its derivatives.
   S2JointRow row;
   S2JointHessian bent;
   s2_measure_length(&its, &row, bar->bent ? &bent : NULL);

@@ -9,11 +9,11 @@ typedef struct S2RowBar { // adjoint of an S2JointRow and, if `bent`, of its sec
   double value, rate, ja[3], jb[3], more[2][3], speed, bend;
   bool bent;
   S2JointHessian hessian;
-  double along[S2_JOINT_COLUMNS]; // the v in v' Hess v, for a constraint of more than two bodies
+  double along[S2_JOINT_COLUMNS]; // the v of v' Hess v, for a constraint of more than two bodies
                                   // with a `bend`
 } S2RowBar;
 
-typedef struct S2PlaceBar { // destinations of adjoints; all are added to
+typedef struct S2PlaceBar { // the adjoints to which results are added
   double *q;                // 3 per slot: adjoint of S2JointAt.q
   double *elapsed;          // s
   S2WorldGradient *gradient;
@@ -21,8 +21,8 @@ typedef struct S2PlaceBar { // destinations of adjoints; all are added to
                           // `gradient`
 } S2PlaceBar;
 
-// Equations of a joint are numbered 0, 1, ... These two constants name the coordinate that limits
-// act on and the coordinate that the motor acts on.
+// The equations of a joint are numbered 0, 1, ... These two constants stand for the coordinate that
+// limits act on, and for the coordinate that the motor acts on.
 enum { S2_OF_COORDINATE = S2_JOINT_EQUATIONS, S2_OF_DRIVE };
 
 // Passes the adjoints of value, rate, ja, jb and Hessian of a joint function on to the poses and to

@@ -1,17 +1,16 @@
-// The adjoint of a step in a reverse sweep, which includes the assembly of joint rows. Private to
+// The adjoint of a step in a reverse sweep, including the assembly of joint rows. Private to
 // core/diff.
 //
-// The sweep undoes a step act by act (dynamics/trace/notes.h). For each act, an S2Step is built
-// over the recorded data. It has the same state as the original step just before the act, so the
-// functions of core/dynamics assemble the same problem of an island again. Adjoints go to the data
-// that these functions read.
+// The sweep undoes a step act by act (dynamics/trace/notes.h). For each act, an S2Step restores the
+// recorded state just before that act. The functions of core/dynamics then assemble the same
+// problem of an island again. Adjoints go to the data that these functions read.
 #ifndef S2_STEP_ADJOINT_H
 #define S2_STEP_ADJOINT_H
 
 #include "diff/world/world_gradient.h"
 #include "dynamics/step/assemble.h"
 
-// Adjoints of the fields of the S2Step of the same names. All are added to.
+// Adjoints of the fields of S2Step with the same names. Results are added to all of them.
 typedef struct S2StepAdjoint {
   double *q0, *v0, *force, *mass, *free_v, *v1, *v2, *q1; // 3 numbers per slot
   double *given_start, *given_end;                        // 3 numbers per slot
@@ -31,17 +30,17 @@ typedef struct S2RowsAdjoint {
   const double *bias, *compliance;
   const double *lo, *hi; // bounds of rows with finite bounds
   const double *mu;      // coefficients of friction rows
-  const double *rhs;     // 3 per node; includes the given impulses.
-  // 1 per part (parts + parts_given): adjoint of its impulse, through the impulses that joints
+  const double *rhs;     // 3 per node; includes the given impulses
+  // 1 per part (parts + parts_given): the adjoint of its impulse, through the impulses that joints
   // store
   const double *given;
-  // 3 per joint slot: adjoint of the reactions, which contain the impulses `pushed` (1 per row).
-  // NULL: none
+  // 3 per joint slot: the adjoint of the reactions, which contain the impulses `pushed` (1 per
+  // row). NULL if there are none.
   const double *reaction, *pushed;
-  double still; // m/s: speeds up to this are rounding errors of the solve
+  double still; // m/s, slower speeds are rounding errors of the solve
 } S2RowsAdjoint;
 
-// Zero adjoints for a solution v. `none` is an array of zeros that is at least as long as the
+// Returns zero adjoints for a solution v. `none` is an array of zeros, at least as long as the
 // longest array.
 static inline S2RowsAdjoint s2_rows_adjoint(const double *v, const double *none) {
   return (S2RowsAdjoint){v,    none, none, none, none, none, none,
@@ -52,7 +51,8 @@ static inline S2RowsAdjoint s2_rows_adjoint(const double *v, const double *none)
 // kind). The function reads the adjoints of the first assembly->parts rows and of rhs. It adds to
 // the adjoints of the poses, v0, free_v (the velocity of moving ground, and the direction of ground
 // friction), mass, h, elapsed, joint_impulse, joint fields, alpha and beta. S2_SOLVE_PROJECTION
-// takes poses and time from the end, so the adjoint of its poses is q1. For other kinds it is q0.
+// takes poses and time from the end of the step, so the adjoint of its poses is q1. For other kinds
+// it is q0.
 // The arrays of `step` hold the state before the solve.
 void s2_joint_rows_vjp(const S2Step *step, const S2Island *island, S2SolveKind kind,
                        const S2Assembly *assembly, const S2RowsAdjoint *rows,

@@ -1,11 +1,10 @@
 // Friction of two points of a pair that stick on one tangent.
 //
-// Their rows are equal, so the adjoint belongs to both points together, and the linear system gives
-// half of it to each point. If the bodies approach each other at these points, as in a flat
-// landing, the rows need not stay equal. After any small change of a corner, the rows differ, and
-// they cannot both be active. A rotation has the same effect if the two normals belong to different
-// bodies. The row whose friction is used up first starts to slide, and the other gets the whole
-// adjoint.
+// The rows of both points are equal, so the linear system gives half of the adjoint to each point.
+// But if the bodies approach each other at these points, as in a flat landing, the rows differ
+// after any small change of a corner. They cannot both be active then. A rotation has the same
+// effect if the two normals belong to different bodies. The point whose friction is used up first
+// starts to slide, and the other point gets the whole adjoint.
 #include "diff/joints/contact_vjp.h"
 
 #include <math.h>
@@ -51,7 +50,7 @@ bool s2_stick_vjp(const S2Problem *problem, const double *v, const double *lambd
                   const double *dl_dlambda, int normal, bool beyond, S2McpGradient *data) {
   enum { FIRST, SECOND };
   const int tangent[2] = {normal + 1, normal + 3};
-  // Check that both points stick, and that neither has used up its friction.
+  // Check that both points stick and have not used up their friction.
   double most[2], pull = 0, scale = S2_VJP_EDGE * problem->velocity_scale;
   for (int k = 0; k < 2; k++) {
     const S2Row *row = &problem->row[tangent[k]];
@@ -61,7 +60,7 @@ bool s2_stick_vjp(const S2Problem *problem, const double *v, const double *lambd
       return true; // one of the two points slides
     }
   }
-  // Check that the rows and their adjoints are equal, and that the bodies approach.
+  // Check that the rows and their adjoints are equal, and that the bodies approach each other.
   bool one = stick_same_row(&problem->row[tangent[FIRST]], &problem->row[tangent[SECOND]]);
   bool together = dl_dlambda[tangent[FIRST]] == dl_dlambda[tangent[SECOND]];
   bool approach = fmax(fabs(stick_speed_of(&problem->row[normal], v)),
@@ -69,8 +68,8 @@ bool s2_stick_vjp(const S2Problem *problem, const double *v, const double *lambd
   if (!one || !together || !approach) {
     return true;
   }
-  // The point with more friction gets the whole adjoint. This is certain if it still sticks when
-  // the friction of the other point is used up in either direction.
+  // The point with more friction gets the whole adjoint, if it still sticks after the friction of
+  // the other point is used up in either direction.
   int strong = most[FIRST] >= most[SECOND] ? FIRST : SECOND;
   bool sure = fabs(pull) + most[!strong] < most[strong];
   if (sure || beyond) {

@@ -1,13 +1,13 @@
-// Parameters of a joint that are exactly 0, so the assembly leaves out their rows. Their derivative
-// is the one-sided derivative towards positive values. A small positive value adds a row with an
-// impulse that is known to first order. The impulse of a friction, motor, servo or lock with the
+// Derivatives with respect to joint parameters that are exactly 0. The assembly leaves out their
+// rows, so the derivative is the one towards positive values. A small positive value adds a row
+// whose impulse is known to first order. The impulse of a friction, motor, servo or lock with the
 // bound F is h F, against the speed along its row. The impulse of a damper d is h d times that
-// speed. The rest of the island responds to this impulse as in the solve; the adjoint of the
-// right-hand side already includes that response.
+// speed. The rest of the island responds to the impulse as in the solve. The adjoint of the
+// right-hand side already includes this response.
 #include "diff/joints/joint_vjp.h"
 #include "dynamics/joints/rows.h"
 
-// The adjoint of an impulse along a row, through the velocities that it changes.
+// Returns the adjoint of an impulse along a row, through the velocities that the impulse changes.
 static double zero_push_bar(const S2JointUndo *undo, const S2JointRow *row) {
   double p[S2_JOINT_COLUMNS], bar = 0;
   s2_joint_momenta_bar(undo, p);
@@ -17,7 +17,7 @@ static double zero_push_bar(const S2JointUndo *undo, const S2JointRow *row) {
   return bar;
 }
 
-// The adjoint through the reaction of the joint.
+// Like zero_push_bar, but includes the reaction of the joint.
 static double zero_impulse_bar(const S2JointUndo *undo, const S2JointRow *row) {
   double bar = zero_push_bar(undo, row);
   if (undo->rows->reaction != NULL) {
@@ -39,8 +39,8 @@ static double zero_speed(const S2JointUndo *undo, const S2JointRow *row) {
   return speed;
 }
 
-// The sign of a speed along a row. It is 0 if the speed is only rounding error, because the row
-// would then stick without an impulse.
+// Returns the sign of a speed along a row, or 0 if the speed is only rounding error. The row would
+// then stick without an impulse.
 static double zero_side(const S2JointUndo *undo, const S2JointRow *row, double speed) {
   double linear = hypot(row->ja[1], row->ja[2]) + hypot(row->jb[1], row->jb[2]);
   double angular = fabs(row->ja[0]) + fabs(row->jb[0]);
@@ -87,8 +87,8 @@ static void zero_servo_vjp(S2JointUndo *undo) {
   }
 }
 
-// The damping of a joint that has neither compliance nor a spring. A positive damping makes the
-// joint a spring without stiffness along the coordinate.
+// The damping of a joint without compliance and without a spring. If the damping becomes positive,
+// it acts like a spring of stiffness 0 along the coordinate.
 static void zero_damping_vjp(S2JointUndo *undo) {
   const S2Joint *joint = undo->joint;
   if (joint->has_spring || (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) == 0 ||
@@ -122,7 +122,7 @@ static void zero_locks_vjp(S2JointUndo *undo) {
   for (int i = 0; i < count; i++) {
     const S2JointRow *row = &rows[i].row;
     if (rows[i].most == 0) {
-      // At the goal's speed, the lock pushes towards the goal.
+      // If it moves at the goal's speed, the lock pushes towards the goal.
       double side = zero_side(undo, row, zero_speed(undo, row));
       side = side != 0 ? side : row->value > 0 ? 1 : row->value < 0 ? -1 : 0;
       double bar = undo->step->h * side * zero_impulse_bar(undo, row);
@@ -131,7 +131,7 @@ static void zero_locks_vjp(S2JointUndo *undo) {
   }
 }
 
-// The ground pushes against the velocity of the body, taken as one vector.
+// The ground pushes against the body's velocity, taken as one vector.
 static void zero_ground_vjp(S2JointUndo *undo) {
   const S2Joint *joint = undo->joint;
   if (joint->type != S2_GROUND_FRICTION || undo->kind != S2_SOLVE_MOTION) {
@@ -168,7 +168,7 @@ static void zero_coupled_vjp(S2JointUndo *undo, const S2Assembly *assembly) {
   }
 }
 
-// A rigid joint and a joint with a tiny compliance are stepped by different methods, so the
+// Rigid joints and joints with a tiny compliance are stepped by different methods, so the
 // derivative has a jump.
 void s2_joint_zero_flag(const S2Joint *joint, int32_t slot, S2WorldGradient *all) {
   const S2JointWeights *c = &joint->compliance;
@@ -190,6 +190,6 @@ void s2_joint_zero_vjp(S2JointUndo *undo, const S2Assembly *assembly) {
     zero_locks_vjp(undo);
     zero_ground_vjp(undo);
   }
-  // Projections set this flag, too, because they may remove everything that the loss depends on.
+  // Projections also set this flag, because they may remove everything that the loss depends on.
   s2_joint_zero_flag(undo->joint, undo->slot, undo->bar->gradient);
 }

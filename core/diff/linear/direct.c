@@ -22,13 +22,13 @@
 #include <math.h>
 #include <string.h>
 
-// m, rad: largest difference between q1 and q0 + h v1, in addition to the rounding of poses. The
-// difference is larger if the energy bound excludes a part of SHAKE's change from the velocities.
-// Then this method does not apply.
+// m, rad: q1 may differ from q0 + h v1 by this, in addition to the rounding of poses. The
+// difference is larger if the energy bound keeps a part of SHAKE's change out of the velocities.
+// This method then does not apply.
 static const double WHOLE = 1e-12;
 static const double HELD = 1e-8; // m, rad: largest joint error after a supported step
 
-typedef struct Tangents { // columns: the reduced state, then the inputs
+typedef struct Tangents { // one column per reduced state, then one per input
   int n, count;
   double *q, *v; // n x count
 } Tangents;
@@ -87,8 +87,8 @@ static S2Status direct_open(Direct *direct, S2LineSystem *system) {
 
 // ---- A step ------------------------------------------------------------------------------------
 
-// h M^-1 dF (n x all, initially 0), computed before the step: forces of inputs, and forces of
-// actuators whose direction turns with the poses.
+// h M^-1 dF (n x all, initially 0). It is computed before the step from the forces of inputs, and
+// from the forces of actuators whose direction turns with the poses.
 static S2Status direct_push(const Direct *direct, const S2LineSystem *system, double *push_by) {
   const Tangents *t = &direct->tangents;
   int n = direct->n, all = t->count;
@@ -137,7 +137,7 @@ static void direct_add_push(const Direct *direct, const double *push_by, double 
   }
 }
 
-// Adds the change of velocity that the impulses of this step cause as their rows turn.
+// Adds the velocity changes that arise because the rows turn while their impulses act.
 static void direct_turn(const Direct *direct, const S2LineSystem *start, const double *impulse) {
   const Tangents *t = &direct->tangents;
   int n = direct->n;
@@ -171,8 +171,8 @@ static void direct_turn(const Direct *direct, const S2LineSystem *start, const d
   s2_arena_rewind(direct->arena, mark);
 }
 
-// Computes dp and adds its effect to dv1; with `moves`, updates dq1. shook[r] says whether SHAKE
-// corrected row r.
+// Computes dp and adds its effect to dv1. Also updates dq1 if `moves` is true. shook[r] is true if
+// SHAKE corrected row r.
 static bool direct_hold(const Direct *direct, const S2LineSystem *start, const S2LineSystem *end,
                         const bool *shook, bool moves) {
   const Tangents *t = &direct->tangents;
@@ -190,7 +190,7 @@ static bool direct_hold(const Direct *direct, const S2LineSystem *start, const S
       push[r * n + c] = start->line[r].j[c] / direct->mass[c];
     }
   }
-  // G = J M^-1 J0', where J is taken at the end for rows that SHAKE corrected, otherwise at the
+  // G = J M^-1 J0'. For rows that SHAKE corrected, J is taken at the end, for other rows at the
   // start.
   for (int r = 0; r < rigid; r++) {
     const double *j = shook[r] ? end->line[r].j : start->line[r].j;
@@ -254,7 +254,7 @@ static bool direct_halves(const Direct *direct, const S2LineSystem *start, const
       left[c] += end->line[r].j[c] * p[r];
     }
   }
-  // Normal equations, in the metric of the masses.
+  // Solve the normal equations in the metric of the masses.
   for (int r = 0; r < rigid; r++) {
     l[r] = 0;
     for (int c = 0; c < n; c++) {
@@ -309,8 +309,8 @@ static bool direct_stages(const Direct *direct, const S2LineSystem *start, const
   return direct_hold(direct, end, end, by_speed, false);
 }
 
-// Whether SHAKE corrected the joints of this island. If so, the velocities at the end violate the
-// rows at the start: h J0 v1 is the error that SHAKE has removed.
+// Returns true if SHAKE corrected the joints of this island. The final velocities then violate the
+// initial rows, and h J0 v1 is the error that SHAKE removed.
 static bool direct_shook(const Direct *direct, const S2LineSystem *start,
                          const S2ProgramIsland *island) {
   const S2World *world = direct->world;
@@ -334,8 +334,9 @@ static bool direct_shook(const Direct *direct, const S2LineSystem *start,
   return h * most > 0.5 * S2_PROJECTION_TRIGGER * length;
 }
 
-// Reads the impulses of the step in the order of the system's rows, and whether SHAKE corrected
-// each row. Returns false if the number of rows differs or if joint errors remain after the step.
+// Reads the impulses of the step in the order of the system's rows. Sets shook[r] if SHAKE
+// corrected row r. Returns false if the number of rows differs or if joint errors remain after the
+// step.
 static bool direct_rows(const Direct *direct, const S2LineSystem *system, const S2LineSystem *end,
                         double *impulse, bool *shook) {
   const S2World *world = direct->world;
@@ -377,7 +378,8 @@ static bool direct_rows(const Direct *direct, const S2LineSystem *system, const 
   return true;
 }
 
-// Whether q1 = q0 + h v1 holds or, for two stages, whether each island took the step in one piece.
+// Returns true if q1 = q0 + h v1 holds. In the two-stage flow, returns true if each island took the
+// step in one piece.
 static bool direct_is(const Direct *direct, uint64_t solves) {
   const S2World *world = direct->world;
   double h = s2_world_settings(world)->dt;
@@ -392,8 +394,8 @@ static bool direct_is(const Direct *direct, uint64_t solves) {
   return is;
 }
 
-// Takes the step and moves the tangents over it. `system` describes the start of the step; on
-// return it describes the end.
+// Takes the step and moves the tangents over it. `system` describes the state at the start of the
+// step, and afterwards the state at its end.
 static S2Status direct_step(Direct *direct, S2LineSystem *system, bool *is_direct) {
   S2World *world = direct->world;
   uint64_t solves = world->stats.solves;
@@ -470,8 +472,7 @@ S2Status s2_direct_try(S2World *world, const S2Input *inputs, int count,
                        bool *direct) {
   s2_program_hasten(world);
   const S2WorldDef *def = s2_world_settings(world);
-  // In the two-stage flow, free bodies take the step assumed here only if steps are split at
-  // events.
+  // In the two-stage flow, free bodies take this kind of step only if steps are split at events.
   *direct = s2_program_hangs(world) && (!s2_world_rattles(def) || s2_world_way(def) == S2_EVENT);
   for (int i = 0; i < count; i++) {
     *direct = *direct && inputs[i].kind <= S2_INPUT_JOINT_TORQUE; // no fields

@@ -5,10 +5,10 @@
 
 #include "diff/linear/reduce.h"
 
-// Takes `steps` steps and fills `linear` (a and b from the arena). `linear` describes how the final
+// Takes `steps` steps and fills `linear` (a and b are in the arena). It describes how the final
 // reduced state depends on the initial reduced state and on the inputs, which are constant over the
-// steps. The inputs belong to the first actuators. If a step does not qualify, *direct is false and
-// nothing has changed.
+// steps. The inputs belong to the first actuators. If this method does not support a step, *direct
+// is false and nothing has changed.
 S2Status s2_direct_try(S2World *world, const S2Input *inputs, int count,
                        const S2Reduction *reduction, int steps, S2Arena *arena, S2Linear *linear,
                        bool *direct);

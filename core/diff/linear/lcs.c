@@ -9,14 +9,13 @@
 #include <math.h>
 #include <string.h>
 
-// Decomposition of the step. Let p be the impulses along the lines of all rows. Consider a step of
-// the world without contacts, limits and drives, in which J'p/h acts as a force. It ends in the
-// same state as the real step, and its v1 is affine in p. So its derivatives with respect to state,
-// inputs and force (linearize.h) give A, B and D. The derivatives of its velocities without
-// projection give E, H and F. J and J'p also turn with the poses. Contacts change the projection of
-// positions, which this step does not include. That change is measured at x0, u0 (`defect`) and
-// becomes a part of d.
-//
+// Let p be the impulses along the lines of all rows. Consider a step without contacts, limits and
+// drives, in which J'p/h acts as a force. It ends in the same state as the real step, and its v1 is
+// affine in p. Its derivatives with respect to state, inputs and force (linearize.h) give A, B and
+// D. The derivatives of its velocities without projection give E, H and F. J and J'p also turn with
+// the poses. Contacts change the projection of positions, but this step has no contacts. So the
+// change is measured at x0, u0 (`defect`) and becomes a part of d.
+
 // ---- Coordinates ------------------------------------------------------------------------------
 
 S2Status s2_coordinates_read(S2World *world, const S2Coordinate *coordinate, int count,
@@ -27,7 +26,7 @@ S2Status s2_coordinates_read(S2World *world, const S2Coordinate *coordinate, int
   if (count > 0) {
     memcpy(reduction.coordinate, coordinate, sizeof *coordinate * (size_t)count);
   }
-  // Remove the part of the velocities that violates the joints; it is restored below.
+  // Remove the part of the velocities that violates the joints. It is restored below.
   S2LineSystem system;
   double *v = s2_reduction_keep(world, arena);
   S2Status status = s2_lines_solve_for(world, &reduction, arena, &system);
@@ -52,7 +51,7 @@ S2Status s2_coordinates_read(S2World *world, const S2Coordinate *coordinate, int
 
 // ---- Steps of clones --------------------------------------------------------------------------
 
-// A clone that steps exactly like the world.
+// Clones the world, so that the clone steps exactly like it.
 static S2Status lcs_clone_same(const S2World *world, S2World **clone) {
   S2_TRY(s2_world_clone(world, clone));
   (*clone)->callbacks = world->callbacks;
@@ -67,9 +66,9 @@ static S2Status lcs_clone(const S2World *world, S2World **clone) {
   return s2_world_configure(*clone, &def);
 }
 
-// Whether dry friction holds the joint at the point of linearisation.
+// Returns true if dry friction holds the joint at the point of linearisation.
 static bool lcs_friction_sticks(const S2LcsWork *work, int32_t slot) {
-  static const double at_bound = 1 - 1e-9; // same threshold as in dynamics/project/project.c
+  static const double at_bound = 1 - 1e-9; // the same threshold as in dynamics/project/project.c
   bool sticks = false;
   for (int i = 0; i < work->rows.part_count; i++) {
     const S2LcsPart *part = &work->rows.part[i];
@@ -80,7 +79,7 @@ static bool lcs_friction_sticks(const S2LcsWork *work, int32_t slot) {
   return sticks;
 }
 
-// A clone in which only joints act, with J'p as a force.
+// Makes a clone in which only joints act, and J'p acts as a force.
 static S2Status lcs_clone_free(const S2LcsWork *work, bool projected, S2World **clone) {
   S2_TRY(lcs_clone(work->world, clone));
   S2World *free = *clone;
@@ -90,9 +89,9 @@ static S2Status lcs_clone_free(const S2LcsWork *work, bool projected, S2World **
   for (int i = 0; i < free->bodies.count; i++) {
     free->bodies.at[i].mask = 0;
   }
-  // Coinciding limits and unbounded motors are equations, so the clone retains them. A bounded
-  // motor or sticking friction becomes a motor of zero effort, because projection must not change
-  // the velocities of such a joint.
+  // Coinciding limits and unbounded motors are equations, so the clone keeps them. Projection must
+  // not change the velocities of a joint with a bounded motor or sticking friction. So either of
+  // these becomes a motor of zero effort.
   for (int i = 0; i < free->joint_order.count; i++) {
     int32_t slot = free->joint_order.at[i];
     S2Joint *joint = &free->joints.at[slot];
@@ -165,7 +164,7 @@ static S2Status lcs_look_at_velocities(S2LcsWork *work) {
 
 // ---- Rows -------------------------------------------------------------------------------------
 
-// Fills E, H and F of row r of the motion, and c with the row's value at lambda = 0.
+// Fills row r of the motion in E, H and F. c receives the value of the row at lambda = 0.
 static void lcs_motion_row(const S2LcsWork *work, const S2LcsPart *part, int r) {
   const S2LcsRows *rows = &work->rows;
   const S2LcsRow *row = &rows->row[r];
@@ -198,7 +197,7 @@ static void lcs_motion_row(const S2LcsWork *work, const S2LcsPart *part, int r) 
 
 // ---- The step at hand -------------------------------------------------------------------------
 
-// Begins a step and finds its touches and free motion, in `world`'s arena.
+// Begins a step, and finds its touches and free motion in the arena of `world`.
 static S2Status lcs_begin_step(S2World *world, S2Step *step) {
   S2_TRY(s2_world_push(world));
   *step = s2_step_begin(world, 0, 1);
@@ -213,7 +212,7 @@ static S2Status lcs_begin_step(S2World *world, S2Step *step) {
   return going ? s2_ok() : s2_error(S2_ABORTED, "the step was stopped by a callback");
 }
 
-// Steps a clone. Returns the state after the step, and whether there was an impact.
+// Steps a clone. Writes the final state to `x`. Sets *strikes if there was an impact.
 static S2Status lcs_step_clone(const S2LcsWork *work, S2World *clone, double *x, bool *strikes) {
   uint64_t before = clone->stats.second_solves;
   S2_TRY(s2_world_step(clone));
@@ -221,7 +220,7 @@ static S2Status lcs_step_clone(const S2LcsWork *work, S2World *clone, double *x,
   return s2_coordinates_read(clone, work->reduction.coordinate, work->reduction.m, work->arena, x);
 }
 
-// Takes the step that the system describes, and the step with the world's own settings.
+// Takes the step that the system describes, and then the step with the world's own settings.
 static S2Status lcs_take_steps(const S2LcsWork *work, bool *strikes) {
   S2World *described = NULL, *own = NULL;
   bool unused;
@@ -240,7 +239,7 @@ static S2Status lcs_take_steps(const S2LcsWork *work, bool *strikes) {
   return status;
 }
 
-// Computes the rows at the present v1, and their lambda.
+// Computes the rows at the present v1, and the lambda that solves them.
 static S2Status lcs_motion(S2LcsWork *work) {
   S2Lcs *lcs = work->lcs;
   memset(lcs->e, 0, sizeof(double) * (size_t)(lcs->rows * work->m));
@@ -255,7 +254,8 @@ static S2Status lcs_motion(S2LcsWork *work) {
   return s2_lcs_solve(work, 0, lcs->first);
 }
 
-// Computes A, B and D of the motion, from a step with projection and J'p as a force.
+// Computes A, B and D of the motion. They come from a step with projection in which J'p acts as a
+// force.
 static void lcs_motion_state(const S2LcsWork *work, const S2Linear *linear) {
   S2Lcs *lcs = work->lcs;
   int n = work->n, m = work->m, inputs = work->inputs;
@@ -284,7 +284,7 @@ static void lcs_motion_state(const S2LcsWork *work, const S2Linear *linear) {
   }
 }
 
-// Computes A, B and D. `reached` is x+ as determined by the rows of the motion alone.
+// Computes A, B and D. `reached` receives the x+ that follows from the rows of the motion alone.
 static S2Status lcs_state(S2LcsWork *work, double *reached) {
   S2World *free = NULL;
   S2Linear linear;
@@ -306,7 +306,7 @@ static S2Status lcs_state(S2LcsWork *work, double *reached) {
   return status;
 }
 
-// Choose c and d such that the system is exact at x0, u0.
+// Chooses c and d so that the system is exact at x0, u0.
 static void lcs_constants(const S2LcsWork *work, const double *reached) {
   S2Lcs *lcs = work->lcs;
   int m = work->m, inputs = work->inputs;
@@ -326,8 +326,7 @@ static void lcs_constants(const S2LcsWork *work, const double *reached) {
     for (int r = lcs->first; r < lcs->rows; r++) {
       jumped += lcs->dl[i * lcs->rows + r] * lcs->lambda[r];
     }
-    // If the step has an impact and the system has none, or the reverse, the step cannot serve as a
-    // reference.
+    // The step is no reference if it has an impact and the system has none, or the reverse.
     double rows = reached[i] + jumped;
     lcs->next[i] = work->struck == work->strikes ? lcs->next[i] : rows;
     lcs->d[i] = lcs->next[i] - known;
@@ -338,7 +337,7 @@ static void lcs_constants(const S2LcsWork *work, const double *reached) {
 
 // ---- The whole system -------------------------------------------------------------------------
 
-// Rejects contacts with restitution: their impact rows would need targets, which the system does
+// Rejects contacts with restitution. Their impact rows would need targets, which the system does
 // not have.
 static S2Status lcs_check_bounces(const S2LcsWork *work, const S2Step *step) {
   for (int i = 0; i < step->touch_count; i++) {
@@ -410,7 +409,7 @@ static S2Status lcs_open(S2LcsWork *work, const S2Step *step) {
   work->m = 2 * work->reduction.m;
   work->inputs = def->input_count;
   work->h = step->h;
-  // Bounds of drives appear in two rows and in d, so they cannot be inputs.
+  // Bounds of drives cannot be inputs, because they appear in two rows and in d.
   for (int i = 0; i < work->inputs; i++) {
     if (def->inputs[i].kind == S2_INPUT_MOTOR_MAX) {
       return s2_error(
@@ -461,7 +460,7 @@ static S2Status lcs_make(S2LcsWork *work, const S2Step *step) {
   }
   lcs_take_room(work);
   // First compute the impulses, which need only the velocities without impulses. Then compute all
-  // data at these impulses.
+  // data with these impulses.
   s2_lcs_push(work, NULL, false, work->impulse, work->bend);
   S2_TRY(lcs_look_at_velocities(work));
   memcpy(work->v_free, work->v, sizeof(double) * (size_t)work->n);
@@ -482,7 +481,7 @@ S2Status s2_world_lcs(S2World *world, const S2LcsDef *def, S2Arena *arena, S2Lcs
   S2_TRY(s2_world_idle(world));
   S2_TRY(s2_lcs_check(world));
   S2LcsWork work = {.world = world, .def = def, .arena = arena, .lcs = lcs};
-  // The rows come from a step whose contact search covers the margin.
+  // The contact search of this step covers the margin.
   S2World *seen = NULL;
   S2Step step;
   S2Status status = lcs_clone(world, &seen);

@@ -22,7 +22,8 @@ static double *impact_masses(const S2LcsWork *work) {
   return mass;
 }
 
-// Z = P (P'MP)^-1 P' with dq = P dr: the change of velocity per impulse while the joints hold.
+// Computes Z = P (P'MP)^-1 P' with dq = P dr. Z is the change of velocity per impulse while the
+// joints hold.
 static S2Status impact_find_jump(S2LcsWork *work) {
   int n = work->n, m = work->m, half = m / 2;
   double *mass = impact_masses(work), *p = s2_lcs_numbers(work, half, n);
@@ -73,8 +74,8 @@ void s2_lcs_add_impact(const S2LcsWork *work) {
   }
 }
 
-// Fills E, H, F and c of the impact row that corresponds to row r; the rows of the motion are
-// known. E does not yet include the jump.
+// Fills E, H, F and c of the impact row that corresponds to row r. The rows of the motion must be
+// known. E does not yet contain the jump.
 static void impact_row(const S2LcsWork *work, const S2LcsPart *part, int r) {
   const S2LcsRows *rows = &work->rows;
   const S2LcsRow *row = &rows->row[r];
@@ -99,7 +100,7 @@ static void impact_row(const S2LcsWork *work, const S2LcsPart *part, int r) {
       }
     }
   }
-  // A normal row of the impact acts only if the motion ends with a closed gap.
+  // A normal row of the impact acts only if the gap is closed at the end of the motion.
   if (row->line >= 0 && row->slack < 0) {
     speed.value += WEIGHT * lcs->c[r];
     for (int k = 0; k < m; k++) {
@@ -220,7 +221,7 @@ S2Status s2_lcs_impact_state(S2LcsWork *work, S2World *free) {
   S2Lcs *lcs = work->lcs;
   const S2LcsRows *rows = &work->rows;
   int n = work->n, m = work->m, half = m / 2;
-  // Derivatives of the coordinates' final speeds, for velocities with and without w.
+  // Derivatives of the final speeds of the coordinates, for velocities with and without w.
   double *without = s2_lcs_numbers(work, m, 2 * n), *with = s2_lcs_numbers(work, m, 2 * n);
   double *lift = s2_lcs_numbers(work, 2 * n, m), *by_r = s2_lcs_numbers(work, half, half);
   S2_TRY(s2_reduction_lower(free, &work->reduction, work->arena, without));

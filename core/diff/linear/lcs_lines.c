@@ -99,8 +99,8 @@ static int lcs_add_row(S2LcsRows *rows, int line, double sign, int slack) {
 
 // ---- Contacts ---------------------------------------------------------------------------------
 
-// J along the normal or the tangent at point k, and its derivatives with respect to the poses of
-// both bodies. They are the derivatives of J v for each of the six unit velocities v.
+// Computes J along the normal or the tangent at point k, and its derivatives with respect to the
+// poses of both bodies. These are the derivatives of J v for each of the six unit velocities v.
 static S2Line lcs_contact_line(const S2Step *step, const S2Lines *lines, const S2Touch *touch,
                                int k, bool tangent, S2WorldGradient *gradient) {
   const S2World *world = step->world;
@@ -112,8 +112,8 @@ static S2Line lcs_contact_line(const S2Step *step, const S2Lines *lines, const S
   double *v_bar = S2_TAKE_ZEROED(lines->arena, double, numbers);
   double *q_bar = S2_TAKE_ZEROED(lines->arena, double, numbers);
   for (int i = 0; i < 6; i++) {
-    // For a unit velocity, J v is one entry of J. Differentiate it with respect to the poses,
-    // through the point and the normal.
+    // For a unit velocity, J v is one entry of J. Differentiate that entry with respect to the
+    // poses, through the point and the normal.
     int at = 3 * slot[i / 3] + i % 3;
     S2PointBar point = {0};
     S2Vec2 direction_bar = {0, 0};
@@ -135,7 +135,7 @@ static S2Line lcs_contact_line(const S2Step *step, const S2Lines *lines, const S
     line.slot[side] = slot[side];
     for (int c = 0; c < 3; c++) {
       double j = v_bar[3 * slot[side] + c] / 6;
-      if (column == S2_NONE) { // a body whose motion is given
+      if (column == S2_NONE) { // the motion of this body is prescribed
         line.rest += j * step->free_v[3 * slot[side] + c];
       } else {
         line.j[column + c] += j;
@@ -151,7 +151,7 @@ static void lcs_add_contact(const S2Step *step, const S2Touch *touch, int k,
   const S2ManifoldPoint *at = &touch->points[k].at;
   const double *qa = step->q0 + 3 * touch->body_a;
   bool soft = touch->compliance > 0;
-  // An overlap counts as contact. An open gap may close completely within the step.
+  // An overlap counts as a closed gap. An open gap may close completely within the step.
   double bias = fmax(at->gap, 0) / step->h, by_gap = 1 / step->h, compliance = 0;
   if (soft) {
     S2Blend blend = {.h = step->h, .alpha = 1, .beta = 1};
@@ -225,7 +225,7 @@ static void lcs_add_limit(const S2Step *step, S2JointId joint, const S2Line *lin
                                                .impact = -1};
 }
 
-// Adds a drive: an impulse of at most `most` that brings J v + bias to 0.
+// Adds a drive. Its impulse is at most `most` and brings J v + bias to 0.
 static void lcs_add_drive(S2LcsKind kind, S2JointId joint, const S2Line *line, double bias,
                           double most, S2LcsRows *rows) {
   if (!(most > 0) || most == INFINITY) { // an unbounded drive is an equation, and the joints
@@ -265,7 +265,7 @@ static void lcs_add_joint(const S2Step *step, int32_t slot, S2LcsRows *rows) {
 
 S2Status s2_lcs_rows_of(const S2Step *step, S2Arena *arena, S2LcsRows *rows) {
   const S2World *world = step->world;
-  // The capacity suffices for two points per touch, with two lines and four rows each, and for two
+  // The capacity is enough for two points per touch, with two lines and four rows each, and for two
   // limits and two drives per joint.
   int touches = step->touch_count, joints = world->joint_order.count;
   *rows = (S2LcsRows){.lines = s2_lines_of(world, arena),

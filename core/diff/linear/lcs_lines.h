@@ -7,20 +7,20 @@
 #include "diff/linear/lines.h"
 #include "dynamics/step/context.h"
 
-// A direction of the poses, and the other terms of its row: the bias and its derivative. The
-// Hessian of its S2Line is the derivative of J, which is symmetric only if J is a gradient.
+// A line in the space of poses, and the bias of its row with the derivative of the bias. The
+// Hessian of its S2Line is the derivative of J. It is symmetric only if J is a gradient.
 typedef struct S2LcsLine {
   S2Line line;
   double bias;       // m/s, rad/s
   double by_value;   // derivative of the bias with respect to the function whose gradient is J
-  double compliance; // compliance of its row
+  double compliance; // compliance of the row
   double base;       // N s, N m s: constant impulse, independent of lambda
 } S2LcsLine;
 
 typedef struct S2LcsRow {
-  int line;    // -1: the row is a slack
-  double sign; // 1 or -1: along the line or against it
-  int slack;   // tangents and drives: their slack row, else -1
+  int line;    // -1 if the row is a slack
+  double sign; // 1 along the line, -1 against it
+  int slack;   // the slack row of a tangent or drive, otherwise -1
 } S2LcsRow;
 
 typedef struct S2LcsRows {
@@ -31,12 +31,12 @@ typedef struct S2LcsRows {
   int line_count, row_count, part_count;
 } S2LcsRows;
 
-// Returns an error "lcs: ..." if a step of the world cannot be written as an LCS.
+// Returns an error "lcs: ..." if no LCS can describe a step of the world.
 S2Status s2_lcs_check(const S2World *world);
-// Collects the rows of a step that has found its touches; `arena` holds them.
+// Collects the rows of a step whose touches are known. The rows are in `arena`.
 S2Status s2_lcs_rows_of(const S2Step *step, S2Arena *arena, S2LcsRows *rows);
 
-// J w with w over the columns, plus the contribution of bodies without columns.
+// Returns J w, where w covers the columns, plus the contribution of bodies without columns.
 double s2_lcs_along(const S2LcsRows *rows, const S2LcsLine *line, const double *w);
 // out (n) += factor w' dJ/dq, where w covers the columns and the bodies with prescribed motion
 void s2_lcs_turn(const S2LcsRows *rows, const S2LcsLine *line, double factor, const double *w,

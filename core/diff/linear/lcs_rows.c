@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-// A solution of the LCP is accepted if its residual is at most this, whatever status the solver
-// returns. Then x+ is accurate to 1e-9, like the system itself.
+// A solution of the LCP is accepted if its residual is at most this, regardless of the solver's
+// status. x+ is then accurate to 1e-9, like the system itself.
 static const double GOOD = 1e-9;
 
 void s2_lcs_push(const S2LcsWork *work, const double *lambda, bool impact, double *impulse,
@@ -14,7 +14,7 @@ void s2_lcs_push(const S2LcsWork *work, const double *lambda, bool impact, doubl
   const S2LcsRows *rows = &work->rows;
   int n = work->n;
   double *p = s2_lcs_numbers(work, 1, rows->line_count);
-  // The impulse along each line.
+  // Sum the impulses along each line.
   for (int l = 0; l < rows->line_count; l++) {
     p[l] = impact ? 0 : rows->line[l].base;
   }

@@ -1,11 +1,11 @@
-// An LCS under construction (lcs.c, lcs_impact.c). Private to core/diff/linear.
+// An LCS while it is built (lcs.c, lcs_impact.c). Private to core/diff/linear.
 #ifndef S2_LCS_WORK_H
 #define S2_LCS_WORK_H
 
 #include "diff/linear/lcs_lines.h"
 
-typedef struct S2LcsWork { // a system under construction
-  S2World *world;          // the world at the start; it does not change
+typedef struct S2LcsWork {
+  S2World *world; // the world at the start, which does not change
   const S2LcsDef *def;
   S2Arena *arena;
   S2Lcs *lcs;
@@ -17,7 +17,7 @@ typedef struct S2LcsWork { // a system under construction
   double *lift;                             // 2n x m
   double *impulse;                          // n: J'p at the point of linearisation
   double *bend;                             // n x n: d(J'p)/dq
-  double *v, *v_free;                       // n: v1 at that point, and v1 with lambda = 0
+  double *v, *v_free;                       // n: v1 at that point, and v1 for lambda = 0
   double *by_state, *by_impulse, *by_input; // derivatives of v1: n x m, n x n, n x inputs
   bool strikes, struck;                     // whether the system has impact rows; whether the step
                                             // had an impact
@@ -25,7 +25,7 @@ typedef struct S2LcsWork { // a system under construction
   double *jumped;        // n: Z J'p2
 } S2LcsWork;
 
-// Zeroed numbers in the arena.
+// Returns zeroed numbers in the arena.
 static inline double *s2_lcs_numbers(const S2LcsWork *work, int rows, int columns) {
   return S2_TAKE_ZEROED(work->arena, double, (size_t)rows *(size_t)columns + 1);
 }
@@ -43,30 +43,32 @@ static inline void s2_lcs_multiply(int a, int b, int c, const double *x, const d
   }
 }
 
-// m numbers: the derivative of entry i of q with respect to the state.
+// Returns m numbers, the derivative of entry i of q with respect to the state.
 static inline const double *s2_lcs_lift_q(const S2LcsWork *work, int i) {
   return work->lift + (size_t)s2_reduction_place(i) * (size_t)work->m;
 }
 
-// J v1 of row r of the motion at lambda = 0, and its derivatives, which are added to the arrays.
+// J v1 of row r of the motion at lambda = 0. Its derivatives are added to the arrays.
 typedef struct S2LcsSpeed {
   double value;
   double *e, *h, *f;
 } S2LcsSpeed;
 void s2_lcs_speed(const S2LcsWork *work, int r, S2LcsSpeed *to);
-// An additional entry of F for row r and lambda k of the same part: compliance, slacks.
+// Returns the additional entry of F for row r and lambda k of the same part. It contains the
+// compliance and the slacks.
 double s2_lcs_coupling(const S2LcsWork *work, const S2LcsPart *part, int r, int k);
-// Solves the rows from `from` to `to` - 1 at x0, u0 into `lambda`; earlier rows are already solved.
+// Solves the rows `from` .. `to` - 1 at x0, u0 for lambda. Earlier rows must be solved.
 S2Status s2_lcs_solve(const S2LcsWork *work, int from, int to);
-// The impulses `lambda` along the lines, of the motion or the impact: J'p (n) and d(J'p)/dq (n x
-// n).
+// Computes J'p (n) and d(J'p)/dq (n x n) for the impulses `lambda` along the lines. They are
+// impulses of the impact if `impact` is true, otherwise of the motion.
 void s2_lcs_push(const S2LcsWork *work, const double *lambda, bool impact, double *impulse,
                  double *bend);
 
 // lcs_impact.c
 void s2_lcs_add_impact(const S2LcsWork *work); // adds impact rows to the parts that need them
-S2Status s2_lcs_impact(S2LcsWork *work);       // fills the impact rows and solves for their lambda.
-// Adds the impact to the A, B and D of a step without impacts, whose final state is in `free`.
+S2Status s2_lcs_impact(S2LcsWork *work);       // fills the impact rows and solves them
+// Adds the impact to A, B and D of a step without impacts. `free` holds the final state of that
+// step.
 S2Status s2_lcs_impact_state(S2LcsWork *work, S2World *free);
 
 #endif

@@ -11,10 +11,10 @@
 
 // ---- Inputs -----------------------------------------------------------------------------------
 
-typedef struct Column { // column of B: d(data that the step reads)/du
+typedef struct Column { // a column of B: d(data that the step reads)/du
   S2InputKind kind;
-  int32_t slot[2]; // the two bodies, or the joint if the input is a field of a joint
-  double f[2][3];  // forces on these bodies
+  int32_t slot[2]; // both bodies, or only the joint if the input is a field of a joint
+  double f[2][3];  // forces on both bodies
 } Column;
 
 static S2Status linearize_joint_column(const S2World *world, const S2Input *input, int number,
@@ -53,7 +53,7 @@ static S2Status linearize_joint_column(const S2World *world, const S2Input *inpu
     return s2_error(S2_INVALID, "inputs[%d]: a %s cannot act on a %s", number,
                     torque ? "torque" : "force", name);
   }
-  // f = amount J'
+  // f = amount J', the gradient of the coordinate
   S2JointAt at = {.world = world, .joint = joint, .q = world->q.at};
   S2JointRow row = {0};
   (torque   ? s2_measure_angle
@@ -129,7 +129,7 @@ S2Status s2_actuator_input(const S2World *world, int index, S2Input *input) {
     return s2_error(S2_INVALID, "actuator '%s': %s cannot be an input of a linear step", def.name,
                     def.delay > 0 ? "one with a delay" : "an explicit position");
   }
-  // The effect of a command of 1: a force or field of a joint, or a force on a body.
+  // Describe the effect of a command of 1 as a force or field of a joint, or a force on a body.
   *input = (S2Input){.body = def.body, .joint = def.joint, .amount = {1, 0, 0}};
   bool joint = def.joint.index != 0;
   if (def.kind == S2_ACTUATOR_POSITION) {
@@ -152,7 +152,7 @@ S2Status s2_actuator_input(const S2World *world, int index, S2Input *input) {
 
 // ---- Sweeps -----------------------------------------------------------------------------------
 
-// Memory that repeated linearisations reuse, so that they do not allocate memory themselves.
+// Memory that repeated linearisations reuse, instead of allocating it each time.
 struct S2Linearizer {
   S2Trace *trace;
   S2WorldGradient g;
@@ -198,8 +198,8 @@ static void linearize_turn(S2Turning *turning, S2WorldGradient *g) {
   }
 }
 
-// One row of A and B: the derivative of a weighted sum of the final state, with the weights `sum`,
-// with respect to the initial state and the inputs.
+// Computes one row of A and B. It is the derivative of a weighted sum of the final state with
+// respect to the initial state and the inputs. `sum` contains the weights.
 static S2Status linearize_sweep(S2Linearizer *linearizer, const S2World *world,
                                 const Column *columns, int inputs, S2Turning *turning,
                                 const double *sum, S2Arena *arena, double *row_a, double *row_b) {
@@ -226,7 +226,7 @@ static S2Status linearize_sweep(S2Linearizer *linearizer, const S2World *world,
       at += 6;
     }
   }
-  // Inputs act as forces of the step, or as fields.
+  // Inputs act as forces on bodies, or as fields.
   for (int k = 0; k < inputs; k++) {
     row_b[k] = linearize_along(world, &columns[k], g);
   }
@@ -234,9 +234,9 @@ static S2Status linearize_sweep(S2Linearizer *linearizer, const S2World *world,
   return s2_ok();
 }
 
-// A step of the world, and `rows` weighted sums of the final state (weights: rows x states),
-// differentiated with respect to the initial state (rows x states) and the inputs (rows x inputs).
-// With a reduction the weights are computed after the step.
+// A step of the world, and `rows` weighted sums of its final state (weights: rows x states). They
+// are differentiated with respect to the initial state (rows x states) and the inputs (rows x
+// inputs). With a reduction, the weights are computed after the step.
 typedef struct Sweeps {
   const S2Input *inputs;
   int count, rows, states;
@@ -249,7 +249,7 @@ static S2Status linearize_swept(S2Linearizer *linearizer, S2World *world, const 
   S2_TRY(linearize_columns_of(world, sweeps->inputs, sweeps->count, columns));
   S2Turning turning;
   S2_TRY(s2_turning_of(world, true, arena, &turning));
-  // One step, and one backward sweep per row.
+  // Take one step, then one backward sweep per row.
   S2_TRY(s2_world_step_traced(world, linearizer->trace));
   s2_world_gradient_fit(&linearizer->g, world);
   linearizer->g.flags = 0;
@@ -261,15 +261,15 @@ static S2Status linearize_swept(S2Linearizer *linearizer, S2World *world, const 
     S2_TRY(linearize_sweep(linearizer, world, columns, sweeps->count, &turning, sweeps->sum + at,
                            arena, sweeps->a + at, sweeps->b + i * sweeps->count));
   }
-  // There is no derivative if a linear system of the sweep was singular.
+  // There is no derivative if the sweep met a singular linear system.
   return (linearizer->g.flags & S2_GRADIENT_SINGULAR) == 0
              ? s2_ok()
              : s2_error(S2_UNSOLVED,
                         "linearize: a linear system for the derivative could not be solved");
 }
 
-// Only a step that calls a force law shows whether the law supplies slopes. If a law has no slopes,
-// the world returns to its initial state.
+// Only a step that calls a force law shows if the law supplies slopes. If a law has none, the world
+// returns to its initial state.
 static S2Status linearize_step(S2Linearizer *linearizer, S2World *world, const Sweeps *sweeps,
                                const S2Reduction *reduction, S2Arena *arena) {
   bool asks = false;
@@ -297,7 +297,7 @@ S2Status s2_world_linearize(S2World *world, const S2Input *inputs, int count, S2
                        .inputs = count,
                        .a = S2_TAKE_ZEROED(arena, double, numbers + 1),
                        .b = S2_TAKE_ZEROED(arena, double, states *count + 1)};
-  // One sweep per entry of the state: the weights are the unit matrix.
+  // Sweep once per entry of the state, with the unit matrix as weights.
   Sweeps sweeps = {inputs,    count,    states, states, S2_TAKE_ZEROED(arena, double, numbers + 1),
                    linear->a, linear->b};
   for (int i = 0; i < states; i++) {
@@ -328,7 +328,7 @@ S2Status s2_linearizer_step(S2Linearizer *linearizer, S2World *world, const S2In
                             int count, const S2Reduction *reduction, S2Arena *arena,
                             S2Linear *linear) {
   int n = 2 * reduction->n, m = 2 * reduction->m;
-  // Velocities that violate the joints are left in place, because the step removes them.
+  // Keep velocities that violate the joints. The step removes them.
   double *lift = S2_TAKE(arena, double, n *m + 1), *half = S2_TAKE(arena, double, n *m + 1);
   S2_TRY(s2_reduction_lift(world, reduction, arena, lift));
   *linear = (S2Linear){.states = m,
@@ -338,7 +338,7 @@ S2Status s2_linearizer_step(S2Linearizer *linearizer, S2World *world, const S2In
                        .coordinates = reduction->m,
                        .coordinate = reduction->coordinate};
   // A = lower A' lift and B = lower B', where A' and B' belong to the full state. The sweeps use
-  // the rows of `lower` as weights, because they are fewer.
+  // the rows of `lower` as weights, because there are fewer of them.
   Sweeps sweeps = {inputs, count, m, n, S2_TAKE(arena, double, n *m + 1), half, linear->b};
   S2Status status = linearize_step(linearizer, world, &sweeps, reduction, arena);
   linear->flags = linearizer->g.flags;

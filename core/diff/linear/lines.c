@@ -7,10 +7,10 @@
 #include <string.h>
 
 // A row counts as independent if at least this fraction of its mass-weighted length remains after
-// the components along earlier rows are removed. For redundant rows the remainder is about 1e-15.
+// its components along earlier rows are removed. About 1e-15 remains of a redundant row.
 static const double INDEPENDENT = 1e-7;
-// Rows count as independent if the smallest pivot is at least this fraction of the largest. For
-// dependent rows, rounding leaves about 1e-15.
+// The rows count as independent if the smallest pivot is at least this fraction of the largest. If
+// they are dependent, rounding leaves about 1e-15.
 static const double APART = 1e-13;
 
 S2Lines s2_lines_of(const S2World *world, S2Arena *arena) {
@@ -74,7 +74,7 @@ void s2_line_add_slot(const S2Lines *lines, S2Line *line, int32_t slot, const do
   }
 }
 
-// The change of the line's gradient at the present velocities.
+// The rate at which the line's gradient changes at the present velocities.
 static void line_turn(const S2Lines *lines, S2Line *line) {
   memset(line->turn, 0, sizeof(double) * (size_t)lines->n);
   for (int to = 0; to < 2; to++) {
@@ -119,8 +119,8 @@ static S2JointAt line_joint_at(const S2World *world, const S2Joint *joint) {
 
 // ---- Rigid rows -------------------------------------------------------------------------------
 
-// Collects the rigid rows of a joint and returns their number. If the joint has matrices, the rows
-// are combinations of its equations.
+// Collects the rigid rows of a joint and returns their number. Joints with matrices have
+// combinations of their equations as rows.
 static int line_rigid_of(const S2Lines *lines, const S2Joint *joint,
                          S2Line out[S2_JOINT_EQUATIONS]) {
   S2JointAt at = line_joint_at(lines->world, joint);
@@ -188,7 +188,7 @@ S2Line s2_line_of_coordinate(const S2Lines *lines, const S2Coordinate *coordinat
 
 bool s2_basis_extend(S2Basis *basis, const double *row) {
   double size = 0, left = 0, *x = basis->try;
-  // Divide the entries by the roots of masses, so that lengths and angles are comparable.
+  // Divide the entries by the roots of the masses. Lengths and angles are then comparable.
   for (int i = 0; i < basis->n; i++) {
     x[i] = row[i] / basis->scale[i];
     size += x[i] * x[i];
@@ -301,7 +301,7 @@ int s2_basis_constrain(const S2Lines *lines, S2Basis *basis, S2Line *kept) {
 
 // ---- The square system --------------------------------------------------------------------------
 
-// Takes all rigid rows if their number is `wanted`, otherwise the independent rows.
+// Takes all rigid rows if there are `wanted` of them, otherwise only the independent rows.
 static int lines_constrain(const S2Lines *lines, int wanted, S2Line *line) {
   const S2World *world = lines->world;
   int rows = 0;
@@ -322,7 +322,7 @@ static int lines_constrain(const S2Lines *lines, int wanted, S2Line *line) {
   return s2_basis_constrain(lines, &basis, line);
 }
 
-// Whether elimination finds a significant pivot in each row.
+// Returns true if elimination finds a significant pivot in each row.
 static bool lines_apart(const S2Dense *factor) {
   double most = 0, least = INFINITY;
   for (int i = 0; i < factor->size; i++) {
@@ -339,7 +339,7 @@ S2Status s2_lines_hold(const S2World *world, const S2Reduction *reduction, S2Are
   int n = reduction->n, wanted = n - reduction->m;
   system->line = S2_TAKE(arena, S2Line, n + 1);
   system->rigid = system->count = lines_constrain(&system->lines, wanted, system->line);
-  if (system->rigid != wanted) { // a singular pose, in which other joints are redundant
+  if (system->rigid != wanted) { // in a singular pose, other joints are redundant
     return s2_error(S2_INVALID,
                     "coordinates: in this position the joints leave %d motions free, not %d",
                     n - system->rigid, reduction->m);
@@ -351,7 +351,7 @@ S2Status s2_lines_solve_for(const S2World *world, const S2Reduction *reduction, 
                             S2LineSystem *system) {
   int n = reduction->n;
   S2_TRY(s2_lines_hold(world, reduction, arena, system));
-  // Factor K. Its rows are the rigid rows, followed by the coordinates. It is stored by columns.
+  // Factor K, which is stored by columns. Its rows are the rigid rows, followed by the coordinates.
   system->count = n;
   system->factor = (S2Dense){.size = n,
                              .nonsymmetric = true,

@@ -10,9 +10,9 @@
 typedef struct S2Line { // a function of the poses
   double value;
   double *j;       // n: its gradient
-  double *turn;    // n: derivative of J v with respect to q
+  double *turn;    // n: the derivative of J v with respect to q
   double rest;     // speed due to moving goals and to bodies without columns
-  int32_t slot[2]; // bodies on which its second derivative depends; S2_NONE: none
+  int32_t slot[2]; // bodies on which its second derivative depends, or S2_NONE
   S2JointHessian bend;
 } S2Line;
 
@@ -20,7 +20,7 @@ typedef struct S2Lines {
   const S2World *world;
   S2Arena *arena;
   int n;
-  int32_t *column; // per body slot: its first column, or S2_NONE
+  int32_t *column; // first column of each body slot, or S2_NONE
 } S2Lines;
 
 S2Lines s2_lines_of(const S2World *world, S2Arena *arena);
@@ -30,25 +30,25 @@ void s2_line_add_slot(const S2Lines *lines, S2Line *line, int32_t slot, const do
 // out += factor Hess w, where w covers the columns
 void s2_line_bend(const S2Lines *lines, const S2Line *line, double factor, const double *w,
                   double *out);
-// out += factor Hess w, where w contains the velocities of bodies without columns (with prescribed
-// motion)
+// out += factor Hess w, where w contains the velocities of bodies without columns, whose motion is
+// prescribed
 void s2_line_bend_along(const S2Lines *lines, const S2Line *line, double factor, double *out);
 S2Line s2_line_of_coordinate(const S2Lines *lines, const S2Coordinate *coordinate);
-int s2_line_parts_of(const S2Joint *joint); // number of coordinates of a joint.
+int s2_line_parts_of(const S2Joint *joint); // returns the number of coordinates of a joint
 
-// The force on a body at u = 1 in its present pose: N m, N, N.
+// Returns the force on a body for u = 1 in its present pose: N m, N, N.
 void s2_input_push(const S2World *world, const S2Input *input, double push[3]);
 
-// Actuator forces that turn with the poses: forces along joint coordinates, for which dF/dq = u
-// Hess, and forces fixed to a body, which depend only on its angle.
+// Actuator forces that turn with the poses. For a force along a joint coordinate, dF/dq = u Hess. A
+// force fixed to a body depends only on its angle.
 typedef struct S2Turning {
   S2Lines lines;
   int count;
   S2Line *line;
-  double *u, *force, *by_pose; // by_pose, force: scratch memory for n numbers
+  double *u, *force, *by_pose; // by_pose and force are scratch memory for n numbers
 } S2Turning;
 
-// Uses the current commands. With `backwards`, (dF/dq)' replaces dF/dq.
+// Uses the current commands. If `backwards` is true, (dF/dq)' replaces dF/dq.
 S2Status s2_turning_of(S2World *world, bool backwards, S2Arena *arena, S2Turning *turning);
 
 // ---- Which rows are independent ---------------------------------------------------------------
@@ -61,9 +61,9 @@ typedef struct S2Basis { // orthonormal
 } S2Basis;
 
 S2Basis s2_basis_new(const S2Lines *lines);
-// Adds a row to the basis. False: it depends on the rows already in the basis.
+// Adds a row to the basis. Returns false if the row depends on rows already in the basis.
 bool s2_basis_extend(S2Basis *basis, const double *row);
-// Writes the independent rigid rows to `kept` (at most n); returns their number.
+// Writes the independent rigid rows to `kept` (at most n) and returns their number.
 int s2_basis_constrain(const S2Lines *lines, S2Basis *basis, S2Line *kept);
 
 // ---- The square system ------------------------------------------------------------------------
@@ -76,23 +76,24 @@ typedef struct S2LineSystem {
   S2Dense factor;   // of K
 } S2LineSystem;
 
-// Builds only the rigid rows, without coordinates and K.
+// Builds only the rigid rows, and neither coordinates nor K.
 S2Status s2_lines_hold(const S2World *world, const S2Reduction *reduction, S2Arena *arena,
                        S2LineSystem *system);
 S2Status s2_lines_solve_for(const S2World *world, const S2Reduction *reduction, S2Arena *arena,
                             S2LineSystem *system);
-// Updates the lines after a change in the velocities of bodies with columns.
+// Updates the lines after the velocities of bodies with columns have changed.
 void s2_lines_retune(S2LineSystem *system);
 
 // ---- The functions of reduce.h for a given system ----------------------------------------------
 
-// The index of entry k of q in the state ({q, v} of each body). The velocity of that entry is 3
-// entries later.
+// Returns the index of entry k of q in the state ({q, v} of each body). The velocity of that entry
+// comes 3 entries later.
 static inline int s2_reduction_place(int k) {
   return 6 * (k / 3) + k % 3;
 }
 
-// `mu` (NULL, or one per rigid row): v = settled v + M^-1 J' mu.
+// Settles the velocities: v = settled v + M^-1 J' mu. `mu` has one number per rigid row, or is
+// NULL.
 S2Status s2_reduction_settle_by(S2World *world, S2LineSystem *system, double *mu);
 // The velocities must be settled.
 void s2_reduction_lift_by(const S2LineSystem *system, int m, double *lift);

@@ -43,7 +43,7 @@ S2Status s2_outputs_read(const S2World *world, const S2Output *outputs, int coun
   for (int i = 0; i < count && status.code == S2_OK; i++) {
     status = reduction_check(world, &outputs[i]);
     if (status.code == S2_OK) {
-      // The value of an output, and its speed at the present velocities.
+      // Computes the value of an output, and its speed at the present velocities.
       S2Line line = reduction_output_line(&lines, &outputs[i]);
       y[i] = line.value;
       y[count + i] = line.rest;

@@ -7,7 +7,7 @@
 
 // ---- Which coordinates ------------------------------------------------------------------------
 
-// Takes the free coordinates of a body or joint, and returns their number.
+// Adds the free coordinates of a body or joint and returns their number.
 static int reduction_take(const S2Lines *lines, S2Basis *basis, S2Coordinate of, int parts,
                           S2Reduction *reduction) {
   int before = basis->count;
@@ -99,8 +99,8 @@ S2Status s2_reduction_choose(const S2World *world, const S2Coordinate *wanted, i
   return status;
 }
 
-// The velocities that the rigid rows alone would leave, as in the step: u = v - M^-1 J' mu with J
-// M^-1 J' mu = J v + rest.
+// Computes the velocities that remain if only the rigid rows act, as in the step: u = v - M^-1 J'
+// mu with J M^-1 J' mu = J v + rest.
 typedef struct Settled {
   int rigid;
   double *mass;   // n
@@ -145,8 +145,8 @@ static S2Status reduction_rigid_factor(const S2LineSystem *system, Settled *sett
              : s2_error(S2_INVALID, "coordinates: some joints are redundant");
 }
 
-// The velocities over the columns, without the part that violates the joints, and the multipliers
-// mu that remove it.
+// Computes the velocities over the columns without the part that violates the joints, and the
+// multipliers mu that remove that part.
 static void reduction_speeds(const S2LineSystem *system, Settled *settled, double *v) {
   const S2Lines *lines = &system->lines;
   const S2World *world = lines->world;
@@ -240,7 +240,7 @@ void s2_reduction_lift_by(const S2LineSystem *system, int m, double *lift) {
     p[k * n + n - m + k] = 1;
   }
   s2_dense_solve_many(&system->factor, p, m);
-  // Solve K s = -turn p for the columns s of dv/d(coordinates), because the rows turn.
+  // The rows turn, so solve K s = -turn p for the columns s of dv/d(coordinates).
   for (int k = 0; k < m; k++) {
     for (int i = 0; i < n; i++) {
       for (int c = 0; c < n; c++) {
@@ -249,8 +249,8 @@ void s2_reduction_lift_by(const S2LineSystem *system, int m, double *lift) {
     }
   }
   s2_dense_solve_many(&system->factor, s, m);
-  // Derivatives of positions with respect to positions, of velocities with respect to velocities,
-  // and of velocities with respect to positions.
+  // Derivatives of positions by positions, of velocities by velocities, and of velocities by
+  // positions.
   for (int k = 0; k < m; k++) {
     for (int i = 0; i < n; i++) {
       double *at = lift + s2_reduction_place(i) * 2 * m + k, *speed = at + 6 * m;
@@ -352,7 +352,7 @@ S2Status s2_reduction_lower_by(const S2LineSystem *system, int m, double *lower)
   int n = system->lines.n;
   Settled settled;
   S2Status status = reduction_rigid_factor(system, &settled);
-  // One row for the value of each coordinate, and one row for its speed.
+  // Each coordinate has one row for its value and one row for its speed.
   memset(lower, 0, sizeof(double) * (size_t)(4 * n * m));
   double *u = S2_TAKE(arena, double, n + 1);
   double *by_q = S2_TAKE(arena, double, n + 1), *by_v = S2_TAKE(arena, double, n + 1);

@@ -19,15 +19,17 @@ S2Status s2_reduction_choose(const S2World *world, const S2Coordinate *wanted, i
 // Removes the part M^-1 J' mu of the velocities that violates the joints, as the next step would.
 // This does not change the later motion. Speeds of coordinates do not include this part.
 S2Status s2_reduction_settle(S2World *world, const S2Reduction *reduction, S2Arena *arena);
-// Save and restore all velocities (in the arena), for callers that settle them only temporarily.
+// Saves all velocities in the arena, and restores them, for callers that settle them only for a
+// while.
 double *s2_reduction_keep(const S2World *world, S2Arena *arena);
 void s2_reduction_restore(S2World *world, const double *v);
-// d(state)/d(reduced state), 2n x 2m, and d(reduced state)/d(state), 2m x 2n; row-major, with the
-// state as in s2_world_state. The velocities may contain the part M^-1 J' mu, with mu constant.
+// Derivatives of the state (as in s2_world_state) with respect to the reduced state (2n x 2m), and
+// the reverse (2m x 2n), both row-major. The velocities may contain the part M^-1 J' mu, with mu
+// constant.
 S2Status s2_reduction_lift(S2World *world, const S2Reduction *reduction, S2Arena *arena,
                            double *lift);
 S2Status s2_reduction_settle_and_lift(S2World *world, const S2Reduction *reduction, S2Arena *arena,
-                                      double *lift); // lift for settled velocities
+                                      double *lift); // for settled velocities
 S2Status s2_reduction_lower(const S2World *world, const S2Reduction *reduction, S2Arena *arena,
                             double *lower);
 

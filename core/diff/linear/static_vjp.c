@@ -1,9 +1,10 @@
 // The derivative of a static equilibrium, from the implicit function theorem.
 //
-// A step Q from rest does not move bodies in equilibrium, q = Q(q, p), however they arrived there.
-// So (I - dQ/dq)' x = dl/dq and dl/dp = (dQ/dp)' x.
+// A step Q from rest does not move bodies in equilibrium: q = Q(q, p). So the derivative is
 //
-// Each row of dQ/dq takes one backward sweep over that step.
+//     dl/dp = (dQ/dp)' x  with  (I - dQ/dq)' x = dl/dq
+//
+// Each row of dQ/dq takes one backward sweep over the step.
 #include "diff/linear/static_vjp.h"
 
 #include "diff/step/trace_notes.h"
@@ -11,8 +12,8 @@
 #include <math.h>
 #include <string.h>
 
-// NOTHING: a smaller pivot of I - dQ/dq indicates a direction in which bodies may rest anywhere.
-// OF_LOSS: the largest permitted fraction of dl/dq along such a direction.
+// NOTHING: a smaller pivot of I - dQ/dq belongs to a direction in which bodies may rest anywhere.
+// OF_LOSS: the largest fraction of dl/dq that may lie along such a direction.
 static const double NOTHING = 1e-11, OF_LOSS = 1e-8;
 
 static void static_swap(double *a, double *b) {
@@ -21,21 +22,21 @@ static void static_swap(double *a, double *b) {
   *b = was;
 }
 
-typedef struct System { // each row of `at`: n numbers and a right-hand side
+typedef struct System { // each row of `at` has n numbers and a right-hand side
   int n;
   double *at;
-  int *column; // the unknown of each column
+  int *column; // index of the unknown in each column
 } System;
 
 static double *static_row_of(const System *system, int i) {
   return system->at + (size_t)i * (size_t)(system->n + 1);
 }
 
-// Moves the largest remaining entry to the diagonal; returns its size.
+// Moves the largest remaining entry to the diagonal, and returns its size.
 static double static_pivot(const System *system, int k) {
   int row = k, column = k, n = system->n;
   for (int i = k; i < n; i++) {
-    // Rows and columns are exchanged; `column` keeps track of the unknowns.
+    // Exchange rows and columns. `column` keeps track of the unknowns.
     for (int j = k; j < n; j++) {
       if (fabs(static_row_of(system, i)[j]) > fabs(static_row_of(system, row)[column])) {
         row = i;
@@ -105,8 +106,7 @@ S2Status s2_world_rest_traced(S2World *world, const double *f, S2Trace *trace) {
     memset(world->v.at, 0, bytes);
     memcpy(world->f.at, f, bytes);
   }
-  // Take one implicit solve, with default values of the settings that do not affect the
-  // equilibrium.
+  // Take one implicit solve. Settings that do not affect the equilibrium have their default values.
   world->callbacks.motion = NULL;
   def->alpha = plain.alpha;
   def->beta = plain.beta;
@@ -115,7 +115,7 @@ S2Status s2_world_rest_traced(S2World *world, const double *f, S2Trace *trace) {
   def->stabilization = plain.stabilization;
   def->geometric_stiffness = plain.geometric_stiffness;
   def->flow = plain.flow; // both flows solve the same problem at rest.
-  // Record the step. Projections of joints without an error are also recorded.
+  // Record the step, including projections of joints without an error.
   s2_notes_clear(&trace->notes);
   trace->notes.projects = true;
   world->notes = &trace->notes;
@@ -161,10 +161,10 @@ S2Status s2_static_vjp(const S2Trace *trace, int count, const int32_t *at,
   if (status.code == S2_OK) {
     status = s2_trace_vjp(trace, one, arena);
   }
-  // Clear derivatives with respect to data that do not affect an equilibrium.
+  // Clear derivatives with respect to data that do not affect the equilibrium.
   size_t numbers = 3 * (size_t)gradient->slots;
   memset(one->v, 0, sizeof(double) * numbers);
-  memset(gradient->f, 0, sizeof(double) * numbers); // the forces have already acted
+  memset(gradient->f, 0, sizeof(double) * numbers); // the forces have already had their effect
   for (int i = 0; i < count; i++) {                 // initial poses have no effect
     one->q[at[i]] = gradient->q[at[i]] = gradient->v[at[i]] = 0;
   }

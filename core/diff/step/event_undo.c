@@ -1,13 +1,13 @@
-// The derivative of event stepping (algorithm B4 in docs/stepping.md): the intervals of an island's
-// step. An interval is x+ = flow(x, h). The last interval of a step takes the remaining time, h =
-// left. If two bodies meet, the interval ends at the time h at which their gap is 0:
+// The derivative of event stepping (algorithm B4 in docs/stepping.md). The step of an island is
+// divided into intervals x+ = flow(x, h). The last interval takes the remaining time, h = left. If
+// two bodies meet, the interval ends at the impact time h, at which their gap is 0:
 //
 //     gap(flow(x, h)) = 0  =>  dh = -(dgap/dx dx)/(dgap/dh),   left+ = left - h
 //
 // The adjoint of h is the adjoint of the flow's end minus the adjoint of the remaining time. It
 // becomes a multiple of the adjoint of the gap at the end of the flow. The remaining time passes
-// its adjoint unchanged to the previous interval. The rates belong to the computed flow, which
-// depends on sliding contacts, so a separate sweep over the flow computes the rates.
+// its adjoint unchanged to the previous interval. The rates depend on sliding contacts, so a
+// separate sweep over the computed flow finds them.
 #include "diff/step/undo.h"
 #include "dynamics/rattle/rattle.h"
 #include "dynamics/step/forces.h"
@@ -15,12 +15,12 @@
 
 #include <string.h>
 
-// Bodies that meet at less than this fraction of the island's speed only graze. There, derivatives
-// grow without bound.
+// Bodies only graze if they meet at less than this fraction of the island's speed. Derivatives grow
+// without bound there.
 #define GRAZING 1e-6
-// Bodies that have just left each other meet again no sooner than after the fraction
-// S2_EVENT_LEAVING of the remaining time. An interval counts as having this least length if its
-// length differs from it by at most the relative error GIVEN.
+// Bodies that have just left each other do not meet again before the fraction S2_EVENT_LEAVING of
+// the remaining time. An interval has this shortest length if its length differs from it by at most
+// the relative error GIVEN.
 #define GIVEN 1e-9
 
 static void event_free_nodes(const S2Undo *undo, const S2Note *note) {
@@ -55,8 +55,8 @@ void s2_undo_drift(S2Undo *undo, const S2Note *note) {
   undo->length_bar = 0;
 }
 
-// Moves the ground to its pose at the time of an interval, so that the adjoints of its pose belong
-// to that time.
+// Moves the ground to its pose at the time of an interval. The adjoints of its pose then belong to
+// that time.
 static void event_place_ground(S2Undo *undo) {
   const S2Note *interval = s2_undo_last(undo, S2_ACT_INTERVAL);
   const S2Note *start = s2_undo_last(undo, S2_ACT_FREE);
@@ -66,7 +66,7 @@ static void event_place_ground(S2Undo *undo) {
       // Ground always moves at free_v.
       undo->step.q0[at] = start->free.q0[at] + done * undo->step.free_v[at];
       undo->step.q1[at] = undo->step.q0[at] + undo->step.h * undo->step.free_v[at];
-      // Adjoints of ground poses at other times are saved for later.
+      // Save the adjoints of ground poses at other times.
       undo->ground0[at] = undo->bar.q0[at];
       undo->ground1[at] = undo->bar.q1[at];
       undo->bar.q0[at] = undo->bar.q1[at] = 0;
@@ -79,8 +79,8 @@ static void event_place_ground(S2Undo *undo) {
   }
 }
 
-// In impacts at the start of the step, a lock moves at the rate that it has at that time. The
-// reverse sweep over these impacts uses the same rate.
+// In an impact at the start of the step, a lock moves at its rate at that time. Sets the locks to
+// that rate while the sweep passes over such an impact.
 static void event_set_locks(const S2Undo *undo, const S2Note *interval) {
   const S2World *world = undo->world;
   for (int i = 0; i < interval->of->island.joints && world->drives.count > 0; i++) {
@@ -88,8 +88,8 @@ static void event_set_locks(const S2Undo *undo, const S2Note *interval) {
   }
 }
 
-// An impact at the start of the step uses the velocity of ground at that time. The adjoint of this
-// velocity is stored separately from the adjoint of the ground's mean velocity.
+// An impact at the start of the step uses the velocity that the ground has then. The adjoint of
+// this velocity is stored separately from that of the ground's mean velocity.
 static void event_set_ground(S2Undo *undo, const S2Note *interval) {
   S2StepAdjoint *bar = &undo->bar;
   for (int i = 0; i < interval->of->grounds && interval->interval.sets_out; i++) {
@@ -142,8 +142,8 @@ static void event_forget_ground(S2Undo *undo, const S2Note *interval) {
 
 // ---- The flow ---------------------------------------------------------------------------------
 
-// Adjoints of q1 of nodes and ground at the end of the flow, and of v2 = v1. A piece of the
-// two-stage flow handles q1 itself.
+// Adjoints of q1 of nodes and ground at the end of the flow, and of v2 = v1. Pieces of the
+// two-stage flow handle q1 of nodes themselves.
 static void event_arrive_vjp(S2Undo *undo, const S2Note *note, const S2Note *interval) {
   S2StepAdjoint *bar = &undo->bar;
   double h = note->h, share = note->arrive.share;
@@ -171,7 +171,7 @@ static void event_arrive_vjp(S2Undo *undo, const S2Note *note, const S2Note *int
   }
 }
 
-// The smooth derivative excludes later contacts that the step does not reach.
+// A smooth derivative leaves out later contacts that the step does not reach.
 static void event_flag_unseen(S2Undo *undo, const S2Note *note) {
   // If `share` is below 1, the step continues after the flow.
   bool depends = false, last = undo->share == 1;
@@ -204,13 +204,13 @@ static size_t event_impulses(const S2Undo *undo) {
   return S2_JOINT_ROWS * (size_t)undo->notes->joint_slots;
 }
 
-// Redirects adjoints of unused results of a sweep to scratch arrays.
+// Lets the sweep add the adjoints of unused results to scratch arrays.
 static void event_scratch_bars(S2Undo *undo) {
   size_t count = 3 * (size_t)undo->notes->slots;
   size_t joints = (size_t)undo->notes->joint_slots;
   S2Arena *arena = undo->arena;
   double *v = S2_TAKE_ZEROED(arena, double, 10 * count);
-  // The gradient, which the answers also use, is a scratch copy.
+  // The answers use the gradient, too. Replace it with a scratch copy.
   undo->gradient = undo->answers.gradient = undo->scratch;
   double *of_laws = S2_TAKE_ZEROED(arena, double, 5 * count);
   undo->held = of_laws;
@@ -239,9 +239,9 @@ static void event_scratch_bars(S2Undo *undo) {
   };
 }
 
-// Takes the adjoints of all results that were read after the end of the flow: projections, and the
-// changes that they make to velocities and joint impulses. All of these may depend on the length of
-// the flow.
+// Copies the adjoints of all results that were read after the end of the flow. These are
+// projections, and their changes of velocities and joint impulses. All of them may depend on the
+// length of the flow.
 static void event_take_bars(S2Undo *undo, const S2StepAdjoint *from) {
   size_t bytes = sizeof(double) * 3 * (size_t)undo->notes->slots;
   memcpy(undo->bar.q1, from->q1, bytes);
@@ -276,24 +276,24 @@ static void event_add_gap(S2Undo *undo, const S2Note *note, double part) {
                      undo->bar.q1, undo->gradient);
 }
 
-typedef enum EventOf { // the quantity that is differentiated with respect to the length of a flow
+typedef enum EventOf { // the quantity to differentiate with respect to the length of a flow
   OF_LOSS,             // the loss, through the adjoints at the end of the flow
   OF_GAP,              // the gap that is 0 at the end of the flow
   OF_LIMIT             // the value of the limit that closes at the end of the flow
 } EventOf;
 
-// dl/dh of the flow that ends with the note.
+// Computes dl/dh of the flow that ends with the note.
 static void event_rate(S2Undo *undo, const S2Note *note, EventOf of, double *rate) {
   const S2Note *interval = s2_undo_last(undo, S2_ACT_INTERVAL);
   if (undo->scratch == NULL) { // allocated once, for all later calls
     undo->scratch = s2_world_gradient_like(undo->gradient, undo->arena);
   }
   S2ArenaMark mark = s2_arena_mark(undo->arena);
-  // A separate sweep; all its other results are discarded.
+  // Sweep over a copy. All results except the rate are discarded.
   S2Undo all = *undo;
   event_scratch_bars(undo);
-  // The quantity to differentiate: the gap at the end of the flow, or the loss as a function of the
-  // state there.
+  // Set the adjoint of the quantity: the gap at the end of the flow, or the loss as a function of
+  // the state there.
   if (of == OF_GAP) {
     event_add_gap(undo, note, 1);
   } else if (of == OF_LOSS) {
@@ -327,7 +327,7 @@ static void event_rate(S2Undo *undo, const S2Note *note, EventOf of, double *rat
   s2_arena_rewind(undo->arena, mark);
 }
 
-// The derivative of the time at which bodies meet.
+// Differentiates the impact time.
 static void event_meeting_vjp(S2Undo *undo, const S2Note *note) {
   const S2Note *interval = s2_undo_last(undo, S2_ACT_INTERVAL);
   // Bodies that have just separated meet again after a fixed fraction of the remaining time.
@@ -336,7 +336,8 @@ static void event_meeting_vjp(S2Undo *undo, const S2Note *note) {
     undo->share = S2_EVENT_LEAVING;
     return;
   }
-  // The gap must be 0 at the end of the interval; otherwise its length has no derivative.
+  // The gap must be 0 at the end of the interval. If not, the length of the interval has no
+  // derivative.
   undo->share = 0;
   if (note->arrive.point == S2_NONE ||
       undo->open.touches[0].points[note->arrive.point].at.gap > slop) { // the bodies did not meet
@@ -361,14 +362,14 @@ static void event_meeting_vjp(S2Undo *undo, const S2Note *note) {
   }
 }
 
-// Whether the interval ends where a limit of a joint closes.
+// Returns true if the interval ends because a limit of a joint closes.
 static bool event_closes(const S2Undo *undo, const S2Note *note) {
   const S2Note *by = s2_note_at(undo->notes, undo->index - 1);
   return !note->arrive.meets && by->act == S2_ACT_PIECE &&
          s2_rattle_record(by->rattle.piece, by->of->island.nodes, by->rattle.rows).met >= 0;
 }
 
-// The derivative of the time at which a limit closes.
+// Differentiates the time at which a limit closes.
 static void event_closing_vjp(S2Undo *undo, const S2Note *note) {
   double approach, h_bar;
   undo->share = 0;
@@ -384,7 +385,7 @@ static void event_closing_vjp(S2Undo *undo, const S2Note *note) {
 
 void s2_undo_arrive(S2Undo *undo, const S2Note *note) {
   const S2Note *interval = s2_undo_last(undo, S2_ACT_INTERVAL);
-  // the interval takes all of the remaining time, or half of it
+  // the interval takes all or half of the remaining time
   undo->share = note->arrive.meets ? 1 : note->h / interval->h;
   if (event_closes(undo, note)) {
     event_closing_vjp(undo, note);
@@ -447,7 +448,7 @@ void s2_undo_interval(S2Undo *undo, const S2Note *note) {
   undo->length_bar += undo->bar.elapsed; // time since the start of the step = length - left
   undo->left_bar -= undo->bar.elapsed;
   undo->bar.elapsed = 0;
-  for (int i = 0; i < note->of->island.joints; i++) { // impulses of the previous step are not read
+  for (int i = 0; i < note->of->island.joints; i++) { // impulses of the previous step are not used
     memset(undo->bar.joint_impulse + S2_JOINT_ROWS * (size_t)note->of->island.joint[i], 0,
            sizeof(double) * S2_JOINT_ROWS);
   }
@@ -455,13 +456,13 @@ void s2_undo_interval(S2Undo *undo, const S2Note *note) {
   if (note->interval.earlier > 0) {
     s2_undo_move_nodes(note, undo->bar.q0, undo->bar.q1);
     s2_undo_move_nodes(note, undo->bar.v0, undo->bar.v2);
-  } else { // the whole step remains
+  } else { // in the first interval, the remaining time is the whole step
     undo->length_bar += undo->left_bar;
     undo->left_bar = 0;
   }
 }
 
-// Passes on the adjoint `bar` of J through contact point k of a touch.
+// Passes on the adjoint `bar` of the work J at contact point k of a touch.
 static void event_work_vjp(S2Undo *undo, const S2Note *note, int i, int k, double bar,
                            S2TouchBar *pair) {
   const S2Touch *touch = &undo->open.touches[i];
@@ -470,14 +471,15 @@ static void event_work_vjp(S2Undo *undo, const S2Note *note, int i, int k, doubl
   if (at->normal_impulse == 0 && at->tangent_impulse == 0) { // the flow has no row for this point
     return;
   }
-  // J = sum over normal and tangent of impulse (u0 + u2)/2. Adjoints of the impulses.
+  // J is the sum of impulse (u0 + u2)/2 over normal and tangent. First the adjoints of the
+  // impulses.
   S2Vec2 n = at->at.normal, t = s2_left(n), t_bar = {0};
   S2PointBar point = {0};
   S2Work work = s2_touch_work(touch, k, v0, v2, note->of->tiny);
   double normal = bar * at->normal_impulse / 2, tangent = bar * at->tangent_impulse / 2;
   undo->pushed[2 * note->of->touch_index[i] + k] += bar * (work.u0 + work.u2) / 2;
   undo->dragged[2 * note->of->touch_index[i] + k] += bar * (work.along0 + work.along2) / 2;
-  // Adjoints of the velocities before and after, if they are used.
+  // Adjoints of the velocities before and after the flow, if they are used.
   for (int after = 0; after < 2; after++) {
     const double *v = after ? v2 : v0;
     double *v_bar = after ? undo->bar.v2 : undo->bar.v0;
@@ -489,7 +491,7 @@ static void event_work_vjp(S2Undo *undo, const S2Note *note, int i, int k, doubl
       pair->surface_speed -= tangent;
     }
   }
-  // Adjoint of the position of the point, at q1 if its rows were assembled there.
+  // Adjoint of the contact point, which is at q1 if its rows were assembled there.
   point.normal = s2_add(point.normal, s2_right(t_bar));
   if (note->energy.turned) {
     s2_touch_point_vjp(undo->world, touch, k, undo->step.q1, &point, undo->bar.q1, undo->gradient);
@@ -498,8 +500,8 @@ static void event_work_vjp(S2Undo *undo, const S2Note *note, int i, int k, doubl
   }
 }
 
-// Force laws at the end of the flow change v1 after the flow. The mean velocities are computed with
-// the changed v1, so the term f'h (old v1 - v1)/2 is differentiated separately.
+// Force laws at the end of the flow change v1 once more. The mean velocities contain the changed
+// v1, so the term f'h (old v1 - v1)/2 is differentiated separately.
 static void event_kick_vjp(S2Undo *undo, double bar) {
   int index = undo->index;
   const S2Note *note;
@@ -518,15 +520,15 @@ static void event_kick_vjp(S2Undo *undo, double bar) {
   }
 }
 
-// Passes on `bar`, the adjoint of the sum of f'(h m - (q1 - q0)) and the work of contacts. Here m
-// is the mean of v0 and v2 if there was a flow, otherwise v1.
+// Passes on `bar`, the adjoint of the sum of f'(h m - (q1 - q0)) and the work of contacts. The mean
+// velocity m is (v0 + v2)/2 if there was a flow, otherwise v1.
 static void event_gain_vjp(S2Undo *undo, const S2Note *note, double bar) {
   S2Step *step = &undo->step;
   S2StepAdjoint *to = &undo->bar;
   // The mean velocity of the flow: (v0 + v2)/2, or v1 without a flow.
   double share = note->energy.flowed ? 0.5 : 0;
-  // f'(h mean - (q1 - q0)) is the work of the forces at the mean velocity minus their work along
-  // the actual displacement.
+  // f'(h mean - (q1 - q0)) is the difference of two works of the forces: at the mean velocity, and
+  // along the actual displacement.
   for (int i = 0; i < note->of->island.nodes; i++) {
     for (int at = 3 * note->of->island.node[i], c = 0; c < 3; c++, at++) {
       double f = step->force[at], *later = note->energy.flowed ? &to->v2[at] : &to->v1[at];

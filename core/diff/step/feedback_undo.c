@@ -1,22 +1,22 @@
-// The derivative of the feedback of projections: joint displacements change the velocities, scaled
-// by a fraction that adds no energy (dynamics/project/project.c).
+// The derivative of velocity feedback from projections (dynamics/project/project.c). Joint
+// displacements change the velocities. They are scaled by a fraction so that no energy is added.
 #include "diff/step/undo.h"
 #include "dynamics/project/spin.h"
 
-// ROUNDING: the rounding error of a sum, as a fraction of its terms. DOUBT: a fraction with a
-// larger uncertainty counts as being at an edge.
+// ROUNDING is the rounding error of a sum, as a fraction of its terms. A fraction that is less
+// certain than DOUBT counts as being at an edge.
 static const double ROUNDING = 1e-14, DOUBT = 1e-7;
-// If the relative uncertainty of the fraction exceeds this, it has no correct digits and no
-// derivative. Otherwise the derivative has as many correct digits as the fraction. A small fraction
-// does not mean a small derivative. The energy room is the square of the impulse that joints take
-// from the free motion. The change of the velocities is the root of the room, so it is proportional
-// to that impulse.
+// If the relative uncertainty of the fraction exceeds this, the fraction has no correct digits, and
+// no derivative. Otherwise the derivative has as many correct digits as the fraction. The
+// derivative can be large even if the fraction is small. The energy room is the square of the
+// impulse that joints take from the free motion. The velocity change is the root of the room, so it
+// is proportional to that impulse.
 static const double LOST = 0.1;
 
 typedef struct Room { // the inequality a s^2 + b s <= room
   double a, b, room;
   double b_doubt, room_doubt; // rounding errors of a, b and room
-  double b_left;              // |b| up to this is 0 within the tolerance of the solve
+  double b_left;              // if |b| is at most this, b is 0 within the tolerance of the solve
 } Room;
 
 static double feedback_largest_fraction(Room of) {
@@ -24,23 +24,22 @@ static double feedback_largest_fraction(Room of) {
   return of.a + of.b <= room ? 1 : of.b > 0 ? 2 * room / (of.b + root) : (root - of.b) / (2 * of.a);
 }
 
-// The fraction that results if b and the room are changed by their rounding errors.
+// Returns the largest fraction after b and the room change by their rounding errors.
 static double feedback_doubtful_fraction(Room of, double sign) {
   of.b -= sign * of.b_doubt;
   of.room += sign * of.room_doubt;
   return feedback_largest_fraction(of);
 }
 
-// The two energy rooms of harmless_fraction() in project.c: from the energy of the free motion, and
-// from the work of forces.
+// Computes both energy rooms of harmless_fraction() in project.c. The first comes from the energy
+// of the free motion, the second from the work of forces.
 static void feedback_find_rooms(const S2Undo *undo, const S2Note *note, S2Vec2 frame,
                                 Room room[2]) {
   const S2Step *step = &undo->step;
   const double ride[3] = {0, frame.x, frame.y};
   double of_b = 0, of_room = 0;
   room[0] = room[1] = (Room){0};
-  // The kinetic energy of v2 + s x/h minus the kinetic energy of v2, in the frame of the island's
-  // ground:
+  // In the frame of the island's ground, add up the kinetic energy of v2 + s x/h minus that of v2.
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
     int32_t slot = note->of->island.node[i / 3];
     const S2Body *body = &undo->world->bodies.at[slot];
@@ -53,7 +52,7 @@ static void feedback_find_rooms(const S2Undo *undo, const S2Note *note, S2Vec2 f
     room[0].a += inertial * more * more / 2;
     room[0].b += inertial * v2 * more;
     room[0].room += inertial * (free_v * free_v - v2 * v2) / 2;
-    // The second room: the energy of v0 plus the work of forces during the step, at the mean speed,
+    // The second room: the energy of v0, plus the work of forces during the step at the mean speed,
     // minus the energy of v2.
     room[1].b += (inertial * v2 - push) * more;
     room[1].room += inertial * (v0 * v0 - v2 * v2) / 2 + push * (v0 + v2);
@@ -61,7 +60,7 @@ static void feedback_find_rooms(const S2Undo *undo, const S2Note *note, S2Vec2 f
     of_b += (inertial * fabs(v2) + fabs(push)) * fabs(more);
     of_room += inertial * (v0 * v0 + free_v * free_v + v2 * v2) / 2;
   }
-  // The quadratic term, which contains only the displacements, is the same in both rooms.
+  // The quadratic term contains only the displacements, so it is the same in both rooms.
   room[1].a = room[0].a;
   for (int k = 0; k < 2; k++) {
     room[k].b_doubt = ROUNDING * of_b;
@@ -70,13 +69,14 @@ static void feedback_find_rooms(const S2Undo *undo, const S2Note *note, S2Vec2 f
   }
 }
 
-// Whether rigid joints connect the island to ground that may move (locks, kinematic bodies).
+// Returns true if rigid joints connect the island to ground that may move (locks, kinematic
+// bodies).
 static bool feedback_stands_on_movers(const S2Undo *undo, const S2Island *island) {
   bool moves = false;
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &undo->world->joints.at[island->joint[i]];
     const int32_t body[2] = {joint->a, joint->b};
-    // Apart from the spring of a hinge or slider, the rows of such a joint are rigid.
+    // These joints are rigid, apart from the spring of a hinge or slider.
     bool rigid = s2_joint_is_rigid(joint) ||
                  (joint->has_spring && (joint->type == S2_HINGE || joint->type == S2_SLIDER));
     for (int k = 0; k < 2 && rigid; k++) {
@@ -91,28 +91,29 @@ static bool feedback_is_nothing(const Room *room) { // within rounding
   return fabs(room->b) <= room->b_left && room->room < -room->room_doubt;
 }
 
-// Whether the energy room is at least 0 within rounding. A room of 0 stays 0 unless some part
-// begins to dissipate energy: a damper or friction that increases from 0 makes the room positive.
+// Returns true if the energy room is at least 0 within rounding. A room of 0 becomes positive only
+// if something begins to dissipate energy, such as a damper or friction that increases from 0.
 static bool feedback_is_open(const Room *room) {
   return room->room >= -room->room_doubt;
 }
 
-// Returns the energy room that bounds the fraction, or NULL if no room bounds it or if the room is
+// Returns the energy room that limits the fraction, or NULL if no room limits it or if the room is
 // 0 for all data. Rigid joints displace bodies at right angles to the velocities that they allow.
-// So if no ground moves the bodies, b of the first room is 0 and stays 0. The second room has no
-// such property. If its b is 0, for example if all bodies fall alike, the derivative of max(0,
-// -b/a) is the mean of both sides.
+// So b of the first room is 0 and stays 0, unless the ground moves the bodies. The second room is
+// different. If its b is 0, as for bodies that all fall alike, the derivative of max(0, -b/a) is
+// the mean of both sides.
 static const Room *feedback_binding(S2Undo *undo, const S2Note *note, const Room rooms[2]) {
   double part = note->solve.fraction,
          of[2] = {feedback_largest_fraction(rooms[0]), feedback_largest_fraction(rooms[1])};
   const Room *room = &rooms[fabs(of[0] - part) <= fabs(of[1] - part) ? 0 : 1];
-  bool other = false; // the derivative on the other side differs.
+  bool other = false; // true if the derivative on the other side differs
   // The room is 0 for all data, unless the ground moves.
   if (feedback_is_nothing(&rooms[0])) {
     other = feedback_stands_on_movers(undo, &note->of->island);
     room = NULL;
   } else {
-    // If both rooms bind or rounding errors decide, the derivative on the other side differs.
+    // If both rooms limit the fraction, or rounding errors decide, the derivative on the other side
+    // differs.
     bool both = fabs(of[0] - of[1]) <= DOUBT && part > 0 && part < 1;
     double doubt = feedback_doubtful_fraction(*room, 1) - feedback_doubtful_fraction(*room, -1);
     bool alike = part < DOUBT && feedback_is_nothing(room), linear = room->b > room->b_left;
@@ -127,7 +128,7 @@ static const Room *feedback_binding(S2Undo *undo, const S2Note *note, const Room
   return room;
 }
 
-// The adjoint of the velocities of the island's ground, as s2_island_frame() uses them.
+// Passes on the adjoint of the velocity of the island's ground, which s2_island_frame() computes.
 static void feedback_frame_vjp(S2Undo *undo, const S2Note *note, const double ride_bar[3]) {
   const S2NoteIsland *of = note->of;
   for (int i = 0; i < of->grounds; i++) {
@@ -147,7 +148,7 @@ static void feedback_fraction_vjp(S2Undo *undo, const S2Note *note, double fract
   if (fraction_bar == 0) {
     return;
   }
-  // The energy room that binds, in the frame of the island's ground.
+  // Find the energy room that limits the fraction, in the frame of the island's ground.
   S2Vec2 frame = s2_island_frame(step, &note->of->island, note->of->ground, note->of->grounds);
   const double ride[3] = {0, frame.x, frame.y};
   double ride_bar[3] = {0};
@@ -211,7 +212,7 @@ void s2_undo_feedback(S2Undo *undo, const S2Note *note) {
     fraction_bar += bar * note->solve.x[i] / h;
     undo->bar.h -= note->solve.fraction * bar * note->solve.x[i] / (h * h);
   }
-  // Earlier projections receive the factor by which their impulses were scaled.
+  // Earlier projections get the factor that scaled their impulses.
   for (int i = 0; i < note->of->island.joints; i++) {
     int32_t slot = note->of->island.joint[i];
     undo->feed[slot] = note->solve.fraction / h;

@@ -1,10 +1,10 @@
-// Derivatives of impacts: restitution from the velocities of a motion (speculative.c, impact.c),
-// and reflections (reflect.c).
+// Derivatives of impacts: restitution after a motion (speculative.c, impact.c), and reflections
+// (reflect.c).
 #include "diff/step/undo.h"
 
 #include <string.h>
 
-// The targets of an impact are e times the speed of arrival.
+// The target of an impact is e times the speed of arrival.
 static void impact_targets_vjp(S2Undo *undo, const S2Note *note) {
   for (int i = 0; i < note->of->island.touches; i++) {
     const S2Touch *touch = &undo->open.touches[i];
@@ -23,7 +23,7 @@ static void impact_targets_vjp(S2Undo *undo, const S2Note *note) {
   }
 }
 
-// Exchanges the adjoints of joint impulses between the motion and the impact.
+// Swaps the adjoints of joint impulses in the motion with those in the impact.
 static void impact_exchange_joints(S2Undo *undo, const S2Note *note) {
   for (int i = 0; i < note->of->island.joints; i++) {
     int32_t slot = note->of->island.joint[i];
@@ -40,13 +40,14 @@ static void impact_exchange_joints(S2Undo *undo, const S2Note *note) {
   }
 }
 
-// Reverses an assignment to v2 of the island's nodes; `from` is the adjoint of its source.
+// Reverses the assignment of another velocity to v2 of the island's nodes. `from` is the adjoint of
+// that velocity.
 static void impact_put_back(S2Undo *undo, const S2Note *note, double *from) {
   s2_undo_move_nodes(note, undo->bar.v2, from);
   s2_undo_put_nodes(note, note->plain.before, undo->step.v2);
 }
 
-// No law of restitution reads the impulses of joints in the first solve.
+// No law of restitution uses the joint impulses of the first solve.
 void s2_undo_restart(S2Undo *undo, const S2Note *note) {
   s2_undo_forget_joints(undo, note);
   impact_put_back(undo, note, undo->bar.v0);
@@ -64,7 +65,7 @@ void s2_undo_rebound(S2Undo *undo, const S2Note *note) {
   if (!s2_undo_kept_impulses(undo, note)) {
     impact_exchange_joints(undo, note);
   }
-  // otherwise islands are processed side by side (SLOW follows all impacts)
+  // otherwise, islands are swept together (SLOW follows all impacts)
   if (undo->in_interval) {
     memset(undo->struck, 0, sizeof(double) * S2_TOUCH_IMPULSES * (size_t)undo->touches);
   }
@@ -79,7 +80,7 @@ typedef struct Keep {
   const double *pressed, *struck;
 } Keep;
 
-// The work of the impulses at a point: impulses times the speeds before the impact.
+// Differentiates the work at a contact point: impulses times the speeds before the impact.
 static void impact_point_vjp(const Keep *keep, int i, int k, S2TouchBar *pair) {
   S2Undo *undo = keep->undo;
   const S2Touch *touch = &undo->open.touches[i];
@@ -88,13 +89,13 @@ static void impact_point_vjp(const Keep *keep, int i, int k, S2TouchBar *pair) {
   S2PointBar point = {0};
   int from = S2_TOUCH_IMPULSES * i + 2 * k;
   int at = 2 * keep->note->of->touch_index[i] + k;
-  // Speeds of the point before the impact. The factors are -pressed in `room` and struck in
-  // `linear`.
+  // Speeds of the point before the impact. They are multiplied by -pressed in `room`, and by struck
+  // in `linear`.
   double across = s2_touch_velocity(touch, k, n, v1);
   double along = s2_touch_velocity(touch, k, t, v1) - touch->surface_speed;
   double by = keep->linear * keep->struck[from] - keep->room * keep->pressed[from];
   double drag = keep->linear * keep->struck[from + 1] - keep->room * keep->pressed[from + 1];
-  // a point without an impulse in the motion has no row in it
+  // a point without an impulse in the motion has no row there
   if (keep->pressed[from] != 0 || keep->pressed[from + 1] != 0) {
     undo->pushed[at] -= keep->room * across;
     undo->dragged[at] -= keep->room * along;
@@ -109,8 +110,8 @@ static void impact_point_vjp(const Keep *keep, int i, int k, S2TouchBar *pair) {
   s2_undo_point(undo, i, k, &point);
 }
 
-// The impulses of the impact were reduced by the same fraction. Returns dl/d(fraction), and updates
-// the adjoints of the full impulses.
+// All impulses of the impact were reduced by one fraction. Returns dl/d(fraction), and converts the
+// adjoints to adjoints of the full impulses.
 static double impact_fraction_bar(S2Undo *undo, const S2Note *note, const double *struck) {
   double fraction_bar = 0;
   for (int i = 0; i < S2_TOUCH_IMPULSES * note->of->island.touches; i++) {
@@ -130,21 +131,21 @@ void s2_undo_keep(S2Undo *undo, const S2Note *note) {
   const double *struck = pressed + S2_TOUCH_IMPULSES * island->touches;
   S2StepAdjoint *bar = &undo->bar;
   S2Step *step = &undo->step;
-  // The impulses, which are proportional to s.
+  // The impulses are proportional to s.
   double s = note->keep.fraction, fraction_bar = impact_fraction_bar(undo, note, struck);
   S2ImpactEnergy energy =
       s2_impact_energy(step, undo->open.touches, island, pressed, struck, note->keep.before);
-  // The velocities, whose change is proportional to s.
+  // The change of the velocities is proportional to s.
   for (int i = 0; i < 3 * island->nodes; i++) {
     int at = 3 * island->node[i / 3] + i % 3;
     fraction_bar += bar->v2[at] * (note->keep.before[i] - step->v1[at]);
   }
-  // The direct adjoints of the impulses in the loss.
+  // Impulses also enter the loss directly.
   fraction_bar += s2_undo_keep_impulses(undo, note, struck);
-  // ds from linear s + square s^2 = room. If s = 0, or if there is no room, s stays constant.
+  // ds follows from linear s + square s^2 = room. If s = 0 or there is no room, s stays constant.
   double to = s > 0 && energy.room > 0 ? fraction_bar / (energy.linear + 2 * energy.square * s) : 0;
   Keep keep = {undo, note, to, -s * to, pressed, struck};
-  // Contacts: their work is part of `room` and `linear`.
+  // The work of contacts is part of `room` and `linear`.
   for (int i = 0; i < island->touches; i++) {
     S2TouchBar pair = {0};
     const S2Touch *touch = &undo->open.touches[i];
@@ -155,7 +156,7 @@ void s2_undo_keep(S2Undo *undo, const S2Note *note) {
     // Viscous drag along the surface is not a friction row.
     undo->gradient->flags |= touch->viscosity > 0 ? S2_GRADIENT_PARTIAL : 0;
   }
-  // Bodies: `square` and `room` contain the kinetic energies before and after the impact.
+  // The kinetic energies of bodies before and after the impact are part of `square` and `room`.
   for (int i = 0; i < 3 * island->nodes; i++) {
     int32_t slot = island->node[i / 3];
     int at = 3 * slot + i % 3;
@@ -176,8 +177,8 @@ void s2_undo_keep(S2Undo *undo, const S2Note *note) {
 
 // ---- Reflections ------------------------------------------------------------------------------
 
-// The gain during the reflection: e times the speed of approach at arrival minus e times the
-// present speed of approach, or 0 if this is negative.
+// The gain of a reflection is e times the speed of approach at arrival, minus e times the present
+// speed of approach. It is 0 if this is negative.
 static void impact_gain_vjp(S2Undo *undo, const S2Note *note) {
   for (int i = 0; i < note->of->island.touches; i++) {
     const S2Touch *touch = &undo->open.touches[i];
@@ -221,8 +222,8 @@ void s2_undo_blend(S2Undo *undo, const S2Note *note) {
   }
 }
 
-// v2 was reset to its value at the start of the reflections. The adjoints of that value are kept
-// here, to be added later.
+// v2 was reset to its value at the start of the reflections. Saves the adjoints of that value,
+// which are added later.
 void s2_undo_rewind(S2Undo *undo, const S2Note *note) {
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
     int at = 3 * note->of->island.node[i / 3] + i % 3;
@@ -241,14 +242,14 @@ void s2_undo_reflect(S2Undo *undo, const S2Note *note) {
 
 // ---- Impacts at a time within the step ---------------------------------------------------------
 
-// Whether the island took the step as a whole, as large islands do with stepping "auto".
+// Returns true if the island took the step as a whole, as large islands do with stepping "auto".
 static bool impact_left_whole(const S2Undo *undo) {
   return undo->world->kept.def.stepping == S2_AUTO &&
          s2_undo_last(undo, S2_ACT_INTERVAL)->interval.earlier == 0;
 }
 
-// In speculative steps, bodies without restitution land without a rebound. In such steps a
-// restitution of 0 counts as a constant, even if it is a parameter.
+// In speculative steps, bodies without restitution land without a rebound. A restitution of 0
+// counts as a constant there, even if it is a parameter.
 static bool impact_leaves_restitution(const S2Undo *undo) {
   const S2WorldGradient *all = undo->gradient;
   bool leaves = false;
@@ -260,9 +261,9 @@ static bool impact_leaves_restitution(const S2Undo *undo) {
   return leaves && undo->world->kept.def.stepping != S2_BISECT;
 }
 
-// Handles an impact whose time does not depend on the data: sets a flag if the loss depends on the
-// bodies that collide. (For a short remainder of a step in event stepping the flag is
-// S2_GRADIENT_PARTIAL; no better derivative exists.)
+// Handles an impact whose time does not depend on the data. Sets a flag if the loss depends on the
+// bodies that collide. In event stepping, a step may have a short remainder. The flag is then
+// S2_GRADIENT_PARTIAL, because no better derivative exists.
 void s2_undo_hit(S2Undo *undo, const S2Note *note) {
   bool rest = undo->in_interval && !impact_left_whole(undo);
   unsigned flag = rest ? S2_GRADIENT_PARTIAL : S2_GRADIENT_IMPACT;
@@ -273,7 +274,7 @@ void s2_undo_hit(S2Undo *undo, const S2Note *note) {
 }
 
 // Handles a joint that reached a limit in a step by projection. Every stepping scheme places that
-// impact at the end of the step. (With restitution the joint's row sets another flag.)
+// impact at the end of the step. With restitution, the joint's row sets another flag.
 void s2_undo_stop(S2Undo *undo, const S2Note *note) {
   undo->gradient->flags |= s2_undo_depends(undo, note, false) ? S2_GRADIENT_IMPACT : 0;
 }

@@ -1,5 +1,5 @@
-// Adjoints of the impulses of a step in a loss: impulses at contact points, and the reactions of
-// joints. Each solve that contributed to the result of a step gets its part of the adjoint.
+// Adjoints of impulses that the loss depends on: impulses at contact points, and reactions of
+// joints. Each solve that contributed to an impulse of the step gets its part of the adjoint.
 #include "diff/step/undo.h"
 
 #include <string.h>
@@ -75,7 +75,8 @@ const S2ContactGradient *s2_undo_asked_impulse(const S2Undo *undo, const S2Touch
   return at != NULL && impulse_is_asked(at) ? at : NULL;
 }
 
-// Whether a contact belongs to the island of a note. (The note lists only contacts that have rows.)
+// Returns true if a contact belongs to the island of a note. The note itself lists only contacts
+// that have rows.
 static bool impulse_is_of(const S2Undo *undo, const S2ContactGradient *contact,
                           const S2Island *island) {
   const int32_t shapes[2] = {contact->shape_a, contact->shape_b};
@@ -149,14 +150,15 @@ double s2_undo_impulse(const S2Undo *undo, int32_t joint, int row, const double 
   return bar + (row == S2_NONE ? 0 : undo->bar.joint_impulse[S2_JOINT_ROWS * joint + row]);
 }
 
-// The adjoint of an impulse vector, both direct and through its moments.
+// Returns the adjoint of an impulse vector. It includes the adjoint through the moments of the
+// impulse.
 static S2Vec2 impulse_vector_bar(const S2ContactGradient *at, const S2TouchPoint *point) {
   S2Vec2 bar = s2_add_scaled(at->impulse, at->angular_a, s2_left(point->at.point));
   return s2_add_scaled(bar, -at->angular_b, s2_left(point->arm_b));
 }
 
 // Scales `bar` (`count` numbers per joint slot) by the fraction of the impact that acts, and saves
-// the original in `waiting`. Returns the contribution of the whole impact.
+// the original in `waiting`. Returns dl/d(fraction).
 static double impulse_keep_joints(const S2Note *note, int count, const double *struck, double *bar,
                                   double *waiting) {
   double sum = 0;
@@ -184,7 +186,7 @@ double s2_undo_keep_impulses(S2Undo *undo, const S2Note *note, const double *str
              s2_dot(s2_left(n), bar) * struck[2 * i + 1];
     }
   }
-  // From here on, the adjoints of the contact impulses belong to the full impulses.
+  // Convert the adjoints of the contact impulses to adjoints of the full impulses.
   for (int i = 0; i < undo->contacts && undo->asked; i++) {
     S2ContactGradient *at = &undo->contact[i];
     if (impulse_is_of(undo, at, island)) {
@@ -217,7 +219,7 @@ bool s2_undo_kept_impulses(S2Undo *undo, const S2Note *note) {
 }
 
 // Passes the adjoints of the sums on to the normal and tangential impulses of one solve, and to the
-// geometry in which these impulses acted.
+// geometry at which these impulses acted.
 static void impulse_point_vjp(S2Undo *undo, int touch, int k, const double lambda[2],
                               double lambda_bar[2]) {
   const S2Touch *of = &undo->open.touches[touch];
@@ -225,14 +227,14 @@ static void impulse_point_vjp(S2Undo *undo, int touch, int k, const double lambd
   if (at == NULL || !impulse_is_asked(at)) {
     return;
   }
-  // The impulse vector n ln + t lt and its adjoint, both direct and through moments.
+  // The impulse vector n ln + t lt, and its adjoint. The adjoint includes the moments.
   S2Vec2 n = of->points[k].at.normal, t = s2_left(n);
   S2Vec2 all = s2_add_scaled(s2_scale(lambda[0], n), lambda[1], t);
   S2Vec2 all_bar = impulse_vector_bar(at, &of->points[k]);
   S2Vec2 normal_bar = s2_add(all_bar, at->press); // adjoint of lambda[0] n
   lambda_bar[0] += s2_dot(n, normal_bar);
   lambda_bar[1] += s2_dot(t, all_bar);
-  // The impulse points along the normal, and its moments are about the centres of both bodies.
+  // The impulse acts along the normal. Its moments are about the centres of both bodies.
   S2PointBar bar = {
       .normal = s2_add_scaled(s2_scale(lambda[0], normal_bar), lambda[1], s2_right(all_bar)),
       .point = s2_scale(at->angular_a, s2_right(all)),
@@ -245,7 +247,7 @@ void s2_undo_contact_impulses(S2Undo *undo, const S2Note *note, const S2Assembly
                               double *dl_dlambda, double *aside) {
   S2SolveKind kind = note->solve.kind;
   const double *lambda = note->of->lambda;
-  // Follow the order of the rows: the normal and the tangent of each point in use.
+  // Follow the order of the rows: first the normal, then the tangent of each point in use.
   int r = assembly->parts;
   for (int i = 0; i < 2 * note->of->island.touches && undo->asked; i++) {
     const S2Touch *touch = &undo->open.touches[i / 2];

@@ -1,6 +1,6 @@
-// Derivatives of force laws. The notes contain the forces that laws returned, and the derivatives
-// of these forces with respect to the arguments of the laws. The adjoints go to the bodies whose
-// states were arguments.
+// Derivatives of force laws. The notes of a step contain the forces that laws returned, and the
+// derivatives of these forces with respect to their arguments. The adjoints go to the bodies whose
+// states were the arguments.
 #include "diff/step/undo.h"
 #include "dynamics/step/forces.h"
 #include "dynamics/step/laws.h"
@@ -8,9 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-// Iteration for adjoints of forces that depend on velocities, which in turn depend on the forces.
-// ROUNDS: the largest number of iterations. STANDS: the change at which iterations end, as a
-// fraction of the largest adjoint.
+// Some forces depend on velocities that depend on the forces. The iteration for their adjoints
+// takes at most ROUNDS rounds. It ends if no adjoint changes by more than the fraction STANDS.
 enum { ROUNDS = 200 };
 static const double STANDS = 1e-15;
 
@@ -18,7 +17,7 @@ static const double STANDS = 1e-15;
 
 typedef S2LawsSeen Seen;
 
-// A law is called at a fraction of h after the start. The times for all bodies are proportional to
+// A law is called at a fraction of h after the start. The times of all bodies are proportional to
 // dt.
 static void laws_time_vjp(const Seen *seen, double bar) {
   S2Undo *undo = seen->undo;
@@ -36,8 +35,8 @@ static void laws_time_vjp(const Seen *seen, double bar) {
   }
 }
 
-// A body in free motion from the start of the step: q + s (v + s/2 a), v + s a, a = (free_v -
-// v)/dt.
+// The body moves freely from the start of the step: pose q + s (v + s/2 a), velocity v + s a, with
+// a = (free_v - v)/dt.
 static void laws_way_vjp(const Seen *seen, const S2LawTerm *term, double bar) {
   S2Undo *undo = seen->undo;
   double s = seen->since, dt = undo->step.dt;
@@ -60,7 +59,7 @@ static void laws_term_vjp(const Seen *seen, const S2LawTerm *term, double bar) {
   int at = 3 * term->term.slot + (int)term->term.part % 3;
   bool pose = term->term.part < S2_BODY_OMEGA;
   if (!pose && !s2_undo_goes(&undo->world->bodies.at[term->term.slot])) {
-    undo->gradient->v[at] += bar; // no act changes this velocity
+    undo->gradient->v[at] += bar; // no act of the step changes this velocity
   } else if (term->of != S2_LAW_OWN) {
     laws_way_vjp(seen, term, bar);
   } else if (!pose) {
@@ -130,14 +129,14 @@ void s2_undo_laws(S2Undo *undo, const S2Note *note) {
 
 // ---- Laws at the end of a piece -----------------------------------------------------------------
 
-// For several bodies v = u + c (L(v) - L0), so the adjoint of u is y = v_bar + D' c y.
+// For several bodies, v = u + c (L(v) - L0). The adjoint of u is y = v_bar + D' c y.
 static void laws_agree_vjp(const Seen *seen, const bool *own, const double *c, const double *v_bar,
                            double *y) {
   const S2LawsAct *act = seen->note->laws.act;
   S2Arena *arena = seen->undo->arena;
   S2ArenaMark mark = s2_arena_mark(arena);
   int slots = seen->undo->notes->slots;
-  double *rest = S2_TAKE(arena, double, 3 * slots); // v_bar plus the terms of the other bodies
+  double *rest = S2_TAKE(arena, double, 3 * slots); // v_bar, plus the terms from the other bodies
   bool stands = false;
   for (int round = 0; round < ROUNDS && !stands; round++) {
     memcpy(rest, v_bar, sizeof *rest * 3 * (size_t)slots);
@@ -190,7 +189,7 @@ void s2_undo_laws_end(S2Undo *undo, const S2Note *note) {
   for (int i = 0; i < act->count; i++) {
     int32_t slot = act->answers[i].slot;
     own[slot] = true;
-    if (island) { // the mean force, a part of free_v
+    if (island) { // the mean force is a part of free_v
       s2_undo_free_body(undo, slot, note->h);
     }
     for (int at = 3 * slot; at < 3 * slot + 3; at++) {
@@ -223,7 +222,7 @@ void s2_undo_laws_end(S2Undo *undo, const S2Note *note) {
       undo->law[at] -= kick + half;
       // c = h/(2 W)
       double c_bar = answer->held ? 0 : y[at] * answer->change[k];
-      // All intervals of event stepping share the length of the step.
+      // All intervals of event stepping depend on the length of the step.
       *(island || seen.by_share ? &bar->h : &undo->length_bar) += c_bar * c[at] / note->h;
       bar->mass[at] -= c_bar * c[at] / undo->step.mass[at];
       (island ? bar->v1 : bar->v2)[at] += y[at] + undo->law_flow[at];

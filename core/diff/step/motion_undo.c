@@ -21,7 +21,7 @@ static void motion_move(const S2Undo *undo, double *from, double *to) {
 
 // ---- Copies -------------------------------------------------------------------------------------
 
-// The energies that the sweep has yet to differentiate do not depend on impulses before this act.
+// The energies that the sweep has not yet reached do not depend on impulses before this act.
 static void motion_forget_energies(const S2Undo *undo) {
   size_t bytes = sizeof(double) * 2 * (size_t)undo->touches;
   memset(undo->pushed, 0, bytes);
@@ -62,7 +62,7 @@ void s2_undo_q0_is_q1(S2Undo *undo, const S2Note *note) {
 
 // ---- Positions ----------------------------------------------------------------------------------
 
-// Differentiates q = q0 + until carry, where the time `until` is proportional to h.
+// Differentiates q = q0 + until carry. The time `until` is proportional to h.
 static void motion_carried_vjp(S2Undo *undo, const S2Note *note, double until, int at, double bar) {
   undo->bar.q0[at] += bar;
   undo->bar.h += s2_undo_carry(undo, note, at) * bar * (until / note->h);
@@ -83,7 +83,7 @@ void s2_undo_integrate(S2Undo *undo, const S2Note *note) {
         continue;
       }
       to->q0[at] += bar;
-      if (goes) { // bodies that only v1 moves are treated in the same way
+      if (goes) { // bodies that only v1 moves are also handled here
         to->h += undo->step.v1[at] * bar;
         to->v1[at] += note->h * bar;
       }
@@ -92,8 +92,8 @@ void s2_undo_integrate(S2Undo *undo, const S2Note *note) {
   memset(undo->displaced, 0, sizeof(double) * motion_count(undo));
 }
 
-// Contact points at q = q0 + until carry. From there, their gaps were extrapolated back to q0 with
-// the speeds of the points.
+// Differentiates contact points at q = q0 + until carry. Their gaps were extrapolated back to q0
+// with the speeds of the points.
 void s2_undo_linearise(S2Undo *undo, const S2Note *note) {
   const S2Touch *touch = &undo->open.touches[0];
   const int32_t slot[2] = {touch->body_a, touch->body_b};
@@ -106,14 +106,14 @@ void s2_undo_linearise(S2Undo *undo, const S2Note *note) {
   double *carry = S2_TAKE_ZEROED(undo->arena, double, count);
   double *q_bar = S2_TAKE_ZEROED(undo->arena, double, count);
   double *carry_bar = S2_TAKE_ZEROED(undo->arena, double, count);
-  // The poses of the two bodies at that time.
+  // The poses of both bodies at the time `until`.
   for (int side = 0; side < 2; side++) {
     for (int at = 3 * slot[side]; at < 3 * slot[side] + 3; at++) {
       carry[at] = s2_undo_carry(undo, note, at);
       q[at] = undo->step.q0[at] + until * carry[at];
     }
   }
-  // gap = gap(q) - until n'(carry of a - carry of b). The contact point is taken at q.
+  // gap = gap(q) - until n'(carry of a - carry of b), with the contact point at q.
   for (int k = 0; k < touch->count; k++) {
     S2PointBar *bar = &undo->late_bar[2 * note->of->touch_index[0] + k];
     S2Vec2 n = touch->points[k].at.normal;
@@ -133,7 +133,7 @@ void s2_undo_linearise(S2Undo *undo, const S2Note *note) {
   s2_arena_rewind(undo->arena, mark);
 }
 
-// Here the end time counts as a constant, although it depends on the data.
+// The end time depends on the data, but counts as a constant here.
 void s2_undo_short(S2Undo *undo, const S2Note *note) {
   double fraction = note->scaled.fraction;
   for (int i = 0; i < 3 * note->of->island.nodes; i++) {
@@ -144,8 +144,8 @@ void s2_undo_short(S2Undo *undo, const S2Note *note) {
   undo->gradient->flags |= S2_GRADIENT_PARTIAL;
 }
 
-// Saves the adjoint of the q1 from which an abandoned path started. It is restored after the sweep
-// has passed over that path.
+// Saves the adjoint of the q1 at which an abandoned path began. It is restored when the sweep has
+// passed that path.
 void s2_undo_go_back(S2Undo *undo, const S2Note *note) {
   s2_undo_move_nodes(note, undo->bar.q1, undo->back);
   s2_undo_put_nodes(note, note->go_back.q1, undo->step.q1);

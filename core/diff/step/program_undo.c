@@ -1,5 +1,6 @@
-// User callbacks in a step. When a problem is assembled again, the notes supply the recorded return
-// values. This file also differentiates the prescribed motions of locks and of kinematic bodies.
+// User callbacks in a step. When a problem is assembled again, the notes of the step supply the
+// values that the callbacks returned. This file also differentiates the prescribed motions of locks
+// and of kinematic bodies.
 #include "diff/step/undo.h"
 
 #include <string.h>
@@ -53,7 +54,7 @@ void s2_undo_answer(S2Undo *undo) {
       .begin = S2_TAKE_ZEROED(undo->arena, double, 3 * joints + 1),
       .end = S2_TAKE_ZEROED(undo->arena, double, 3 * joints + 1),
   };
-  // A call with the same poses and time returns the same value as in the step.
+  // A call with the poses and time of the step returns the value that it returned in the step.
   world->callbacks = (S2Callbacks){
       .user = &undo->answers, .constraint = program_constraint, .spring = program_spring};
   world->evaluating = true;
@@ -61,10 +62,10 @@ void s2_undo_answer(S2Undo *undo) {
   for (int i = 0; i < joints; i++) {
     constraints |= undo->notes->fixed->joint[i].type == S2_CONSTRAINT;
   }
-  if (!constraints) { // no caller reads the returned values
+  if (!constraints) { // no callback needs the stored arguments
     return;
   }
-  // Otherwise store the arguments of constraints, as a world does.
+  // Store the arguments of constraints, as worlds do.
   world->memos.at = S2_TAKE_ZEROED(undo->arena, S2ConstraintMemo, joints);
   world->memos.count = joints;
   for (int i = 0; i < joints; i++) {
@@ -74,14 +75,14 @@ void s2_undo_answer(S2Undo *undo) {
 
 // ---- Motions ------------------------------------------------------------------------------------
 
-// All times within a step are proportional to dt.
+// All times in a step are proportional to dt.
 static void program_time_vjp(const S2Answers *answers, double dt, double t, double bar) {
   answers->gradient->time += bar;
   answers->gradient->dt += bar * (t - answers->begun) / dt;
 }
 
-// Passes the adjoints of the returned velocity and of the velocities at both ends of the step on to
-// q and the previous velocity. Sets the passed adjoints to 0.
+// Passes the adjoints of the returned velocity, and of the velocities at both ends of the step, on
+// to q and to the previous velocity. Clears the adjoints that it passes on.
 static void program_velocities_vjp(const S2Undo *undo, const S2Answer *answer, double h,
                                    double v_bar[3], double start_bar[3], double end_bar[3],
                                    double q_bar[3]) {
@@ -104,8 +105,8 @@ static void program_velocities_vjp(const S2Undo *undo, const S2Answer *answer, d
   }
 }
 
-// The drive of the lock before this note in the same substep, or NULL if the lock was at its own
-// goal.
+// Returns the drive that the lock had before this note in the same substep, or NULL if the lock was
+// at its own goal.
 static const S2Drive *program_drive_before(const S2Undo *undo, int32_t slot) {
   int index = undo->index;
   const S2Note *note;
@@ -163,7 +164,8 @@ void s2_undo_motions(S2Undo *undo, const S2Note *note) {
     if (answer != NULL) {
       program_velocities_vjp(undo, answer, note->h, of[0], of[1], of[2], of[3]);
     }
-    for (int c = 0; c < 3; c++) { // components without a returned value have one velocity
+    // Without a returned value, a component has the same velocity at all times.
+    for (int c = 0; c < 3; c++) {
       of[0][c] += of[1][c] + of[2][c];
       of[1][c] = of[2][c] = 0;
     }
@@ -194,7 +196,7 @@ void s2_undo_given_up(S2Undo *undo, int32_t slot, double elapsed) {
   S2JointAt at = {.world = world, .joint = joint, .q = undo->step.q1, .elapsed = elapsed};
   S2BoundedRow rows[S2_JOINT_EQUATIONS];
   int count = s2_lock_yields(joint) ? s2_lock_bounded_rows(&at, rows) : 0;
-  // Process each component that has a bound and has moved away from its goal.
+  // Handle each component that has a bound and has moved away from its goal.
   for (int i = 0; i < count; i++) {
     int c = rows[i].component;
     double push = rows[i].most / rows[i].mass, q = undo->step.q1[3 * joint->a + c],
@@ -207,7 +209,7 @@ void s2_undo_given_up(S2Undo *undo, int32_t slot, double elapsed) {
     if (held) {
       continue;
     }
-    // The goal is S2_LOCK_LAG push elapsed^2 away from q, on the side where it was.
+    // The goal stays on its side of q, at the distance S2_LOCK_LAG push elapsed^2.
     S2BodyGradient *body = &undo->gradient->body[joint->a];
     double reach_bar = S2_LOCK_LAG * (rows[i].row.value > 0 ? -bar : bar);
     double push_bar = reach_bar * elapsed * elapsed;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-// Whether the row is an equation of a joint or of a contact point that is held.
+// Returns true if the row is an equation of a joint, or of a contact point that is held.
 static bool project_is_equation(const S2Assembly *assembly, int row) {
   return row < assembly->parts && assembly->problem.row[row].lo < 0;
 }
@@ -18,7 +18,7 @@ static void project_put_point(S2SolveUndo *solve, int i, int k, const S2PointBar
 }
 
 // Restores q1 to its value before the projection. Computes dl/d(displacement) from q1 and from the
-// fraction s, which depends on the largest rotation.
+// fraction s. s depends on the largest rotation.
 static void project_take_displacement(S2SolveUndo *solve) {
   const S2Note *note = solve->note;
   S2Undo *undo = solve->undo;
@@ -41,7 +41,7 @@ static void project_take_displacement(S2SolveUndo *solve) {
   }
 }
 
-// Restores the island, and takes the adjoint of its displacement.
+// Restores the island, and collects the adjoint of its displacement.
 static void project_begin(S2SolveUndo *solve) {
   S2Undo *undo = solve->undo;
   s2_undo_set_island(undo, solve->note);
@@ -51,10 +51,10 @@ static void project_begin(S2SolveUndo *solve) {
   project_take_displacement(solve);
 }
 
-// After the first pass, limits and contacts are closed up to rounding, and further passes move
-// bodies very little. So the choice of active rows does not affect the derivative. In event
-// stepping this also holds for the first pass, because the gaps of bodies that rest or have just
-// met are 0 for all data.
+// Returns true for later passes. After the first pass, limits and contacts are closed within
+// rounding, and bodies hardly move. So the choice of active rows does not affect the derivative. In
+// event stepping this also holds for the first pass, because the gaps of bodies that rest or have
+// just met are 0 for all data.
 static bool project_is_later_pass(const S2Undo *undo, const S2Note *of) {
   int32_t first = of->of->island.node[0];
   for (int i = undo->index - 1; i >= 0; i--) {
@@ -68,10 +68,10 @@ static bool project_is_later_pass(const S2Undo *undo, const S2Note *of) {
   return false;
 }
 
-// The modes of rows are classified relative to the errors that the projection removes.
+// The errors that the projection removes set the scale for the modes of rows.
 static void project_scale(S2Problem *problem, const S2Note *note) {
   problem->velocity_scale = S2_PROJECTION_TRIGGER * note->of->island.length;
-  for (int r = 0; r < problem->rows; r++) { // open gaps are not removed
+  for (int r = 0; r < problem->rows; r++) { // open gaps are not errors
     double bias = problem->row[r].bias, error = problem->row[r].lo < 0 ? fabs(bias) : -bias;
     problem->velocity_scale = fmax(problem->velocity_scale, error);
   }
@@ -91,7 +91,7 @@ static S2Assembly project_assemble_start(S2Undo *undo, const S2Note *note) {
                      undo->open.choices, S2_SOLVE_PROJECTION);
 }
 
-// Collects the rows of S2_PROJECT_SHAKE, which are equations at q0. Returns their number.
+// Takes over the rows of S2_PROJECT_SHAKE, which are equations at q0. Returns their number.
 static int project_take_start(const S2Assembly *start, S2Assembly *assembly, S2Arena *arena) {
   S2Problem *problem = &assembly->problem;
   project_copy_rows(problem, arena);
@@ -104,8 +104,8 @@ static int project_take_start(const S2Assembly *start, S2Assembly *assembly, S2A
   return count;
 }
 
-// A fraction of the joint displacement J' lambda / mass goes into the velocities. Its adjoint goes
-// to lambda.
+// A fraction of the joint displacement J' lambda / mass is added to the velocities. Passes its
+// adjoint on to lambda.
 static void project_feed_vjp(S2SolveUndo *solve, const S2Assembly *start, int equations, double *ja,
                              double *jb) {
   S2Undo *undo = solve->undo;
@@ -138,7 +138,8 @@ static void project_feed_vjp(S2SolveUndo *solve, const S2Assembly *start, int eq
       s2_undo_reaction(undo, note, note->solve.fraction * undo->feed[note->of->island.joint[0]]);
 }
 
-// The adjoint of a displacement of bodies along equations: through q1, and through the feedback.
+// Returns the adjoint of the displacement of bodies along equations, through q1 and through the
+// velocity feedback.
 static double *project_pushes_bar(const S2SolveUndo *solve) {
   const S2Undo *undo = solve->undo;
   int count = 3 * solve->note->of->island.nodes;
@@ -151,7 +152,8 @@ static double *project_pushes_bar(const S2SolveUndo *solve) {
   return bar;
 }
 
-// Joints: errors at q1, and in S2_PROJECT_SHAKE the rest of the equations at q0.
+// Passes on the adjoints of joint rows. Errors are at q1. In S2_PROJECT_SHAKE, all other data of
+// the equations are at q0.
 static void project_joints_vjp(S2SolveUndo *solve, const S2Assembly *start, int equations) {
   S2Undo *undo = solve->undo;
   const S2Note *note = solve->note;
@@ -177,7 +179,7 @@ static void project_joints_vjp(S2SolveUndo *solve, const S2Assembly *start, int 
     at_start.given = solve->given;
     at_start.reaction = solve->reaction;
     at_start.pushed = note->of->lambda;
-    // The assembly and its adjoint get q0 in place of q1.
+    // Let the assembly and its adjoint use q0 in place of q1.
     double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
     S2Assembly only = *start; // equations come first
     only.parts = equations;
@@ -188,13 +190,13 @@ static void project_joints_vjp(S2SolveUndo *solve, const S2Assembly *start, int 
                       &undo->bar);
     undo->step.q1 = q1;
     undo->bar.q1 = q1_bar;
-    // The adjoints at the start and at the end are stored separately.
+    // The end gets only the adjoints that are not at the start.
     memset(data->ja, 0, sizeof(double) * 3 * (size_t)equations);
     memset(data->jb, 0, sizeof(double) * 3 * (size_t)equations);
   }
   s2_joint_rows_vjp(&undo->step, &note->of->island, S2_SOLVE_PROJECTION, solve->assembly, &rows,
                     &undo->bar);
-  if (note->h == 0) { // goals do not move before the step
+  if (note->h == 0) { // goals have not moved before the step
     undo->bar.h = h;
     undo->bar.elapsed = elapsed;
   }
@@ -202,8 +204,8 @@ static void project_joints_vjp(S2SolveUndo *solve, const S2Assembly *start, int 
 
 // ---- With the rows of the solve -----------------------------------------------------------------
 
-// Rows as in the solve, with errors at the end. The error is measured at the same feature if it
-// still exists; otherwise the error is extrapolated from the solve.
+// The rows are those of the solve, and errors are those at the end. The error is measured at the
+// same feature if it still exists. Otherwise it is extrapolated from the solve.
 static void project_put_solved_point(S2SolveUndo *solve, int i, int k, const S2PointBar *bar) {
   S2Undo *undo = solve->undo;
   const S2Touch *now = &undo->open.touches[i], *then = &solve->touches[i];
@@ -218,8 +220,8 @@ static void project_put_solved_point(S2SolveUndo *solve, int i, int k, const S2P
       return;
     }
   }
-  // If the contact feature no longer exists, its gap is the gap in the solve plus h times the
-  // speed.
+  // If the contact feature no longer exists, its gap is the gap in the solve plus h times the speed
+  // along the normal.
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   const S2Note *moved = s2_undo_last(undo, S2_ACT_INTEGRATE);
   int count = 3 * undo->notes->slots;
@@ -245,7 +247,7 @@ static void project_put_solved_point(S2SolveUndo *solve, int i, int k, const S2P
   s2_arena_rewind(undo->arena, mark);
 }
 
-// The row of `end` that contains the error of row r, or -1 if there is none.
+// Returns the row of `end` that contains the error of row r, or -1 if there is none.
 static int project_end_row(const S2SolveUndo *solve, const S2Assembly *end, int r) {
   const S2JointPart *then = &solve->assembly->part[r];
   int found = -1;
@@ -264,7 +266,7 @@ static void project_solved_joints_vjp(S2SolveUndo *solve, const S2Assembly *end)
   double *none = S2_TAKE_ZEROED(undo->arena, double, 3 * (rows + note->of->island.nodes));
   double *errors = S2_TAKE_ZEROED(undo->arena, double, rows);
   double *given = S2_TAKE_ZEROED(undo->arena, double, end->parts + end->parts_given);
-  // Errors are taken from the rows at the end with the same joint and index.
+  // Errors come from rows at the end with the same joint and index.
   for (int r = 0; r < solve->assembly->parts; r++) {
     int at = project_end_row(solve, end, r);
     if (at >= 0) {
@@ -272,7 +274,7 @@ static void project_solved_joints_vjp(S2SolveUndo *solve, const S2Assembly *end)
       data->bias[r] = 0;
     }
   }
-  // Rows and right-hand sides are evaluated at q0.
+  // Rows and right-hand sides are computed at q0.
   double *q1 = undo->step.q1, *q1_bar = undo->bar.q1;
   S2RowsAdjoint at_start = s2_rows_adjoint(note->solve.x, none);
   at_start.lambda = note->of->lambda;
@@ -290,7 +292,7 @@ static void project_solved_joints_vjp(S2SolveUndo *solve, const S2Assembly *end)
                     &undo->bar);
   undo->step.q1 = q1;
   undo->bar.q1 = q1_bar;
-  // Errors are evaluated at q1.
+  // Errors are computed at q1.
   s2_joint_rows_vjp(&undo->step, &note->of->island, S2_SOLVE_PROJECTION, end, &at_end, &undo->bar);
 }
 
@@ -299,8 +301,8 @@ static void project_solved_undo(S2Undo *undo, const S2Note *note) {
   S2ArenaMark mark = s2_arena_mark(arena);
   S2SolveUndo solve = {.undo = undo, .note = note};
   project_begin(&solve);
-  // Joints are evaluated at the end for their errors. The problem itself is at q0, with the touches
-  // at that time.
+  // The errors of joints come from an assembly at the end. The problem itself is at q0, with the
+  // touches of that time.
   S2Choice *no_contacts = S2_TAKE_ZEROED(arena, S2Choice, 2 * note->of->island.touches);
   S2Assembly end = s2_assemble(&undo->step, undo->step.q1, undo->step.touches, &note->of->island,
                                no_contacts, S2_SOLVE_PROJECTION);
@@ -340,13 +342,13 @@ void s2_undo_project(S2Undo *undo, const S2Note *note) {
   S2ArenaMark mark = s2_arena_mark(arena);
   S2SolveUndo solve = {.undo = undo, .note = note};
   project_begin(&solve);
-  // Assembles the problem again, with larger inertias for bodies whose rotations were too large.
+  // Assemble the problem again, with larger inertias for bodies that rotated too far.
   S2Assembly made = s2_assemble(&undo->step, undo->step.q1, undo->step.touches, &note->of->island,
                                 undo->open.choices, S2_SOLVE_PROJECTION);
   solve.assembly = &made;
   project_scale(&made.problem, note);
   s2_wide_stiffen(&undo->step, &note->of->island, note->of->stiffness, made.mass);
-  // Joint equations at q0, and the part of their displacement that goes into velocities.
+  // Handle joint equations at q0, and the part of their displacement that goes into the velocities.
   solve.given = S2_TAKE_ZEROED(arena, double, made.parts + made.parts_given);
   double *ja = S2_TAKE_ZEROED(arena, double, 3 * note->solve.rows);
   double *jb = S2_TAKE_ZEROED(arena, double, 3 * note->solve.rows);
@@ -359,14 +361,14 @@ void s2_undo_project(S2Undo *undo, const S2Note *note) {
     equations = project_take_start(&start, &made, arena);
     project_feed_vjp(&solve, &start, equations, ja, jb);
   }
-  // Pass adjoints from the solution to the data. In later passes and in event stepping, rows on an
-  // edge have no second derivative.
+  // Pass adjoints from the solution to the data. In later passes and in event stepping, the
+  // derivatives on both sides of an edge are equal.
   unsigned found = undo->found;
   if (same && s2_solve_differentiate(&solve)) {
     if (s2_world_way(&undo->world->kept.def) == S2_EVENT || project_is_later_pass(undo, note)) {
       undo->found = found;
     }
-    // The rows receive the adjoint of the velocity feedback.
+    // The rows also get the adjoint of the velocity feedback.
     for (int i = 0; i < 3 * note->solve.rows; i++) {
       solve.data.ja[i] += ja[i];
       solve.data.jb[i] += jb[i];

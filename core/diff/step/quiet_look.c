@@ -1,5 +1,4 @@
-// Observations of a step and its solves, which explain why every derivative of a loss is 0
-// (quiet.h).
+// Inspects a step and its solves to explain why all derivatives of a loss are 0 (quiet.h).
 #include "diff/step/rattle_undo.h"
 #include "diff/step/solve_undo.h"
 #include "dynamics/joints/joint.h"
@@ -69,8 +68,8 @@ static bool quiet_tracks_material(const S2WorldGradient *all, int32_t slot) {
          S2_TRACKS_BODY(all, slot, contact_damping) || S2_TRACKS_BODY(all, slot, contact_viscosity);
 }
 
-// Called when the sweep reaches the last act of a step. At this point the adjoint contains only the
-// effect of later steps.
+// Called when the sweep reaches the last act of a step. The adjoint then contains only the effect
+// of later steps.
 void s2_quiet_look_at_step(S2Undo *undo) {
   const S2WorldGradient *all = undo->gradient;
   S2Quiet *quiet = all->quiet;
@@ -121,7 +120,8 @@ static double quiet_speed(const double *v, double reach) {
 }
 
 void s2_quiet_look_at_flight(const S2Undo *undo) {
-  // as a fraction of the velocity change by forces in the step; smaller values are rounding errors
+  // as a fraction of the velocity change due to forces in the step; smaller values are rounding
+  // errors
   static const double still = 1e-10;
   const S2WorldGradient *all = undo->gradient;
   if (all->quiet == NULL || all->tracked == NULL) {
@@ -145,7 +145,8 @@ void s2_quiet_look_at_flight(const S2Undo *undo) {
 
 // ---- A solve ----------------------------------------------------------------------------------
 
-// Inspects a row of joint `slot`. `full`: its force is at its bound; `pushes`: its force is not 0.
+// Inspects a row of joint `slot`. `full` is true if its force is at its bound, `pushes` if its
+// force is not 0.
 static void quiet_look_at_joint_row(const S2Undo *undo, int32_t slot, int row, bool full,
                                     bool pushes) {
   const S2WorldGradient *all = undo->gradient;
@@ -174,13 +175,14 @@ static void quiet_look_at_joint_row(const S2Undo *undo, int32_t slot, int row, b
   }
 }
 
-// The masses of an island, and the adjoints of its velocities and impulses; 3 numbers per node.
+// The masses of an island, and the adjoints of its velocities and impulses. Each array has 3
+// numbers per node.
 typedef struct QuietBars {
   const double *v, *push, *mass;
 } QuietBars;
 
-// Whether the loss depends on the velocity of a body along `t`, but not on impulses on it, within
-// rounding.
+// Returns true if, within rounding, the loss depends on the velocity of a body along `t`, but not
+// on impulses on the body.
 static bool quiet_is_held(const S2Undo *undo, const QuietBars *bars, int32_t slot, S2Vec2 t) {
   static const double rounding = 1e-9;
   int node = undo->step.node_of[slot];
@@ -197,7 +199,7 @@ static bool quiet_is_held(const S2Undo *undo, const QuietBars *bars, int32_t slo
 }
 
 // A contact point with a normal force shows that materials have an effect, unless it sticks.
-// Friction below its bound has no effect, and may hold the body against all changes of the
+// Friction below its bound has no effect. It may even hold the body against all changes of the
 // parameters.
 static void quiet_look_at_point(const S2Undo *undo, const S2Touch *touch, int k, bool sticks,
                                 const QuietBars *bars) {
@@ -262,7 +264,7 @@ void s2_quiet_look_at_solve(const S2SolveUndo *solve) {
       quiet_look_at_joint_row(undo, part->joint, part->row, full, lambda > 0);
     }
   }
-  // Visit normal rows, each followed by its friction row, in the order of the points.
+  // Visit the normal row of each point, followed by its friction row.
   int r = solve->assembly->parts;
   for (int i = 0; i < 2 * island->touches && s2_solve_traits(note->solve.kind).normals; i++) {
     const S2Touch *touch = &solve->touches[i / 2];

@@ -1,7 +1,7 @@
 // Derivatives of contacts in the two-stage flow. A stage imposes the rows of points that touch and
 // of points that stick. Sliding friction is proportional to the normal impulse. So the normal row
-// acts along n + s mu t, s = +-1, but still measures the speed along n alone. Then the matrix of a
-// stage is not symmetric.
+// of a sliding point acts along n + s mu t with s = +-1, but measures the speed along n only. This
+// makes the matrix of the stage unsymmetric.
 //
 // A contact that sticks in stage 1 does not move along the mean of its tangents at both ends. The
 // tangent at the end turns with the bodies, so the row of friction measures
@@ -12,9 +12,9 @@
 
 #include <string.h>
 
-// Fraction of the island's speed below which an impulse or a speed counts as being on an edge.
+// An impulse or speed below this fraction of the island's speed counts as being on an edge.
 static const double EDGE = 1e-9;
-// An impulse may differ from its bound by this fraction of the bound.
+// An impulse this close to its bound, as a fraction of the bound, counts as being at the bound.
 static const double AT_BOUND = 1e-9;
 
 // ---- Points ------------------------------------------------------------------------------------
@@ -24,8 +24,8 @@ static const S2Touch *contact_touch(const S2RattlePiece *piece, int r, bool end)
   return &(end ? &rattle->at1 : &rattle->at0)->touch[rattle->term[r].place];
 }
 
-// Passes the adjoint of a row (arm x d, d) of body a, minus the same row for b, on to its contact
-// point.
+// Passes the adjoint of a row on to its contact point. The row is (arm x d, d) for body a, minus
+// the same for b.
 static S2PointBar contact_point_bar(const S2RattlePiece *piece, int r, bool end,
                                     const S2RowBar *bar) {
   const S2RattleTerm *term = &piece->rattle.term[r];
@@ -78,14 +78,15 @@ void s2_rattle_contact_poses(const S2RattlePiece *piece, int r, const S2RowBar *
 
 // ---- Speeds ------------------------------------------------------------------------------------
 
-// rad/s, m/s: the mean velocity of a body or of ground over the piece.
+// Returns the mean velocity of a body or of ground over the piece, in rad/s and m/s.
 static double contact_velocity(const S2RattlePiece *piece, int32_t slot, int c) {
   const S2Step *step = piece->rattle.step;
   int32_t node = step->node_of[slot];
   return node == S2_GROUND ? step->free_v[3 * slot + c] : piece->rattle.u[3 * node + c];
 }
 
-// m/s: the speed along row r with the given Jacobians, over the piece or at its end.
+// Returns the speed along row r with the given Jacobians, in m/s. It is a mean over the piece, or
+// the speed at its end.
 static double contact_speed(const S2RattlePiece *piece, int r, const S2RowSides *side, bool end) {
   const S2Rattle *rattle = &piece->rattle;
   const double *v = end ? rattle->v1 : rattle->u;
@@ -102,8 +103,7 @@ static double contact_speed(const S2RattlePiece *piece, int r, const S2RowSides 
   return speed;
 }
 
-// Adds `factor`, the adjoint of the speed along row r, to the adjoints of the row and of the ground
-// velocity.
+// Passes `factor`, the adjoint of the speed along row r, on to the row and to the ground velocity.
 static void contact_speed_vjp(const S2RattlePiece *piece, int r, const S2RowSides *side,
                               double factor, S2RowBar *bar) {
   const S2Step *step = piece->rattle.step;
@@ -121,8 +121,8 @@ static void contact_speed_vjp(const S2RattlePiece *piece, int r, const S2RowSide
   }
 }
 
-// m/s: the speed along row r as in the stage: over the piece in stage 1, at the end of the piece in
-// stage 2.
+// Returns the speed along row r in a stage, in m/s. Stage 1 uses the mean over the piece, stage 2
+// the end of the piece.
 static double stage_speed(const S2RattlePiece *piece, int r, bool second) {
   const S2Rattle *rattle = &piece->rattle;
   const S2RattleTerm *term = &rattle->term[r];
@@ -142,19 +142,19 @@ static double stage_speed(const S2RattlePiece *piece, int r, bool second) {
 static double stage_impulse(const S2RattlePiece *piece, int r, bool second) {
   const S2Rattle *rattle = &piece->rattle;
   const S2RattleTerm *term = &rattle->term[r];
-  bool gap = term->source == S2_RATTLE_OF_GAP; // compliant: the sum of both stages
+  bool gap = term->source == S2_RATTLE_OF_GAP; // compliant rows use the sum of both stages
   bool sums = second && (gap || s2_rattle_sums(term));
   return sums ? rattle->l[r] + rattle->k[r] : second ? rattle->k[r] : rattle->l[r];
 }
 
-// The speed in m/s that an impulse of 1 N s causes.
+// Returns the speed in m/s that an impulse of 1 N s causes.
 static double stage_mobility(const S2RattlePiece *piece, int r, bool second) {
   const S2Rattle *rattle = &piece->rattle;
   S2Row row = s2_rattle_row(rattle, r, &(second ? rattle->at1 : rattle->at0).side[r]);
   return s2_rattle_row_mobility(rattle, &row);
 }
 
-// The row is held if the impulse is larger than the speed. If both are close to 0, the row is on an
+// The row is held if the impulse is larger than the speed. If both are almost 0, the row is on an
 // edge and counts as open.
 static S2RattleState normal_state(S2RattlePiece *piece, int r, bool second) {
   double press = stage_impulse(piece, r, second) * stage_mobility(piece, r, second);
@@ -174,7 +174,7 @@ static S2RattleState friction_state(S2RattlePiece *piece, int r, bool second) {
   return !slides ? S2_RATTLE_HELD : ahead ? S2_RATTLE_AT_LO : S2_RATTLE_AT_HI;
 }
 
-// The state of a joint row, which find_edge() also checks.
+// Returns the state of a joint row. find_edge() checks it again.
 static S2RattleState joint_state(const S2RattlePiece *piece, int r, bool second) {
   const S2RattleTerm *term = &piece->rattle.term[r];
   double x = stage_impulse(piece, r, second);
@@ -266,13 +266,13 @@ void s2_rattle_see_slip(const S2RattlePiece *piece, S2Row *see) {
 
 // ---- Materials ---------------------------------------------------------------------------------
 
-// Passes J p and the adjoint of the impulse of friction row r on to the coefficient.
+// Passes J p and the adjoint of the impulse of friction row r on to the friction coefficient.
 void s2_rattle_friction_vjp(S2RattlePiece *piece, int r, bool second, double pushed) {
   const S2Rattle *rattle = &piece->rattle;
   piece->pair[rattle->term[r].place].friction +=
       piece->share[second][r] * stage_impulse(piece, r - 1, second) * pushed;
   if (second && s2_rattle_halved(&rattle->term[r - 1])) {
-    // The bound is 2 mu l, where l is known from stage 1.
+    // The bound is 2 mu l, and stage 1 has determined l.
     piece->l_bar[r - 1] += 2 * piece->share[second][r] * rattle->term[r].mu * pushed;
   }
 }
@@ -281,7 +281,7 @@ void s2_rattle_slip_vjp(S2RattlePiece *piece, int r, bool second, S2RowBar *end)
   const S2Rattle *rattle = &piece->rattle;
   double y = piece->y[r], part = rattle->late[r] ? 1 : 0.5;
   piece->pair[rattle->term[r].place].surface_speed += y;
-  if (second) { // this row measures speeds like other rows
+  if (second) { // in stage 2, this row measures speeds like other rows
     return;
   }
   contact_speed_vjp(piece, r, &rattle->at1.side[r], -part * y, end);
@@ -305,7 +305,8 @@ static bool tracks_viscosity(const S2RattlePiece *piece, const S2Touch *touch) {
                                    S2_TRACKS_BODY(all, touch->body_b, contact_viscosity));
 }
 
-// Steps with and without compliance are computed by different methods.
+// Sets a flag if a compliance of 0 is a parameter. Steps with and without compliance are computed
+// by different methods.
 static void flag_rigid(const S2RattlePiece *piece, const S2Touch *touch) {
   S2WorldGradient *all = piece->undo->gradient;
   bool tracked = all->tracked != NULL && (S2_TRACKS_BODY(all, touch->body_a, contact_compliance) ||
@@ -313,7 +314,7 @@ static void flag_rigid(const S2RattlePiece *piece, const S2Touch *touch) {
   all->flags |= tracked && !s2_touch_soft(touch) ? S2_GRADIENT_JUMP : 0;
 }
 
-// The Jacobians of the row that friction would have.
+// Returns the Jacobians that the row of friction would have.
 static S2RowSides smooth_sides(const S2RattlePiece *piece, int r, bool end) {
   const S2TouchPoint *point = &contact_touch(piece, r, end)->points[piece->rattle.term[r].index];
   S2Vec2 t = s2_left(point->at.normal);

@@ -1,23 +1,22 @@
-// The adjoint of a stage as a dense system, solved with complete pivoting. Stages with contacts use
-// it because sliding friction makes them nonsymmetric, and rows of several sticking points can be
-// redundant. Islands of these pieces are small. It also serves joints that have no other
-// factorisation.
+// Solves the adjoint of a stage as a dense system with complete pivoting. Stages with contacts need
+// this, because sliding friction makes them unsymmetric, and rows of several sticking points can be
+// redundant. Their islands are small. Joints without another factorisation also use it.
 #include "diff/step/rattle_undo.h"
 #include "mcp/pivot/dense_lu.h"
 #include "mcp/solvers.h"
 
 #include <string.h>
 
-// A pivot up to this fraction of the largest entry belongs to a redundant row. Rows are in units of
-// their own mobility.
+// A row is redundant if its pivot is at most this fraction of the largest entry. Rows are in units
+// of their own mobility.
 static const double REPEATS = 1e-10;
-// If a row without a pivot misses its right-hand side by more than this fraction of the largest
-// right-hand side, the requested adjoint is not determined.
+// The adjoint is not determined if a row without a pivot misses its right-hand side by more than
+// this fraction of the largest right-hand side.
 static const double ASKED = 1e-8;
-// Adjoints below this have no correct digits, so the loss counts as constant.
+// Smaller adjoints have no correct digits, so the loss counts as constant.
 static const double NOTHING = 1e-200;
 
-// Whether rows without a pivot are consistent with the other rows.
+// Returns true if the rows without a pivot agree with the other rows.
 static bool dense_agrees(int n, const double *a, const double *x, const double *b) {
   double asked = 0, missed = 0;
   for (int i = 0; i < n; i++) {
@@ -48,8 +47,8 @@ static double dense_scale(const Dense *dense, int r) {
   return own > 0 ? 1 / sqrt(own) : 0;
 }
 
-// Adds to q (3 per slot) `by` times the derivative of the value measured by row r with respect to
-// the poses at the start of the piece. The derivative is 0 for rows that measure a change.
+// Adds to q (3 per slot) `by` times the derivative of the value of row r with respect to the poses
+// at the start of the piece. Rows that measure a change have the derivative 0.
 static void dense_by_start(const S2Rattle *rattle, int r, double by, double *q) {
   const S2RattleTerm *term = &rattle->term[r];
   const S2RowSides *side = &rattle->at1.side[r];
@@ -62,10 +61,10 @@ static void dense_by_start(const S2Rattle *rattle, int r, double by, double *q) 
   }
 }
 
-// Whether contact row r of stage 1, which is on an edge and counts as free, would be redundant with
-// rows that are held. Such a row would take a part of their load. If a change of some pose at the
-// start made the rows contradict each other, the derivative with respect to that pose would be
-// different. An example is the position of one of two boxes that friction holds side by side.
+// Returns true if contact row r of stage 1 would be redundant with held rows and take a part of
+// their load. The row is on an edge and counts as free. If a change of an initial pose makes the
+// rows contradict each other, the derivative with respect to that pose is different. An example is
+// the position of one of two boxes that friction holds side by side.
 static bool dense_takes(const S2Rattle *rattle, const Dense *dense, int r, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   int slots = 3 * rattle->step->world->bodies.count;
@@ -77,8 +76,8 @@ static bool dense_takes(const S2Rattle *rattle, const Dense *dense, int r, S2Are
     asked = fmax(asked, fabs(dense->x[i]));
   }
   s2_dense_lu_solve(&dense->lu, c);
-  // `left`: the part of the row's mobility that held rows do not cover. `q`: the derivative of the
-  // row's value, minus the contribution of held rows in the same directions.
+  // `left` is the part of the row's mobility that held rows do not cover. `q` is the derivative of
+  // the row's value, minus the contribution of held rows in the same directions.
   bool takes = false;
   dense_by_start(rattle, r, 1, q);
   for (int i = 0; i < dense->n; i++) {
@@ -125,10 +124,10 @@ bool s2_rattle_dense(S2RattlePiece *piece, const S2RattleState *state, const dou
     speed[i] = right[i] / mass[i];
   }
   Dense dense = {&problem, push, see, n, index, scale, {0}, NULL};
-  for (int i = 0; i < n; i++) { // scaled such that a single row has the matrix 1
+  for (int i = 0; i < n; i++) { // with this scale, a single row has the matrix 1
     scale[i] = dense_scale(&dense, index[i]);
   }
-  // The speed of each row per impulse of each other row.
+  // Compute the speed of each row per impulse of each other row.
   for (int i = 0; i < n; i++) {
     const S2Row *row = &see[index[i]];
     for (int j = 0; j < n; j++) {

@@ -1,15 +1,15 @@
-// Rows of the two-stage flow on the edge between two states of an active set: a closed limit
-// without force, or dry friction or a motor that just holds. There the derivative is one-sided.
-// Such a row counts as free: open, or at its bound. If the adjoint does not move the free row,
-// because other rows hold it, both sides have the same derivative.
+// Rows of the two-stage flow on the edge between two states of the active set. Examples are a
+// closed limit without force, or a motor or dry friction that just holds. The derivative is
+// one-sided there. Such a row counts as free, that is, open or at its bound. If other rows hold the
+// free row, so that the adjoint does not move it, both sides have the same derivative.
 #include "diff/step/rattle_undo.h"
 
-// Fraction of the island's speed below which an impulse or a speed counts as being on an edge.
-// Stages are solved to rounding.
+// An impulse or speed below this fraction of the island's speed counts as being on an edge. Stages
+// are solved to rounding.
 static const double EDGE = 1e-9;
 // Fraction of the adjoint below which the derivatives on both sides count as equal.
 static const double ALIKE = 1e-10;
-// Adjoints below this have no correct digits, so the loss counts as constant.
+// Smaller adjoints have no correct digits, so the loss counts as constant.
 static const double NOTHING = 1e-200;
 
 double s2_rattle_row_off(const S2RattlePiece *piece, int r, bool second) {
@@ -35,7 +35,7 @@ static void find_edge(S2RattlePiece *piece, int r, bool second) {
   const S2RattleTerm *term = &rattle->term[r];
   S2RattleState *state = second ? &rattle->second[r] : &rattle->first[r];
   bool limit = term->law == S2_RATTLE_LIMIT;
-  // The unknown of the stage and its bounds.
+  // x is the unknown of the stage, `most` its bound.
   double x = second ? rattle->k[r] + (term->soft ? 0 : rattle->l[r]) : rattle->l[r];
   double most = term->most * piece->half * (second && !term->soft ? 2 : 1);
   S2Row row = s2_rattle_row(rattle, r, &(second ? rattle->at1 : rattle->at0).side[r]);
@@ -78,7 +78,7 @@ void s2_rattle_flag_edge(const S2RattlePiece *piece, int r, bool second, double 
 }
 
 // A redundant row with bounds keeps its previous impulse. That impulse decides how the other rows
-// share the load, so a loss that contains their forces has no derivative.
+// share the load. So a loss that contains their forces has no derivative.
 void s2_rattle_flag_repeated(const S2RattlePiece *piece) {
   const S2Rattle *rattle = &piece->rattle;
   bool repeats = false, asked = false;

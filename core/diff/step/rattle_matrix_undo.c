@@ -14,14 +14,14 @@
 #include <string.h>
 
 enum { N = S2_JOINT_EQUATIONS };
-static const double RIGID = 1e-13; // same threshold as in compliance.c
+static const double RIGID = 1e-13; // the same threshold as in compliance.c
 
 typedef struct Coupled { // a joint whose equations are coupled
   const S2Joint *joint;
   int place, count;
   bool trapezoid;
   S2JointRow rows[2][N]; // at q0, q1.
-  // K; D in compliant directions; the projection to these directions
+  // K, D in compliant directions, and the projection to these directions
   double k[N][N], d[N][N], on[N][N];
   double y[N], g0[N], g1[N];
 } Coupled;
@@ -34,7 +34,7 @@ static void matrix_times(int n, double a[N][N], const double *x, double *y) {
   memcpy(y, sum, sizeof(double) * (size_t)n);
 }
 
-// The matrices K, the projection P, and P D P.
+// Computes K, the projection P to the compliant directions, and P D P.
 static void take_matrices(Coupled *coupled) {
   int n = coupled->count;
   double c[N][N] = {{0}}, d[N][N] = {{0}}, packed[N * N] = {0}, value[N] = {0}, q[N * N];
@@ -77,7 +77,7 @@ static void take_rows(const S2RattlePiece *piece, bool second, Coupled *coupled)
                     elapsed, NULL};
     coupled->count = s2_joint_rows(&at, coupled->rows[end]);
   }
-  // The adjoints y of the equations, and the values of the equations in compliant directions.
+  // The adjoints y of the equations, and the values of the equations, in compliant directions.
   const int32_t *of = rattle->row_of[coupled->place];
   for (int i = 0; i < coupled->count; i++) {
     const S2RattleTerm *term = of[i] < 0 ? NULL : &rattle->term[of[i]];
@@ -94,7 +94,7 @@ static void take_rows(const S2RattlePiece *piece, bool second, Coupled *coupled)
   matrix_times(coupled->count, coupled->on, coupled->g1, coupled->g1);
 }
 
-// Sets x := (a K + b D)^-1 x in the compliant directions.
+// Replaces x with (a K + b D)^-1 x in the compliant directions.
 static void divide_where_soft(Coupled *coupled, double a, double b, double *x) {
   static const double one[3] = {1, 1, 1};
   int n = coupled->count;
@@ -110,8 +110,8 @@ static void divide_where_soft(Coupled *coupled, double a, double b, double *x) {
   memcpy(x, padded, sizeof(double) * (size_t)n);
 }
 
-// Adjoints of C and D. t is the adjoint of the equations. s and g are the vectors that D and K
-// multiply, with their factors.
+// Passes on the adjoints of C and D. `t` is the adjoint of the equations. `s` and `g` are the
+// vectors that D and K multiply, including their factors.
 static void weights_vjp(const S2RattlePiece *piece, Coupled *coupled, const double *t,
                         const double *s, const double *g) {
   int n = coupled->count;
@@ -151,7 +151,7 @@ static void first_matrices_vjp(S2RattlePiece *piece, Coupled *coupled, S2RowBar 
   weights_vjp(piece, coupled, t, change, g);
 }
 
-// w = J1 v1 + rate of an equation.
+// Returns w = J1 v1 + rate of an equation.
 static double equation_speed(const S2RattlePiece *piece, const Coupled *coupled, int i) {
   const S2Step *step = piece->rattle.step;
   const S2JointRow *row = &coupled->rows[1][i];

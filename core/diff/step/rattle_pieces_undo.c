@@ -1,11 +1,11 @@
-// The derivative of pieces of the two-stage flow, from the last piece to the first: of a whole step
-// of an island without contacts, and of one piece of event stepping.
+// Differentiates the two-stage flow piece by piece, from the last piece to the first. Handles whole
+// steps of islands without contacts, and single pieces of event stepping.
 #include "diff/joints/joint_vjp.h"
 #include "diff/step/rattle_undo.h"
 
 #include <string.h>
 
-// `choices`: the chosen contact points, or NULL if there are none.
+// `choices` are the chosen contact points, or NULL if there are none.
 static S2RattlePiece piece_make(S2Undo *undo, S2Island *island, const S2LawFrame *frame,
                                 const S2RattleRecord *record, const S2Note *note, int k,
                                 const S2Choice *choices) {
@@ -42,7 +42,7 @@ static S2RattlePiece piece_make(S2Undo *undo, S2Island *island, const S2LawFrame
   for (int r = 0; r < rows; r++) {
     memcpy(piece.mix[r], piece.rattle.term[r].mix, sizeof piece.mix[r]);
   }
-  // The returned values of force laws in this piece.
+  // The values that force laws returned in this piece.
   piece.answers = piece.laws > 0 ? note->rattle.answers + (ptrdiff_t)(2 * piece.laws * k) : NULL;
   for (int i = 0; i < piece.laws; i++) {
     piece.lawful[undo->step.node_of[piece.answers[i].slot]] = true;
@@ -51,7 +51,7 @@ static S2RattlePiece piece_make(S2Undo *undo, S2Island *island, const S2LawFrame
   return piece;
 }
 
-// Adds the adjoints of the state at the piece's start.
+// Adds the adjoints of the state at the start of the piece.
 static void piece_gather(const S2RattlePiece *piece, double *q_bar, double *v_bar) {
   const S2Rattle *rattle = &piece->rattle;
   for (int i = 0; i < 3 * rattle->nodes; i++) {
@@ -60,7 +60,7 @@ static void piece_gather(const S2RattlePiece *piece, double *q_bar, double *v_ba
   }
 }
 
-// Sets a flag for a compliance of 0 with respect to which a script differentiates.
+// Sets a flag if a compliance of 0 is a parameter.
 static void flag_zeros(const S2Undo *undo, const S2Island *island) {
   for (int i = 0; i < island->joints; i++) {
     int32_t slot = island->joint[i];
@@ -78,7 +78,7 @@ void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
   double *q_bar = S2_TAKE(undo->arena, double, nodes), *v_bar = S2_TAKE(undo->arena, double, nodes);
   S2LawFrame frame = {step->q0, step->v0, step->free_v, 0};
   step->dt = note->h;
-  // Take the nodes of the island and the adjoints of their final state.
+  // Set up the nodes of the island, and take the adjoints of their final state.
   for (int i = 0; i < nodes; i++) {
     int at = 3 * island->node[i / 3] + i % 3;
     step->node_of[at / 3] = i / 3;
@@ -88,7 +88,7 @@ void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
   }
   // Process the pieces from the last to the first.
   bool good = true;
-  double next_bar = 0; // adjoint of the end time of a piece, from the next piece
+  double next_bar = 0; // adjoint of the end time of a piece, from the piece that follows
   for (int k = note->rattle.pieces - 1; k >= 0 && good; k--) {
     S2ArenaMark before = s2_arena_mark(undo->arena);
     S2RattleRecord record =
@@ -102,8 +102,8 @@ void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
     memset(q_bar, 0, sizeof *q_bar * (size_t)nodes);
     memset(v_bar, 0, sizeof *v_bar * (size_t)nodes);
     piece_gather(&piece, q_bar, v_bar);
-    // The end time of the piece is proportional to the step length, or depends on the state and the
-    // limit.
+    // The end time of the piece is proportional to the step length. If a limit ends the piece, it
+    // depends on the state and on the limit.
     double end_bar = piece.end_bar + next_bar;
     next_bar = piece.start_bar;
     if (record.met < 0) {
@@ -112,8 +112,8 @@ void s2_undo_rattle(S2Undo *undo, const S2Note *note) {
       S2RattlePiece timing = piece_make(undo, island, &frame, &record, note, k, NULL);
       timing.unasked = true; // only the value of the limit has an adjoint
       timing.timing_bar = -end_bar / record.rises;
-      good = record.rises < 0 && s2_rattle_piece_vjp(&timing); // otherwise the limit is only
-                                                               // touched
+      // There is no derivative if the motion only touches the limit.
+      good = record.rises < 0 && s2_rattle_piece_vjp(&timing);
       piece_gather(&timing, q_bar, v_bar);
       next_bar += timing.start_bar;
     }
@@ -149,7 +149,7 @@ void s2_undo_piece(S2Undo *undo, const S2Note *note) {
     piece.v1_bar[i] = bar->v1[at];
     bar->q1[at] = bar->v1[at] = 0;
   }
-  // Sweep backwards over both stages, and over the preceding correction of the poses.
+  // Sweep backwards over both stages, then over the pose correction that preceded them.
   piece.timing_bar = undo->closing;
   undo->closing = 0;
   bool good = s2_rattle_piece_vjp(&piece);

@@ -1,5 +1,5 @@
-// Derivatives of reactions of joints in the two-stage flow: the impulses of both stages on the
-// first body, about the anchor. Efforts of actuators are not reactions.
+// Derivatives of joint reactions in the two-stage flow. A reaction is the sum of the impulses of
+// both stages on the first body, about the anchor. Actuator efforts are not part of it.
 #include "diff/step/rattle_undo.h"
 
 static const double *reaction_of(const S2RattlePiece *piece, int32_t joint) {
@@ -23,9 +23,8 @@ double s2_rattle_reaction_pull(const S2RattlePiece *piece, int32_t joint, const 
   return bar[0] * push[0] + bar[1] * push[1] + bar[2] * push[2];
 }
 
-// The impulse vector of a contact and its moments on both bodies are l times the row. The impulse
-// vector uses the whole row; the normal impulse uses only the normal part of the row. Returns false
-// if no adjoint is requested.
+// Returns the adjoints of the impulse of a contact row on both bodies. Adds the adjoint of the
+// normal impulse if this is a normal row. Returns false if the loss does not use this contact.
 static bool contact_asked(const S2RattlePiece *piece, int r, bool end, double on_a[3],
                           double on_b[3]) {
   const S2Rattle *rattle = &piece->rattle;
@@ -74,7 +73,7 @@ double s2_rattle_row_pull(const S2RattlePiece *piece, int r, bool end) {
   if (s2_rattle_of_contact(term)) {
     return contact_pull(piece, r, end);
   }
-  // Loads of the next step depend on the impulses of rows, which are the sums over both stages.
+  // The loads of the next step depend on the constraint impulses, summed over both stages.
   int32_t joint = rattle->island->joint[term->place];
   double kept = piece->undo->bar.joint_impulse[S2_JOINT_ROWS * joint + term->index];
   bool force = term->source == S2_RATTLE_OF_GROUND && term->index != S2_GROUND_TORQUE;

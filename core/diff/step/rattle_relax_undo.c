@@ -19,7 +19,7 @@
 typedef struct Relaxed { // a stage's problem, assembled again from its solution
   S2Problem problem;
   S2SmoothSolution on_path;
-  int32_t *row_of; // for each row of the problem, the row of the piece
+  int32_t *row_of; // maps each row of the problem to a row of the piece
 } Relaxed;
 
 static double unknown_of(const S2RattlePiece *piece, int r, bool second) {
@@ -40,9 +40,8 @@ static bool relax_knows(const S2RattlePiece *piece, int r, bool second) {
   return (second ? rattle->second : rattle->first)[r] == S2_RATTLE_KNOWN && !opens;
 }
 
-// The problem of the stage, assembled from its solution: rows with their bounds, and the right-hand
-// side. Returns false if some rows have constant bounds, if contacts are compliant or viscous, or
-// if there is no row to smooth.
+// Assembles the problem of the stage from its solution. Returns false if some rows have constant
+// bounds, if contacts are compliant or viscous, or if there is no row to smooth.
 static bool relax_problem(S2RattlePiece *piece, bool second, const double *mass, Relaxed *relaxed) {
   const S2Rattle *rattle = &piece->rattle;
   S2Arena *arena = piece->undo->arena;
@@ -63,7 +62,7 @@ static bool relax_problem(S2RattlePiece *piece, bool second, const double *mass,
     bool gives = s2_rattle_of_contact(term) && (term->soft || term->law == S2_RATTLE_EQUATION);
     bounded |= term->law == S2_RATTLE_BOUNDED || gives || term->source == S2_RATTLE_OF_GROUND;
     any |= term->law == S2_RATTLE_LIMIT;
-    // Take the row at the start or the end of the piece, where its speed was measured.
+    // Use the end of the piece at which the speed of the row was measured.
     const S2RattleRows *at = second || rattle->late[r] ? &rattle->at1 : &rattle->at0;
     S2Row *row = &rows[n];
     *row = s2_rattle_row(rattle, r, &at->side[r]);
@@ -106,8 +105,8 @@ static double relax_mobility(const Relaxed *relaxed, int i) {
   return s2_mcp_delassus(&relaxed->problem, row, row) + row->compliance;
 }
 
-// The compliance of the rows of a contact or a limit, which begin at row i of the problem. It is
-// computed from z s = k, because differences would lose all digits.
+// Computes the compliance of a contact or a limit whose rows begin at row i of the problem. Uses z
+// s = k, because differences would lose all digits.
 static void relax_row(S2RattlePiece *piece, bool second, const Relaxed *relaxed, int i) {
   const S2Problem *problem = &relaxed->problem;
   int r = relaxed->row_of[i], next = i + 1;
@@ -123,7 +122,7 @@ static void relax_row(S2RattlePiece *piece, bool second, const Relaxed *relaxed,
   w = relax_mobility(relaxed, next);
   k = kappa / w;
   double a = z[1] * z[1] / k, b = z[2] * z[2] / k, part = z[3] * z[3] / k;
-  // The coefficients above, in a form without differences of large numbers.
+  // Compute the coefficients above without subtracting large numbers.
   double whole = 1 + (a + b) * part, give = whole / (a + b + 4 * a * b * part);
   double e =
       (z[1] - z[2]) * (1 - ((z[1] + z[2]) * z[3] + 2 * part * z[1] * z[2]) / k) / (k * whole);

@@ -17,11 +17,11 @@
 
 // ---- Parameters of joints ----------------------------------------------------------------------
 
-// Stiffness and damping of a compliant row, and their adjoints. With `compliant`, a compliance c
-// replaces the stiffness k.
+// Stiffness and damping of a compliant row, and their adjoints. If `compliant` is set, the row has
+// a compliance instead of a stiffness.
 typedef struct Soft {
   bool compliant;
-  double k, d; // N/m or (compliant) m/N; N s/m
+  double k, d; // N/m, or m/N if compliant; damping in N s/m
   double *k_bar, *d_bar;
 } Soft;
 
@@ -99,7 +99,7 @@ static double sides_along(const S2Row *row, const double *x) {
   return sum;
 }
 
-// Adds `factor` times x of the row's nodes to the adjoint of the row.
+// Adds `factor` times x at the row's nodes to the adjoint of the row.
 static void sides_vjp(const S2Row *row, double factor, const double *x, S2RowBar *bar) {
   for (int c = 0; c < 3; c++) {
     bar->ja[c] += row->a >= 0 ? factor * x[3 * row->a + c] : 0;
@@ -140,7 +140,7 @@ static void speed_along_vjp(S2RattlePiece *piece, int r, const S2Row *row, doubl
   bar->rate += factor;
 }
 
-// The destination of row adjoints at the start or the end of a piece: its poses and the joints'
+// Returns where to add the adjoints of the rows at one end of a piece: its poses and the joint
 // parameters.
 static S2PlaceBar rattle_place_bar(S2RattlePiece *piece, bool end) {
   return (S2PlaceBar){.q = end ? piece->q1_bar : piece->q0_bar,
@@ -175,7 +175,7 @@ static S2RowBar scaled_bar(const S2RowBar *bar, double factor) {
   return scaled;
 }
 
-// `mix`: the combination of equations in a row, if it differs from the combination of its term.
+// If `mix` is given, it replaces the combination of equations that belongs to the term.
 static void rows_vjp(S2RattlePiece *piece, bool end, const S2RowBar *bars,
                      double (*mix)[S2_JOINT_EQUATIONS]) {
   const S2Rattle *rattle = &piece->rattle;
@@ -222,7 +222,7 @@ static void rows_vjp(S2RattlePiece *piece, bool end, const S2RowBar *bars,
   s2_arena_rewind(rattle->step->arena, mark);
 }
 
-// Adjoints of the values of equations whose rows are coupled by matrices.
+// Computes adjoints of equation values if a matrix couples the constraint rows.
 static void equations_vjp(S2RattlePiece *piece, bool end, const S2RowBar *bars) {
   const S2Rattle *rattle = &piece->rattle;
   S2PlaceBar place = rattle_place_bar(piece, end);
@@ -270,8 +270,9 @@ static bool factor_held(const S2RattlePiece *piece, const S2RattleState *state, 
                               s2_bilateral_factor(matrix, held->left));
 }
 
-// p and y of a stage with the masses `mass`. Rows `push` apply impulses and rows `see` measure
-// speeds. `right` and l_bar are adjoints of velocities and impulses. False: factorisation fails.
+// Computes p and y of a stage with the masses `mass`. The rows `push` apply impulses, and the rows
+// `see` measure speeds. `right` and l_bar are adjoints of velocities and impulses. Returns false if
+// the matrix cannot be factored.
 static bool stage_adjoint(S2RattlePiece *piece, const S2RattleState *state, const double *mass,
                           const S2Row *push, const S2Row *see, const double *right,
                           const double *l_bar) {
@@ -319,7 +320,7 @@ static bool stage_adjoint(S2RattlePiece *piece, const S2RattleState *state, cons
   return true;
 }
 
-// Adjoints of M, of the damping rates, and of the force that acts for h/2 in a stage. M multiplies
+// Adds the adjoints of the masses, the damping rates and the forces in a stage. The mass multiplies
 // `moved`, and damping acts on the velocity `damped`.
 static void bodies_vjp(S2RattlePiece *piece, const double *moved, const double *const *damped) {
   const S2Rattle *rattle = &piece->rattle;
@@ -429,9 +430,9 @@ static bool second_vjp(S2RattlePiece *piece) {
   return true;
 }
 
-// If limits are hit with restitution e, the result of stage 2 without these limits determines their
-// speeds s along J1. The limits separate at -e s, so the adjoint of s is -e y, and the adjoint of e
-// is -s y. Returns false if no limit is hit.
+// Handles limits with restitution e. Solving stage 2 without them gives their approach speeds s
+// along J1. They separate at -e s. So the adjoint of s is -e y, and the adjoint of e is -s y.
+// Returns false if no limit is hit.
 static bool arrival_take_place(S2RattlePiece *piece) {
   S2Rattle *rattle = &piece->rattle;
   S2RattleArrival *arrival = &rattle->arrival;
@@ -470,7 +471,7 @@ static bool arrival_take_place(S2RattlePiece *piece) {
 // All adjoints of stage 2. `matrices`: see equations_vjp().
 static bool end_vjp(S2RattlePiece *piece, S2RowBar *matrices) {
   bool unasked = piece->unasked, good = true;
-  do { // first with the limits that are hit, then without them
+  do { // the first solve includes the limits that are hit; the second leaves them out
     s2_rattle_find_states(piece, true);
     s2_rattle_find_edges(piece, true);
     good = second_vjp(piece);
@@ -484,7 +485,7 @@ static bool end_vjp(S2RattlePiece *piece, S2RowBar *matrices) {
 
 // ---- Stage 1 -----------------------------------------------------------------------------------
 
-// The effect on p of limits that act along J1, which turns with u. `turned` is the sum of h l
+// Computes the effect on p of limits whose rows J1 turn with u. `turned` receives the sum of h l
 // Hess(g) p over these limits, 3 numbers per node. Returns false if there are no such limits.
 static bool late_turns(S2RattlePiece *piece, const S2Row *rows, double *turned) {
   const S2Rattle *rattle = &piece->rattle;
@@ -600,7 +601,7 @@ static bool first_vjp(S2RattlePiece *piece, S2RowBar *values) {
   const double **damped = S2_TAKE(arena, const double *, nodes);
   S2Row *start = S2_TAKE(arena, S2Row, rattle->rows), *end = S2_TAKE(arena, S2Row, rattle->rows);
   s2_rattle_put_slopes(piece);
-  // Collect the masses and dl/du, which includes the adjoint of the final poses.
+  // Collect the masses and dl/du. The latter includes the adjoint of the final poses.
   for (int i = 0; i < nodes; i++) {
     mass[i] = rattle->inertial[i] + piece->half * (rattle->damping[i] + rattle->slope[i]);
     piece->u_bar[i] += rattle->h * piece->q1_bar[3 * rattle->island->node[i / 3] + i % 3];
@@ -639,8 +640,8 @@ static bool first_vjp(S2RattlePiece *piece, S2RowBar *values) {
 
 // ---- A piece -----------------------------------------------------------------------------------
 
-// Differentiates the poses of ground at the start or end of a piece: the pose at the start of the
-// substep plus the motion until that time. Returns the adjoint of that time.
+// Differentiates the poses of ground bodies at the start or end of a piece. Such a pose is the pose
+// at the start of the substep plus the motion until then. Returns the adjoint of the time.
 static double ground_places_vjp(S2RattlePiece *piece, double since, double *q_bar) {
   const S2Step *step = piece->rattle.step;
   S2StepAdjoint *bar = &piece->undo->bar;
@@ -706,10 +707,10 @@ bool s2_rattle_piece_vjp(S2RattlePiece *piece) {
   return true;
 }
 
-// Finds the active rows of a correction by 0. At the start of a step, poses are corrected if they
-// violate joints by more than rounding. All other poses are treated as corrected by 0. Without
-// that, a change of a pose or an anchor would count as a joint error, which stage 1 converts to
-// velocities.
+// Finds the active rows of a pose correction of size 0. A step starts by correcting poses that
+// violate joints by more than rounding. All other poses are treated as if they had been corrected
+// by 0. Otherwise a change of a pose or an anchor would count as a joint error, which stage 1 would
+// convert to velocities.
 static void placing_of_none(const S2RattlePiece *piece, S2RattleState *state) {
   const S2Rattle *rattle = &piece->rattle;
   for (int r = 0; r < rattle->rows; r++) {
@@ -722,7 +723,7 @@ static void placing_of_none(const S2RattlePiece *piece, S2RattleState *state) {
   }
 }
 
-typedef struct Placing { // one pass of a correction
+typedef struct Placing { // one pass of a pose correction
   S2Row *row;            // rows at the poses before the pass
   S2RattleState *state;
   double *x, *dq; // x per row; dq, 3 per node: the displacement

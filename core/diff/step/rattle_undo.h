@@ -21,24 +21,23 @@ typedef struct S2RattlePiece {
   double h_bar, elapsed_bar0, elapsed_bar1;
   // adjoints of the times in the substep at which the piece begins and ends
   double start_bar, end_bar;
-  bool unasked;      // the loss contains none of the piece's impulses
-  double timing_bar; // if `unasked`: the adjoint of the limit's value
+  bool unasked;      // the loss does not use the impulses of this piece
+  double timing_bar; // adjoint of the limit's value, used if `unasked`
   const S2Note *note;
-  int laws;                   // number of bodies of the island with laws
-  const S2LawAnswer *answers; // laws in stage 1, then laws in stage 2
-  bool *lawful;               // 1 per node: whether the body has a law
-  bool *edge[2];              // 1 per row of a stage: whether it is on the edge between two states.
-  // 1 per row of a stage: signed fraction of the friction bound that is used
+  int laws;                   // number of bodies with force laws in the island
+  const S2LawAnswer *answers; // answers of the laws in stage 1, then in stage 2
+  bool *lawful;               // 1 per node: true if the body has a force law
+  bool *edge[2]; // 1 per row of a stage: true if the row is on the edge between two states
+  // 1 per row of a stage: the signed fraction of the friction bound in use
   double *share[2];
-  double *give[2];  // velocity per impulse: additional compliance of the row
+  double *give[2];  // additional compliance of the row, velocity per impulse
   double *unit[2];  // unit of kappa for a row: its error divided by its mobility
-  bool event;       // a piece of event stepping, with contacts
+  bool event;       // true for a piece of event stepping, which may have contacts
   S2TouchBar *pair; // 1 adjoint per touch
   double unused;    // receives adjoints of numbers that no script can set
 } S2RattlePiece;
 
-// For a row at a bound, or with friction at its bound: 1 for the upper bound, -1 for the lower
-// bound. Returns 0 for other states.
+// Returns 1 if the row is at its upper bound, -1 at its lower bound, and 0 otherwise.
 static inline double s2_rattle_side(S2RattleState state) {
   return state == S2_RATTLE_AT_HI ? 1 : state == S2_RATTLE_AT_LO ? -1 : 0;
 }
@@ -59,18 +58,18 @@ void s2_rattle_put_slopes(S2RattlePiece *piece);
 void s2_rattle_laws_turn(const S2RattlePiece *piece, double *turned);
 void s2_rattle_laws_vjp(S2RattlePiece *piece, bool second);
 
-// rattle_matrix_undo.c: rows that are coupled by matrices of compliance or damping. The first
-// function returns whether a joint has such rows. The other passes y and l of stage 1, or k of
-// stage 2, on to the matrices, to h and to the values that the rows do not contain: `at0`, and in
-// stage 2 `at1` (one for each equation of a joint, S2_JOINT_EQUATIONS per joint of the island).
+// rattle_matrix_undo.c: rows that are coupled by compliance or damping matrices. The first function
+// returns true if a joint has such rows. The second differentiates the matrices and h, given y
+// and l of stage 1 or k of stage 2. It adds the adjoints of the equation values to `bars`, which
+// has S2_JOINT_EQUATIONS entries per joint of the island.
 static inline bool s2_rattle_coupled(const S2Joint *joint) {
   return joint->compliance.size > 0 || joint->damping.size > 0;
 }
 void s2_rattle_matrices_vjp(S2RattlePiece *piece, bool second, S2RowBar *bars);
 
 // rattle_reaction_undo.c. The first two functions return the adjoint of the reaction per unit
-// impulse along a row of a joint, which is given by its sides or its number r. The third function
-// passes the adjoint of an impulse along row r on to the place where the impulse acts.
+// impulse along a joint row. The row is given by its sides or by its index r. The third function
+// passes the adjoint of an impulse along row r on to the point where the impulse acts.
 double s2_rattle_reaction_pull(const S2RattlePiece *piece, int32_t joint, const S2RowSides *side,
                                bool end);
 double s2_rattle_row_pull(const S2RattlePiece *piece, int r, bool end);
@@ -107,9 +106,9 @@ void s2_rattle_contact_poses(const S2RattlePiece *piece, int r, const S2RowBar *
 void s2_rattle_fold(const S2RattlePiece *piece, bool second, S2Row *push, double *bar);
 // Differentiates the speed that friction rows measure in stage 1 with respect to u.
 void s2_rattle_see_slip(const S2RattlePiece *piece, S2Row *see);
-// For a sliding friction row r, the first function passes J p and the adjoint of the impulse on to
-// the coefficient. For a sticking row, the second function passes y on to the surface speed and (in
-// stage 1) to the directions of the row at both ends.
+// The first function differentiates the friction coefficient of a sliding row r, given J p and the
+// adjoint of the impulse. The second function is for sticking rows. It passes y on to the surface
+// speed and, in stage 1, to the directions of the row at both ends.
 void s2_rattle_friction_vjp(S2RattlePiece *piece, int r, bool second, double pushed);
 void s2_rattle_slip_vjp(S2RattlePiece *piece, int r, bool second, S2RowBar *end);
 // Derivatives with respect to material coefficients that are 0.

@@ -27,7 +27,7 @@ static Zero zero_of(const S2RattlePiece *piece, int32_t slot, double asked) {
     memcpy(zero.side[i].a, row[i].ja, sizeof row[i].ja);
     memcpy(zero.side[i].b, row[i].jb, sizeof row[i].jb);
   }
-  // The speed of the coordinate over the piece, and at its end.
+  // The mean speed of the coordinate over the piece, and its speed at the end.
   zero.value[0] = row[0].value;
   zero.value[1] = row[1].value;
   zero.speed[0] = (row[1].value - row[0].value) / rattle->h - asked;
@@ -115,8 +115,8 @@ static void zero_gains_vjp(const S2RattlePiece *piece, int32_t slot, bool end) {
   }
 }
 
-// A servo with a bound of 0. With a positive bound, its force in both stages opposes kp times the
-// mean position error plus kd times the mean speed.
+// Differentiates a servo with a bound of 0. With a positive bound, its force in both stages would
+// oppose kp times the mean position error plus kd times the mean speed.
 static void zero_servo_most_vjp(const S2RattlePiece *piece, int32_t slot, double still, bool end) {
   const S2Joint *joint = &piece->rattle.step->world->joints.at[slot];
   if (!joint->has_servo || joint->servo_max != 0 || joint->servo_kp + joint->servo_kd == 0) {
@@ -131,8 +131,8 @@ static void zero_servo_most_vjp(const S2RattlePiece *piece, int32_t slot, double
       zero_against(excess, least) * piece->half * zero_pushed(piece, &zero, end);
 }
 
-// Ground friction with a bound of 0: with a positive bound, its force opposes the mean velocity in
-// both stages, and its torque opposes the rotation.
+// Differentiates ground friction with a bound of 0. With a positive bound, its force would oppose
+// the mean velocity in both stages, and its torque would oppose the rotation.
 static void zero_disc_vjp(const S2RattlePiece *piece, int32_t slot, double still, bool end) {
   const S2Rattle *rattle = &piece->rattle;
   const S2WorldGradient *all = piece->undo->gradient;
@@ -171,8 +171,8 @@ static void flag_zero_rebounds(const S2RattlePiece *piece) {
   }
 }
 
-// Nonlinear springs use the flow by projection, so the loss jumps when a nonlinear term becomes
-// nonzero.
+// Nonlinear springs are stepped by projection instead, so the loss jumps when a nonlinear term
+// becomes nonzero.
 static void flag_zero_curves(const S2RattlePiece *piece, int32_t slot) {
   S2WorldGradient *all = piece->undo->gradient;
   const S2Joint *joint = &piece->rattle.step->world->joints.at[slot];
@@ -181,7 +181,8 @@ static void flag_zero_curves(const S2RattlePiece *piece, int32_t slot) {
   all->flags |= curve ? S2_GRADIENT_JUMP : 0;
 }
 
-// The adjoint of stage 2 (`end`) or stage 1. The array p holds the adjoint momenta of the piece.
+// Differentiates stage 2 if `end` is set, otherwise stage 1. The array p holds the adjoint momenta
+// of the piece.
 void s2_rattle_zeros_vjp(const S2RattlePiece *piece, bool end) {
   const S2Rattle *rattle = &piece->rattle;
   const S2WorldGradient *all = piece->undo->gradient;

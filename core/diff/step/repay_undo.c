@@ -4,7 +4,7 @@
 
 // ---- The loss of speed -----------------------------------------------------------------------
 
-// The adjoint of the velocity of the ground that carries a body, as in s2_event_ride().
+// Passes on the adjoint of the velocity of the ground that carries a body. See s2_event_ride().
 static void repay_ride_vjp(S2Undo *undo, const S2Note *note, int32_t slot,
                            const double ride_bar[3]) {
   const double *q = undo->step.q1 + 3 * slot;
@@ -16,8 +16,8 @@ static void repay_ride_vjp(S2Undo *undo, const S2Note *note, int32_t slot,
     }
     int32_t at = 3 * note->of->ground[g];
     const double *v = undo->step.free_v + at, *from = undo->step.q1 + at;
-    // The velocity of the ground at the body, v + w x (q - from), or the mean velocity of several
-    // grounds.
+    // The ground at the body moves with v + w x (q - from). Several grounds contribute their mean
+    // velocity.
     S2Vec2 arm = s2_vec2(q[1] - from[1], q[2] - from[2]), arm_bar = s2_scale(v[0], s2_right(bar));
     undo->bar.free_v[at] += ride_bar[0] / note->of->grounds + s2_dot(bar, s2_left(arm));
     undo->bar.free_v[at + 1] += bar.x;
@@ -33,8 +33,8 @@ static void repay_ride_vjp(S2Undo *undo, const S2Note *note, int32_t slot,
 // the energy.
 static double repay_slower_vjp(S2Undo *undo, const S2Note *note) {
   S2ArenaMark mark = s2_arena_mark(undo->arena);
-  // Velocities relative to the ground that carries the bodies, and the kinetic energy of this
-  // motion.
+  // Compute the velocities relative to the ground that carries the bodies, and their kinetic
+  // energy.
   int nodes = note->of->island.nodes;
   double *v = S2_TAKE(undo->arena, double, 3 * nodes), kinetic = 0, s_bar = 0;
   for (int i = 0; i < nodes; i++) {
@@ -52,7 +52,7 @@ static double repay_slower_vjp(S2Undo *undo, const S2Note *note) {
   double s = kinetic > note->energy.loss ? sqrt(1 - note->energy.loss / kinetic) : 0;
   double energy_bar = s > 0 ? -s_bar / (2 * s * kinetic) : 0;
   double kinetic_bar = s > 0 ? -energy_bar * note->energy.loss / kinetic : 0;
-  // The adjoint of v2 through s and the kinetic energy. The remainder goes to the ground.
+  // Differentiate v2 through s and the kinetic energy. The ground receives the remainder.
   for (int i = 0; i < nodes; i++) {
     int32_t slot = note->of->island.node[i];
     const S2Body *body = &undo->world->bodies.at[slot];
@@ -135,7 +135,8 @@ static void repay_point_vjp(S2Undo *undo, const S2Note *note, int i, int k, doub
   s2_undo_point(undo, i, k, &point);
 }
 
-// Whether there was an impact with generalised reflections, whose impulses have no derivatives.
+// Returns true if there was an impact with generalised reflections. Their impulses have no
+// derivatives.
 static bool repay_was_reflected(const S2Undo *undo, const S2Note *of) {
   int32_t first = of->of->island.node[0];
   bool any = false;

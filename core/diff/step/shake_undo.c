@@ -19,8 +19,8 @@ typedef struct Shake {
   const double *reaction; // adjoint of the feedback of joint impulses (s2_undo_reaction)
 } Shake;
 
-// Makes S2_SOLVE_PROJECTION use the rows at the start. If these are the rows of the first solve,
-// the time is also that of the start.
+// Makes S2_SOLVE_PROJECTION use the rows at the start of the step. If the first solve had these
+// rows, also uses the time at the start.
 static void shake_set_start(S2Undo *undo, const S2Note *note, bool start) {
   undo->step.t = start && note->solve.of_motion ? note->t - note->h : note->t;
   if (start) {
@@ -42,8 +42,9 @@ static bool shake_is_same_island(const S2Island *a, const S2Island *b) {
          memcmp(a->joint, b->joint, sizeof(int32_t) * (size_t)a->joints) == 0;
 }
 
-// Returns the number of the island's first solve if its rows are exactly the equations at q0,
-// otherwise S2_NONE. Such equations are rigid and not driven (as in dynamics/project/shake.c).
+// Finds the island's first solve. Returns its note index if its rows are exactly the joint
+// equations at q0, otherwise S2_NONE. This requires rigid joints that are not driven, as in
+// dynamics/project/shake.c.
 static int shake_find_solve(const Shake *shake) {
   const S2Notes *notes = shake->undo->notes;
   const S2Island *island = &shake->note->of->island;
@@ -77,8 +78,8 @@ static bool shake_take_rows_of_solve(Shake *shake) {
   if (of == S2_NONE) {
     return false;
   }
-  // The problem of the first solve is assembled again only once, for all acts that need it and for
-  // the solve itself.
+  // Assemble the problem of the first solve only once. The solve itself and all acts that need it
+  // share the result.
   const S2Note *note = s2_note_at(undo->notes, of);
   if (undo->remade[of] == NULL) {
     S2Remade *remade = S2_TAKE(undo->arena, S2Remade, 1);
@@ -202,8 +203,8 @@ static void shake_rows_vjp(Shake *shake) {
   s2_joint_rows_vjp(&undo->step, &note->of->island, S2_SOLVE_PROJECTION, &shake->start, &at_start,
                     &undo->bar);
   shake_set_start(undo, note, false);
-  undo->bar.h = note->solve.of_motion ? h : undo->bar.h; // the time of these rows is the start of
-                                                         // the step
+  // These rows are taken at the start of the step.
+  undo->bar.h = note->solve.of_motion ? h : undo->bar.h;
   undo->step.q1 = q1;
   undo->bar.q1 = q1_bar;
 }
@@ -216,7 +217,7 @@ void s2_undo_shake(S2Undo *undo, const S2Note *note) {
   shake.reaction = s2_undo_reaction(undo, note, undo->feed[note->of->island.joint[0]]);
   shake.end = s2_assemble(&undo->step, undo->step.q1, undo->step.touches, &note->of->island, NULL,
                           S2_SOLVE_PROJECTION);
-  bool solved = shake_take_rows_of_solve(&shake); // stored until the sweep reaches the solve.
+  bool solved = shake_take_rows_of_solve(&shake); // kept until the sweep reaches the solve
   // Otherwise the rows are assembled again at q0.
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   s2_undo_set_island(undo, note);
@@ -236,7 +237,7 @@ void s2_undo_shake(S2Undo *undo, const S2Note *note) {
     int at = 3 * note->of->island.node[i / 3] + i % 3;
     shake.dq_bar[i] = undo->bar.q1[at] + undo->displaced[at];
   }
-  // Compute p and y, and from them the adjoints of masses and rows.
+  // Compute p and y, then the adjoints of masses and rows.
   if (shake_equations(&shake.start.problem) != note->solve.rows ||
       shake_equations(&shake.end.problem) != note->solve.rows) {
     *undo->failed = s2_error(

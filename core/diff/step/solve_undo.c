@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-// A solution value within this multiple of the solver's tolerance may be 0.
+// A solution value may count as 0 if it is below this multiple of the solver's tolerance.
 #define RESOLVED 10
 
 // Speeds below this fraction of the velocity scale of residuals are rounding errors.
@@ -45,7 +45,7 @@ static bool solve_all_zero(const double *x, int count) {
   return true;
 }
 
-// Whether the problem has contacts. Smooth derivatives do not include rows with bounds.
+// Returns true if the problem has contacts. Smooth derivatives do not include rows with bounds.
 static bool solve_has_contacts(const S2Problem *problem, bool *boxed) {
   bool contacts = false;
   *boxed = false;
@@ -61,7 +61,7 @@ static bool solve_is_smooth(const S2WorldDef *def, const S2Note *note) {
   return def->gradient == S2_GRADIENT_SMOOTH && !s2_solve_traits(note->solve.kind).displacements;
 }
 
-// The derivative on the central path, at the data of the step. Returns false if it does not exist.
+// Computes the derivative on the central path. Returns false if it does not exist.
 static bool solve_differentiate_smoothly(S2SolveUndo *solve, const S2Problem *problem,
                                          const double *dl_dlambda, double kappa, unsigned *flags) {
   S2Arena *arena = solve->undo->arena;
@@ -92,7 +92,7 @@ bool s2_solve_differentiate(S2SolveUndo *solve) {
       solve_all_zero(solve->dl_dlambda, problem->rows)) {
     return false;
   }
-  // The problem that was solved. In convex worlds it differs from the assembled problem.
+  // Differentiate the problem that was solved. In convex worlds it differs from the assembled one.
   solve_make_gradient(&solve->data, problem, solve->undo->arena);
   S2Undo *undo = solve->undo;
   const S2WorldDef *def = &undo->world->kept.def;
@@ -108,8 +108,8 @@ bool s2_solve_differentiate(S2SolveUndo *solve) {
     lambda = edges;
     seed = edges + problem->rows;
   }
-  // Use the derivative on the central path if it is requested and exists, otherwise the derivative
-  // that the modes of the rows determine.
+  // Use the derivative on the central path if it is requested and exists. Otherwise the modes of
+  // the rows determine the derivative.
   unsigned *flags = &undo->gradient->flags; // S2VjpFlag and S2GradientFlag use the same bits
   if (!solve_is_smooth(def, note) ||
       !solve_differentiate_smoothly(solve, &law, seed, def->smoothing, flags)) {
@@ -129,8 +129,8 @@ bool s2_solve_differentiate(S2SolveUndo *solve) {
 }
 
 // Scales the tolerance for an interval of a step. Loads are proportional to the length of the
-// interval, and impacts may have any size. So even a small value counts as nonzero if it exceeds
-// the accuracy of a solve. The smoothing of a solve does not change.
+// interval, and impacts may be arbitrarily small. The scaled tolerance is never below the accuracy
+// of a solve. Smoothed solves keep their tolerance.
 static void solve_scale_interval(const S2SolveUndo *solve) {
   const S2Undo *undo = solve->undo;
   const S2WorldDef *def = &undo->world->kept.def;
@@ -204,8 +204,7 @@ void s2_solve_bodies_vjp(const S2SolveUndo *solve) {
 
 // ---- Contacts ---------------------------------------------------------------------------------
 
-// Adds the adjoint of row r along `direction` to the adjoints of its contact point and of the
-// direction.
+// Adds the adjoint of contact row r to the adjoints of its point and of `direction`.
 static void solve_row_vjp(const S2SolveUndo *solve, const S2Touch *touch, int k, S2Vec2 direction,
                           int r, S2PointBar *point, S2Vec2 *direction_bar) {
   S2Undo *undo = solve->undo;
@@ -259,8 +258,8 @@ double s2_arrival_vjp(S2Undo *undo, const S2Touch *touch, int k, double bar, S2P
   // d speed = (u du - gap da - a dgap)/speed
   s2_touch_velocity_vjp(touch, k, n, step->v2, -bar * u / speed, undo->bar.v2, point,
                         &point->normal);
-  // Bodies in equal free fall have a relative acceleration only because of rounding. Then the
-  // derivative is the mean of both sides.
+  // Bodies in equal free fall have a relative acceleration only because of rounding. In that case
+  // use the mean of both one-sided derivatives.
   bool alike = fabs(a) <= 1e-12 * (fabs(free_u) + fabs(given)) / h;
   if ((a < 0 || alike) && gap > 0) {
     double a_bar = (alike ? 0.5 : 1) * bar * gap / speed;
@@ -411,7 +410,7 @@ static void solve_tangent_vjp(const S2SolveUndo *solve, int i, int k, int r, S2P
   }
 }
 
-// Whether row r is the viscosity row of this contact point of the note.
+// Returns true if row r is the viscosity row of this contact point.
 static bool solve_is_drag(const S2Assembly *assembly, int r, int point) {
   return r < assembly->parts && assembly->part[r].joint == S2_NONE &&
          assembly->part[r].row == point;
@@ -431,8 +430,8 @@ static void solve_drag_vjp(const S2SolveUndo *solve, int r, S2PointBar *point, S
   bar->h -= give / (h * h * d);
 }
 
-// Decides which of two sticking points of touch i gets the adjoint of both. Its rows begin at row
-// r.
+// If both points of touch i stick, decides which of them receives the adjoint of both. The rows of
+// the touch begin at row r.
 static void solve_stick_vjp(S2SolveUndo *solve, int i, int r) {
   const S2Note *note = solve->note;
   const S2Touch *touch = &solve->touches[i];
@@ -448,8 +447,8 @@ static void solve_stick_vjp(S2SolveUndo *solve, int i, int r) {
   }
 }
 
-// Differentiates the rows of the note's contact points, which begin at row r. `put` receives the
-// adjoint of each point.
+// Differentiates the rows of the note's contact points. These rows begin at row r. `put` receives
+// the adjoint of each point.
 void s2_solve_contacts_vjp(S2SolveUndo *solve, S2PutPoint *put) {
   const S2Note *note = solve->note;
   int r = solve->assembly->parts, drag = 0, count = note->of->island.touches;
@@ -498,14 +497,14 @@ static void solve_put_point(S2SolveUndo *solve, int i, int k, const S2PointBar *
   s2_undo_solved_point(solve->undo, i, k, point);
 }
 
-// Adjoints of stored impulses, and of impulses that bound friction.
+// Collects the adjoints of stored impulses, and of impulses that bound friction.
 static void solve_take_impulses(S2SolveUndo *solve) {
   S2Undo *undo = solve->undo;
   const S2Note *note = solve->note;
   const S2Assembly *assembly = solve->assembly;
   int parts = assembly->parts + assembly->parts_given;
   solve->given = S2_TAKE_ZEROED(undo->arena, double, parts);
-  // Impulses that joints store for the next step, and impulses for the reactions.
+  // Joints store impulses for the next step, and reactions contain them.
   for (int r = 0; r < parts; r++) {
     const S2JointPart *part = &assembly->part[r];
     double bar = s2_undo_impulse(undo, part->joint, part->row, part->push);
@@ -514,7 +513,7 @@ static void solve_take_impulses(S2SolveUndo *solve) {
       solve->dl_dlambda[r] += bar;
     }
   }
-  // Impulses of contacts, and impulses in reactions.
+  // The loss may use contact impulses and joint reactions.
   solve->aside = S2_TAKE_ZEROED(undo->arena, double, 2 * note->of->island.touches);
   s2_undo_contact_impulses(undo, note, assembly, solve->dl_dlambda, solve->aside);
   solve->reaction = s2_undo_reaction(undo, note, note->solve.fraction);
@@ -522,7 +521,7 @@ static void solve_take_impulses(S2SolveUndo *solve) {
     s2_undo_forget_joints(undo, note);
     s2_undo_forget_contacts(undo, note);
   }
-  // The energies of event stepping and of impacts also contribute to the adjoints of impulses:
+  // The energies of event stepping and of impacts also depend on the impulses.
   bool flows = note->solve.kind == S2_SOLVE_MOTION || note->solve.kind == S2_SOLVE_TURNED;
   for (int i = 0; i < assembly->parts && flows; i++) {
     const S2JointPart *part = &assembly->part[i];
@@ -531,7 +530,7 @@ static void solve_take_impulses(S2SolveUndo *solve) {
       solve->dl_dlambda[i] += undo->dragged[point];
     }
   }
-  // adjoints of normal and tangent rows, in the order of the rows.
+  // Visit normal and tangent rows in their order.
   int r = assembly->parts;
   for (int i = 0; i < note->of->island.touches && s2_solve_traits(note->solve.kind).normals; i++) {
     const S2Touch *touch = &undo->open.touches[i];
@@ -559,8 +558,8 @@ static void solve_take_impulses(S2SolveUndo *solve) {
   }
 }
 
-// The step applied only a fraction s of the change that the solve computed: the result is 1 - s
-// times the state before the solve plus s times the solution. The fraction counts as constant.
+// The step applied only a fraction s of the computed change. The result is a blend of the state
+// before the solve and the solution, with the weights 1 - s and s. The fraction counts as constant.
 static void solve_keep_fraction(S2SolveUndo *solve, double *bar) {
   const S2Note *note = solve->note;
   double fraction = note->solve.fraction;

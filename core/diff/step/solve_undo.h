@@ -21,17 +21,18 @@ typedef struct S2SolveUndo {
 
 // Converts dl_dv and dl_dlambda to `data`. Returns false if the loss does not depend on this solve.
 bool s2_solve_differentiate(S2SolveUndo *solve);
-// Returns false and sets `failed` if the repeated assembly has different rows.
+// Assembles the problem again. Returns false and sets `failed` if the rows differ from those of the
+// step.
 bool s2_solve_same_rows(const S2SolveUndo *solve);
-// Number of nodes of the problem: bodies and auxiliary nodes of gears.
+// Returns the number of nodes of the problem, including the auxiliary nodes of gears.
 int s2_solve_nodes(const S2Undo *undo, const S2Note *note);
 double *s2_inertial_bar(S2Undo *undo, int32_t slot, int c);
 
 // Pass `data` on to masses, velocities and forces, and to contact points and materials. `put`
 // receives the adjoint of each contact point.
 void s2_solve_bodies_vjp(const S2SolveUndo *solve);
-// Derivatives with respect to a friction and a viscosity of 0, at point k of touch i with this
-// normal row. (zero_undo.c)
+// zero_undo.c: differentiates friction and viscosity that are 0, at point k of touch i with this
+// normal row.
 void s2_solve_zero_vjp(const S2SolveUndo *solve, int i, int k, int normal, S2TouchBar *pair);
 // quiet_look.c, see diff/world/quiet.h
 void s2_quiet_look_at_solve(const S2SolveUndo *solve);

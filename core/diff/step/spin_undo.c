@@ -67,7 +67,7 @@ static void spin_whole_vjp(S2Undo *undo, const S2Note *note, const Whole *whole,
   }
 }
 
-// A rotation of the whole island changed the spin of v. Returns the adjoint of that spin.
+// The step rotated the whole island to change the spin of v. Returns the adjoint of the spin.
 static double spin_set_vjp(S2Undo *undo, const S2Note *note, double spin, double *v_bar) {
   S2ArenaMark mark = s2_arena_mark(undo->arena);
   Whole whole = spin_whole_of(undo, note, note->spin.before);
@@ -84,8 +84,9 @@ static double spin_set_vjp(S2Undo *undo, const S2Note *note, double spin, double
   return spin_bar;
 }
 
-// Passes the adjoint of the kinetic energy, without the motion of the centre, on to the velocities
-// v (3 per slot). The velocity of the centre minimises that energy, so it has no adjoint.
+// Passes the adjoint of the kinetic energy on to the velocities v (3 per slot). The energy does not
+// include the motion of the centre. The velocity of the centre minimises it, so that velocity has
+// no adjoint.
 static void spin_kinetic_vjp(S2Undo *undo, const S2Note *note, double energy_bar, const double *v,
                              double *v_bar) {
   S2Vec2 drift = {0, 0};
@@ -151,7 +152,7 @@ void s2_undo_balance(S2Undo *undo, const S2Note *note) {
   S2Vec2 *arm = S2_TAKE(undo->arena, S2Vec2, nodes), *arm_bar = S2_TAKE(undo->arena, S2Vec2, nodes);
   S2Vec2 centre = {0}, centre_bar = {0};
   double weight = 0, inertia = 0, moment = 0, turn_bar = 0;
-  // The whole island as one body of masses W: its centre.
+  // Compute the centre of the whole island with the masses W.
   for (int i = 0; i < nodes; i++) {
     const double *q = step->q0 + 3 * note->of->island.node[i],
                  *w = step->mass + 3 * note->of->island.node[i];
@@ -160,7 +161,7 @@ void s2_undo_balance(S2Undo *undo, const S2Note *note) {
     weight += w[1];
     centre = s2_add_scaled(centre, w[1], arm[i]);
   }
-  // The inertia, the missing moment, and dl/d(turn).
+  // Compute the inertia, the missing moment and dl/d(turn).
   for (int i = 0; i < nodes; i++) {
     int32_t at = 3 * note->of->island.node[i];
     const double *w = step->mass + at, *v = note->plain.before + 3 * i, *free_v = step->free_v + at;
@@ -172,7 +173,8 @@ void s2_undo_balance(S2Undo *undo, const S2Note *note) {
   }
   // turn = moment / inertia
   double turn = moment / inertia, moment_bar = turn_bar / inertia, inertia_bar = -turn * moment_bar;
-  // Adjoints of masses, of free_v and v1, whose difference determines the moment, and of the arms.
+  // Compute the adjoints of the masses and the arms, and of free_v and v1. The difference of these
+  // velocities determines the moment.
   for (int i = 0; i < nodes; i++) {
     int32_t at = 3 * note->of->island.node[i];
     const double *w = step->mass + at, *v = note->plain.before + 3 * i, *free_v = step->free_v + at;
@@ -232,11 +234,11 @@ double s2_undo_slower(S2Undo *undo, const S2Note *note) {
   double energy = note->energy.loss, *bar = undo->bar.v2;
   Whole whole = spin_whole_of(undo, note, v);
   Parts at = spin_parts_of(undo, note, &whole, v), to = {0}; // `to`: adjoints.
-  // Whether the rest or the rotation is reduced, and its factor s.
+  // Determine whether the rest or the rotation is reduced, and by which factor s.
   double inertia_bar = 0, energy_bar = 0, s, s_bar = 0;
   bool from_rest = at.rest > energy;
   s = from_rest ? sqrt(1 - energy / at.rest) : sqrt(fmax(0, 1 - (energy - at.rest) / at.turning));
-  s = isfinite(s) ? s : 0; // the island did not turn.
+  s = isfinite(s) ? s : 0; // the island did not turn
   // v2 = drift + turn x arm + rest, where turn or rest has the factor s.
   double drift = from_rest ? 1 - s : 1, turn = from_rest ? 1 - s : s;
   for (int i = 0; i < note->of->island.nodes; i++) {

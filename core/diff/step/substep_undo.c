@@ -57,7 +57,7 @@ void s2_undo_free(S2Undo *undo, const S2Note *note) {
 
 // ---- The start ---------------------------------------------------------------------------------
 
-// Adjoints of gravity and of forces that the user applied.
+// Computes the adjoints of gravity and of forces that the user applied.
 static void substep_forces_vjp(S2Undo *undo) {
   S2WorldGradient *g = undo->gradient;
   S2Vec2 gravity = undo->world->kept.def.gravity;
@@ -178,7 +178,7 @@ static void substep_joints_vjp(S2Undo *undo, double elapsed, double whole) {
 
 void s2_undo_commit(S2Undo *undo, const S2Note *note) {
   const S2WorldDef *def = &undo->world->kept.def;
-  // Substeps have equal lengths. A substep that was cut short ends at the time that it reached.
+  // Substeps have equal lengths. If a substep was cut short, its end is the time that it reached.
   double elapsed = def->stepping_partial ? note->t - undo->world->kept.time
                                          : def->dt / (def->substeps > 1 ? def->substeps : 1);
   // Impulses of the last attempt or piece are scaled to the whole time.

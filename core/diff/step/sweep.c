@@ -53,7 +53,7 @@ static S2UndoAct *const undo_act[S2_ACTS] = {
     [S2_ACT_INTERVAL_END] = s2_undo_interval_end,
 };
 
-// Presents the bodies, pieces and joints in the notes as a world.
+// Builds a world from the bodies, pieces and joints in the notes.
 static S2World *sweep_view(const S2Notes *notes, S2Arena *arena) {
   const S2Fixed *fixed = notes->fixed;
   S2World *world = S2_TAKE_ZEROED(arena, S2World, 1);
@@ -107,7 +107,7 @@ static void sweep_begin(S2Undo *undo, const S2Notes *notes, S2WorldGradient *gra
   step->pushed = v;
   undo->feed = v + 2 * joints;
   undo->waiting_reaction = v + 3 * joints;
-  // The world before the step, and the values that user callbacks returned in it.
+  // Restore the world before the step, and the values that user callbacks returned in the step.
   undo->back_at = S2_NONE;
   undo->notes = notes;
   undo->gradient = bar->gradient = gradient;
@@ -116,7 +116,7 @@ static void sweep_begin(S2Undo *undo, const S2Notes *notes, S2WorldGradient *gra
   undo->world->v.at = step->v0; // only read for data on which no row depends
   s2_undo_open_impulses(undo);
   s2_undo_answer(undo);
-  // The data of joints, and the bodies that are nodes.
+  // Restore the joint data, and find the bodies that are nodes.
   step->dt = notes->fixed->def.dt / notes->fixed->def.substeps;
   if (joints > 0) {
     undo->remade = S2_TAKE_ZEROED(arena, S2Remade *, notes->at.count);
@@ -134,7 +134,7 @@ static bool sweep_has_touches(const S2Note *note) {
   return note->of != NULL && note->of->touch_index != NULL;
 }
 
-// Discards the touches that notes `from` to `to` linearised.
+// Forgets which touches the notes `from` to `to` have linearised.
 static void sweep_forget_late(const S2Notes *notes, int from, int to, bool *is_late) {
   for (int i = from; i < to; i++) {
     const S2Note *note = s2_note_at(notes, i);
@@ -190,8 +190,8 @@ static void sweep_find_late(S2Undo *undo) {
   }
 }
 
-// At the end of a substep, which the sweep visits first, joints and time are reset to the start of
-// the substep.
+// The sweep visits the end of a substep first. There it resets joints and time to the start of the
+// substep.
 static void sweep_open_substep(S2Undo *undo) {
   undo->substep = s2_undo_last(undo, S2_ACT_SUBSTEP);
   undo->world->kept.time = undo->substep->t;
@@ -252,8 +252,8 @@ S2Status s2_trace_sweep(const S2Trace *trace, unsigned other, unsigned *found,
   sweep_begin(&undo, notes, gradient, arena);
   sweep_find_late(&undo);
   s2_quiet_look_at_step(&undo);
-  for (int i = 0; i < fixed->order; i++) { // forces that the user applied last only until the end
-                                           // of the step
+  // User forces act only until the end of the step.
+  for (int i = 0; i < fixed->order; i++) {
     memset(gradient->f + 3 * fixed->order_of[i], 0, 3 * sizeof(double));
   }
   for (undo.index = notes->at.count - 1; undo.index >= 0 && s2_undo_good(&undo); undo.index--) {

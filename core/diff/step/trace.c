@@ -42,16 +42,16 @@ S2Status s2_world_step_traced(S2World *world, S2Trace *trace) {
 
 // Edges between two modes, judged by their effect on the whole step. A contact that a solve leaves
 // with neither impulse nor speed is on an edge for that solve, but usually not for the step. Bodies
-// that the motion has pressed together have no relative speed, whatever the data are. So in a later
-// impact or projection both modes give the same motion, and therefore the same derivative of the
-// step, although not of the solve. If a sweep finds edges, a second sweep therefore takes the other
-// side of all edges at once. Tied rows (mcp_vjp.h) have a second derivative, too. Both derivatives
-// differ only for changes that make the rows contradict each other, such as a change of the height
-// of one of two boxes side by side.
+// that the motion has pressed together always have zero relative speed. So in a later impact or
+// projection both modes give the same motion. The derivatives of the step then agree, although
+// those of the solve differ. If a sweep finds edges, a second sweep therefore takes the other side
+// of all edges at once. Tied rows (mcp_vjp.h) have a second derivative, too. The two derivatives
+// differ only if a change makes the rows contradict each other. An example is a change of the
+// height of one of two boxes side by side.
 
-// Tolerances for the derivatives of both sides. SAME: tolerance as a fraction of the largest
-// derivative of the same kind. LEAST: additional tolerance for parameters, whose derivatives may be
-// pure rounding, as a fraction of the largest derivative with respect to the state.
+// Tolerances for the derivatives of both sides. SAME is a fraction of the largest derivative of the
+// same kind. LEAST is an additional tolerance for parameters, because their derivatives may be pure
+// rounding. It is a fraction of the largest derivative with respect to the state.
 static const double SAME = 1e-9, LEAST = 1e-3;
 
 static double trace_largest(const double *x, int count, int stride) {
@@ -79,8 +79,8 @@ static bool trace_same(const void *a, const void *b, int count, size_t size, dou
   return true;
 }
 
-// A restitution of 0 has only a one-sided derivative. On that side bodies separate after an impact,
-// as in the first sweep.
+// A restitution of 0 has only a one-sided derivative. On that side, bodies separate after an
+// impact. The first sweep assumes this, too.
 static void trace_forget_zero_restitution(const S2Fixed *fixed, const S2WorldGradient *from,
                                           S2WorldGradient *to) {
   for (int i = 0; i < fixed->bodies; i++) {
@@ -99,7 +99,7 @@ static bool trace_same_gradients(const S2WorldGradient *a, const S2WorldGradient
   size_t three = 3 * sizeof(double), vector = sizeof(S2Vec2);
   double least =
       LEAST * fmax(trace_largest(a->q, 3 * a->slots, 1), trace_largest(a->v, 3 * a->slots, 1));
-  // Compare the settings as one more array.
+  // Treat the settings as one more array.
   const double settings_a[] = {a->gravity.x, a->gravity.y, a->dt, a->alpha, a->beta, a->time};
   const double settings_b[] = {b->gravity.x, b->gravity.y, b->dt, b->alpha, b->beta, b->time};
   return trace_same(a->q, b->q, a->slots, three, least) &&

@@ -1,9 +1,9 @@
 // The record of a step for its derivative, and the computation of that derivative.
 //
 // A traced step records in order every solve, projection and impact that contributed to its result
-// (not discarded ones), with the state, the contact features and the multipliers. Matrices are
-// assembled again from these data. If no trace is requested, nothing is recorded, and the only cost
-// is the check of one pointer.
+// (not discarded ones), with the state, the contact features and the multipliers. The sweep
+// assembles matrices again from these data. Without a trace, the only cost is the check of one
+// pointer.
 #ifndef S2_TRACE_H
 #define S2_TRACE_H
 
@@ -20,11 +20,11 @@ size_t s2_trace_bytes(const S2Trace *trace);
 S2Status s2_world_step_traced(S2World *world, S2Trace *trace);
 
 // Converts the gradient with respect to the state after the step to the gradient with respect to
-// the state before it, and adds to the gradient of the parameters. `gradient` must fit the world,
-// which may be destroyed already. Returns S2_INVALID if the step used a feature without a
+// the state before it, and adds to the gradient of the parameters. `gradient` must fit the world.
+// The world may already be destroyed. Returns S2_INVALID if the step used a feature without a
 // derivative (the message names it); the gradient is then invalid. Afterwards gradient->f is
-// dl/d(force) for each body, where the force may be applied by the user or returned by a force law.
-// If the step has several parts, it is the sum over them.
+// dl/d(force) for each body, for forces of the user and of force laws. It is summed over all parts
+// of the step.
 S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *arena);
 
 #endif

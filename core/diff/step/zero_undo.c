@@ -1,10 +1,10 @@
 // Friction and viscosity of contacts that are exactly 0. An assembly has no rows for them, and the
-// derivative is the one-sided derivative towards positive numbers (see diff/joints/zero_vjp.c). The
-// impulse of a friction mu is mu times the normal impulse, against the speed along the surface. The
-// impulse of a viscosity d is h d times that speed.
+// derivative is the one-sided derivative towards positive numbers (see diff/joints/zero_vjp.c).
+// Friction opposes sliding with mu times the normal impulse. Viscosity gives an impulse of h d
+// times the sliding speed.
 #include "diff/step/solve_undo.h"
 
-// The adjoint of an impulse on a along the surface, and the speed along the surface.
+// Computes the adjoint of an impulse on a along the surface, and the speed along the surface.
 static double zero_along(const S2SolveUndo *solve, const S2Touch *touch, int k, double *speed) {
   const S2Step *step = &solve->undo->step;
   const S2TouchPoint *point = &touch->points[k];

@@ -2,8 +2,9 @@
 // vector-Jacobian product ("vjp") of each operation.
 //
 // This file does not depend on tapes; array_tape.h makes nodes from these functions. A vjp adds to
-// the given adjoints (NULL: not wanted). The caller provides the memory for results. Results may be
-// infinite or NaN for some arguments. Factorisations return a status instead.
+// the given adjoints, which may be NULL if they are not needed. The caller provides the memory for
+// results. Results may be infinite or NaN for some arguments, but factorisations return a status
+// instead.
 #ifndef S2_DIFF_ARRAY_H
 #define S2_DIFF_ARRAY_H
 
@@ -45,10 +46,10 @@ const char *s2_size_text(S2Size shape, char text[S2_SIZE_TEXT]); // "2 x 3", "3"
 
 typedef enum S2ArrayUnary {
   S2_ARRAY_NEGATE,
-  S2_ARRAY_ABS, // derivative at 0: 0, the mean of both sides, as at all kinks
+  S2_ARRAY_ABS, // the derivative at 0 is 0, the mean of both sides; all kinks use the mean
   S2_ARRAY_SIGN,
   S2_ARRAY_FLOOR,
-  S2_ARRAY_RELU, // derivative at 0: 0
+  S2_ARRAY_RELU, // the derivative at 0 is 0
   S2_ARRAY_SQRT,
   S2_ARRAY_EXP,
   S2_ARRAY_LOG,
@@ -73,21 +74,21 @@ typedef enum S2ArrayBinary {
   S2_ARRAY_ATAN2,
   S2_ARRAY_MAXIMUM, // for equal numbers, each gets half of the derivative
   S2_ARRAY_MINIMUM,
-  S2_ARRAY_LESS, // 1 or 0, without a derivative, as in the following functions
+  S2_ARRAY_LESS, // this and the following functions return 1 or 0, and have no derivative
   S2_ARRAY_LESS_EQUAL,
   S2_ARRAY_EQUAL,
   S2_ARRAY_BINARY_COUNT
 } S2ArrayBinary;
 
-const char *s2_array_unary_name(S2ArrayUnary op); // "negate"; NULL beyond the last
+const char *s2_array_unary_name(S2ArrayUnary op); // such as "negate"; NULL after the last operation
 const char *s2_array_binary_name(S2ArrayBinary op);
 
 void s2_array_unary(S2ArrayUnary op, size_t count, const double *a, double *out);
 void s2_array_unary_vjp(S2ArrayUnary op, size_t count, const double *a, const double *out,
                         const double *dl_dout, double *dl_da);
 
-// Axes of size 1 (or missing ones) are repeated. Returns S2_INVALID if the shapes are incompatible;
-// the message names both.
+// Axes that are missing or have size 1 are repeated. Returns S2_INVALID if the shapes are
+// incompatible; the message names both.
 S2Status s2_array_broadcast(S2Size a, S2Size b, S2Size *out);
 void s2_array_binary(S2ArrayBinary op, S2Size a_shape, const double *a, S2Size b_shape,
                      const double *b, double *out);
@@ -109,8 +110,8 @@ typedef enum S2ArrayReduce {
   S2_ARRAY_MIN
 } S2ArrayReduce;
 
-// The axis that a reduction removes. Among equal largest (smallest) numbers, the first one gets the
-// derivative.
+// Reductions remove the given axis. If several numbers are the largest or smallest, the first of
+// them gets the derivative.
 typedef enum S2ArrayAxis { S2_ARRAY_ALL, S2_ARRAY_OVER_ROWS, S2_ARRAY_OVER_COLUMNS } S2ArrayAxis;
 
 S2Size s2_array_reduce_shape(S2Size in, S2ArrayAxis axis);
@@ -119,13 +120,14 @@ void s2_array_reduce(S2ArrayReduce op, S2ArrayAxis axis, S2Size in, const double
 void s2_array_reduce_vjp(S2ArrayReduce op, S2ArrayAxis axis, S2Size in, const double *a,
                          const double *dl_dout, double *dl_da);
 
-// The square root of the sum of squares; derivative 0 at 0.
+// The square root of the sum of squares. Its derivative at 0 is 0.
 double s2_array_norm(size_t count, const double *a);
 void s2_array_norm_vjp(size_t count, const double *a, double norm, double dl_dout, double *dl_da);
 
 // ---- Numbers at other places ------------------------------------------------------------------
 
-// A block of `rows` x `columns` numbers in an array, for transposes, rows, slices and other shapes.
+// A block of `rows` x `columns` numbers in an array. Used for transposes, rows, slices and
+// reshaping.
 typedef struct S2ArrayBlock {
   int rows, columns;
   ptrdiff_t start, row_stride, column_stride; // in numbers
@@ -154,8 +156,8 @@ void s2_array_product(const S2ArrayProduct *product, const double *a, const doub
 void s2_array_product_vjp(int m, int k, int n, const double *a, const double *b,
                           const double *dl_dout, double *dl_da, double *dl_db);
 
-// If the factorisation fails, the function returns S2_UNSOLVED with the reason ("singular matrix",
-// "not finite", ...). `arena` provides workspace, which may be released afterwards.
+// These functions return S2_UNSOLVED with a reason, such as "singular matrix", if the factorisation
+// fails. They take workspace from `arena`. You may release it afterwards.
 
 // X = A^-1 B, where B and X are n x columns. `factors` (n x n) and `pivot` (n) are outputs for the
 // vjp.
@@ -203,8 +205,7 @@ typedef struct S2ArraySvd {
   int rows, columns;
   const double *u, *s, *v;
 } S2ArraySvd;
-// Singular values may be equal or zero only if dl_du and dl_dv are zero. Otherwise the function
-// returns S2_UNSOLVED.
+// Returns S2_UNSOLVED if singular values are equal or zero, unless dl_du and dl_dv are zero.
 S2Status s2_array_svd_vjp(const S2ArraySvd *in, const double *dl_du, const double *dl_ds,
                           const double *dl_dv, double *dl_da, S2Arena *arena);
 
@@ -213,8 +214,8 @@ S2Status s2_array_svd_vjp(const S2ArraySvd *in, const double *dl_du, const doubl
 // symmetric A.
 S2Status s2_array_eigen(int n, const double *a, double *values, double *imaginary, double *vectors,
                         S2Arena *arena);
-// Supports only real eigenvalues. They must be distinct, unless the loss does not distinguish equal
-// eigenvalues.
+// Supports only real eigenvalues. Equal eigenvalues are allowed only if the loss does not
+// distinguish them.
 S2Status s2_array_eigen_vjp(int n, const double *values, const double *vectors,
                             const double *dl_dvalues, const double *dl_dvectors, double *dl_da,
                             S2Arena *arena);

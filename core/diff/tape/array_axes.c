@@ -8,8 +8,8 @@
 // ---- Reductions -------------------------------------------------------------------------------
 
 enum {
-  LANES = 8,   // independent partial sums; a single sum would wait for each addition
-  BLOCK = 1024 // numbers per block; adding the sums of blocks keeps rounding errors small
+  LANES = 8,   // number of independent partial sums; a single sum would wait for each addition
+  BLOCK = 1024 // numbers per block; summing blocks separately keeps rounding errors small
 };
 
 static double axes_sum_of(size_t count, const double *a, size_t stride) {
@@ -112,7 +112,8 @@ double s2_array_norm(size_t count, const double *a) {
   if (!(largest > 0) || isinf(largest)) {
     return largest;
   }
-  // The scale is a power of two, so that the squares neither overflow nor round differently.
+  // Scale by a power of two. This prevents overflow of the squares, and does not change their
+  // rounding.
   int exponent;
   frexp(largest, &exponent);
   double scale = ldexp(1, exponent > 1000 ? -1000 : exponent < -1000 ? 1000 : -exponent);
@@ -158,7 +159,7 @@ void s2_array_scatter_add(const S2ArrayBlock *block, const double *a, double *ou
 
 // ---- Products ---------------------------------------------------------------------------------
 
-enum { SMALL = 512 }; // multiplications below which calling BLAS costs more than it saves
+enum { SMALL = 512 }; // with fewer multiplications, calling BLAS costs more than it saves
 
 void s2_array_product(const S2ArrayProduct *product, const double *a, const double *b,
                       double *out) {
@@ -175,7 +176,7 @@ void s2_array_product(const S2ArrayProduct *product, const double *a, const doub
                 b_flip ? k : n, product->add, out, n);
     return;
   }
-  // Compute small products with plain loops, for any strides.
+  // Compute small products with plain loops, which work for any strides.
   ptrdiff_t a_row = a_flip ? 1 : k, a_column = a_flip ? m : 1;
   ptrdiff_t b_row = b_flip ? 1 : n, b_column = b_flip ? k : 1;
   for (ptrdiff_t i = 0; i < m; i++) {

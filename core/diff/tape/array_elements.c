@@ -1,7 +1,7 @@
 // Elementwise operations. Each operation is one row of a table, with its value and its partial
-// derivatives; the loops are written once. x, y: arguments; o: result. If an element has no effect
-// on the loss (g = 0), nothing is added to the adjoints of its arguments, even if the derivative is
-// infinite.
+// derivatives; the loops are written once. The arguments are x and y, the result is o. If an
+// element has no effect on the loss (g = 0), nothing is added to the adjoints of its arguments,
+// even if the derivative is infinite.
 #include "diff/tape/array.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ const char *s2_size_text(S2Size shape, char text[S2_SIZE_TEXT]) {
 }
 
 bool s2_array_finite(size_t count, const double *a) {
-  double sum = 0; // a sum of zeros, unless some number is not finite
+  double sum = 0; // the sum is zero unless some number is not finite
   for (size_t i = 0; i < count; i++) {
     sum += a[i] * 0;
   }
@@ -110,7 +110,7 @@ static double element_power_exponent_partial(double x, double y, double o) {
   return x == 0 && y > 0 ? 0 : o * log(x);
 }
 
-// fraction of the derivative that goes to x in a maximum
+// fraction of the derivative of a maximum that x receives
 static double element_tie(double x, double y) {
   return x > y ? 1 : x < y ? 0 : 0.5;
 }
@@ -152,7 +152,7 @@ static Loop element_loop_over(S2Size a, S2Size b) {
   return loop;
 }
 
-// Three separate inner loops, so that each can be vectorised.
+// Use three separate inner loops, so that the compiler can vectorise each.
 #define BINARY_FORWARD(NAME, TEXT, VALUE, PARTIAL_A, PARTIAL_B)                                    \
   case S2_ARRAY_##NAME:                                                                            \
     for (size_t r = 0; r < loop.rows; r++, out += loop.columns) {                                  \

@@ -80,7 +80,7 @@ static void linalg_solve_small(int n, const double *factors, const int *pivot, b
   }
 }
 
-// K^-1 (or K^-T) times the columns of `x`, which are stored one after another.
+// Multiplies the columns of `x` by K^-1 or K^-T. The columns are stored one after another.
 static void linalg_solve_columns(int n, int columns, const double *factors, const int *pivot,
                                  bool transposed, double *x) {
   if (n > SMALL) {
@@ -270,7 +270,8 @@ S2Status s2_array_qr(int rows, int columns, const double *a, double *q, double *
   return s2_ok();
 }
 
-// Whether the number with the largest magnitude in a column (the first such number) is negative.
+// Returns true if the number with the largest magnitude in a column is negative. If there are
+// several, the first one counts.
 static bool linalg_points_down(int rows, int columns, const double *a, int column) {
   double largest = 0;
   for (int i = 0; i < rows; i++) {
@@ -434,7 +435,7 @@ S2Status s2_array_exponential(int n, const double *a, double *out, S2Arena *aren
   if (!s2_array_finite(size, a)) {
     return linalg_not_finite();
   }
-  // exp(a) = exp(a / 2^s)^(2^s), where a / 2^s is so small that the approximant is exact.
+  // Use exp(a) = exp(a / 2^s)^(2^s). Choose s so that the approximant is exact for a / 2^s.
   int squarings = 0;
   frexp(linalg_largest_row_sum(n, a) / PADE_RADIUS, &squarings);
   squarings = squarings < 0 ? 0 : squarings;

@@ -31,7 +31,7 @@ static bool linalg_all_zero(size_t count, const double *a) {
   return true;
 }
 
-// Numbers count as equal if their difference, relative to the largest number, is below this.
+// Numbers count as equal if their difference is below this fraction of the largest number.
 static double linalg_gap_limit(int n, double largest) {
   return 16 * DBL_EPSILON * n * largest;
 }
@@ -247,7 +247,7 @@ S2Status s2_array_svd_vjp(const S2ArraySvd *in, const double *dl_du, const doubl
   }
   linalg_multiply(m, k, k, in->u, PLAIN, w, PLAIN, 1, 0, left);
   linalg_multiply(m, k, n, left, PLAIN, in->v, FLIPPED, 1, 1, dl_da);
-  // The part outside the spans of U and V.
+  // Add the part outside the spans of U and V.
   if (vectors && m > k) {
     linalg_outside(in, m, k, in->u, dl_du, left, arena);
     linalg_multiply(m, k, n, left, PLAIN, in->v, FLIPPED, 1, 1, dl_da);
@@ -275,7 +275,7 @@ S2Status s2_array_eigen_vjp(int n, const double *values, const double *vectors,
   int *pivot = S2_TAKE(arena, int, n + 1);
   bool turned = !linalg_all_zero(size, dl_dvectors);
   double largest = 0, steepest = 0;
-  // The difference below which values count as equal.
+  // Values count as equal if they differ by less than this.
   for (size_t i = 0; i < width; i++) {
     largest = fmax(largest, fabs(values[i]));
     steepest = fmax(steepest, fabs(dl_dvalues[i]));

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-// An argument in the form that a sweep uses: a node or a copy.
+// An argument as a sweep uses it: a node or a copy of the numbers.
 typedef struct Argument {
   S2Size shape;
   S2Var var;
@@ -26,7 +26,7 @@ static const double *note_numbers_of(const S2Tape *tape, const Argument *argumen
   return argument->var != 0 ? s2_tape_value(tape, argument->var) : argument->copy;
 }
 
-// Whether the adjoint is zero, so that the backward function can return without error.
+// Returns true if the adjoint is zero. The backward function can then return without error.
 static bool note_is_idle(S2Tape *tape, S2Var node) {
   const double *adjoint = s2_tape_adjoint(tape, node);
   int count = s2_tape_count(tape, node);

@@ -1,6 +1,5 @@
-// Arrays on a tape: each function makes the node of an operation that array.h has computed. The
-// function returns 0 (a constant) if no argument is tracked. Numbers of untracked arguments are
-// copied.
+// Arrays on a tape. Each function makes the node of an operation that array.h has computed. It
+// returns 0 (a constant) if no argument is tracked. It copies the numbers of untracked arguments.
 #ifndef S2_DIFF_ARRAY_TAPE_H
 #define S2_DIFF_ARRAY_TAPE_H
 
@@ -35,8 +34,8 @@ S2Var s2_note_array_solve(S2Tape *tape, int n, int columns, const S2Array *a, co
 S2Var s2_note_least_squares(S2Tape *tape, int columns, const S2Array *a, const S2Array *b,
                             const double *x);
 
-// Functions of one matrix. Several results are stored one after another in `out`, in the order
-// given here.
+// Functions of one matrix. If there are several results, `out` contains them in the order given
+// here.
 typedef enum S2ArrayFactor {
   S2_ARRAY_INVERSE,
   S2_ARRAY_DETERMINANT,
@@ -44,7 +43,7 @@ typedef enum S2ArrayFactor {
   S2_ARRAY_EXPONENTIAL,
   S2_ARRAY_QR,   // q, r
   S2_ARRAY_SVD,  // u, s, v
-  S2_ARRAY_EIGEN // values, vectors; only for real eigenvalues
+  S2_ARRAY_EIGEN // values, then vectors; real eigenvalues only
 } S2ArrayFactor;
 size_t s2_array_factor_size(S2ArrayFactor factor, S2Size in); // size of `out`.
 // Computes the results. For eigenvalues, `out` has n additional numbers, the imaginary parts.

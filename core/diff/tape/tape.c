@@ -156,7 +156,7 @@ S2Var s2_tape_node(S2Tape *tape, int count, const double *values, S2TapeBackward
                    S2TapeRelease *release, void *data) {
   assert(count >= 0);
   S2Var var = tape_append(tape, (size_t)count);
-  // A full tape discards the data.
+  // If the tape is full, discard the data.
   if (var == 0) {
     if (release != NULL) {
       release(data);
@@ -238,7 +238,7 @@ S2Status s2_tape_begin(S2Tape *tape, S2Var node) {
     return s2_error(S2_INVALID, "node %lu has no numbers, so it has no derivatives",
                     (unsigned long)node);
   }
-  tape->adjoint = // uses the capacity of the values, so that both grow together
+  tape->adjoint = // has the capacity of the values, so that both grow together
       tape_grown(tape->adjoint, &tape->adjoint_capacity, tape->value_capacity,
                  sizeof *tape->adjoint);
   memset(tape->adjoint, 0, tape->numbers * sizeof *tape->adjoint);

@@ -1,6 +1,6 @@
-// Derivatives of many numbers with respect to many others: backwards from each output, or forwards
-// with a column of tangents for each input. Most nodes have only a backward function. A forward
-// pass calls it once for each of the node's numbers as the seed. So the cost of the pass is
+// Derivatives of many numbers with respect to many others. They are computed backwards from each
+// output, or forwards with a column of tangents for each input. Most nodes have only a backward
+// function. A forward pass calls it once for each of the node's numbers. So the cost of the pass is
 // proportional to the length of the tape.
 #include "base/memory.h"
 #include "base/rng.h"
@@ -12,7 +12,7 @@
 enum {
   // tangents held at once (128 MB); more inputs need several passes
   MOST_TANGENTS = 1 << 24,
-  COST_OF_OTHER = 100, // cost of a backward function, in scalars
+  COST_OF_OTHER = 100, // cost of a backward function relative to a scalar operation
   PROBE_SEED = 1
 };
 
@@ -22,7 +22,7 @@ typedef struct Wanted {
   const S2TapeNumber *output, *input;
   double *matrix;
   S2Var last;          // node of an output
-  unsigned char *live; // 1 per number: whether some output depends on it
+  unsigned char *live; // 1 per number: true if some output depends on it
 } Wanted;
 
 int s2_tape_columns(const S2Tape *tape) {
@@ -68,8 +68,8 @@ static S2Status jacobian_backwards(const Wanted *wanted) {
 
 // ---- The nodes that outputs depend on ---------------------------------------------------------
 
-// One sweep from all outputs, each multiplied by a random number. Random factors do not cancel, so
-// an adjoint of 0 means that no output depends on the node.
+// Sweeps once from all outputs, each multiplied by a random number. Random factors do not cancel.
+// So if an adjoint is 0, no output depends on the node.
 static S2Status jacobian_probe(const Wanted *wanted) {
   S2Tape *tape = wanted->tape;
   S2Rng rng = s2_rng_seeded(PROBE_SEED);
@@ -90,9 +90,9 @@ static S2Status jacobian_probe(const Wanted *wanted) {
   return status;
 }
 
-// Compares the costs of both directions, in scalars. Returns false if a node has neither numbers
-// nor a forward function, or if the forward pass costs at least as much. Call this after the probe,
-// which determines the number of rows of each node.
+// Returns true if a forward pass is possible and costs less than reverse sweeps. It is not possible
+// if a node has neither numbers nor a forward function. Call this after the probe, which determines
+// the number of rows of each node.
 static bool jacobian_goes_forwards(const Wanted *wanted) {
   const S2Tape *tape = wanted->tape;
   double *before = s2_memory_take(sizeof *before * tape->nodes); // the cost of a sweep from that

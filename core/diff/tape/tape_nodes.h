@@ -6,19 +6,19 @@
 #include "base/array.h"
 #include "diff/tape/tape.h"
 
-// Scalars store the places (indices into `value` and `adjoint`) of their arguments rather than
-// nodes. Place 0 belongs to no node; it receives the adjoints of constants.
+// A scalar stores the places of its arguments, not their nodes. A place is an index into `value`
+// and `adjoint`. Place 0 belongs to no node. It receives the adjoints of constants.
 typedef struct S2TapeNode {
   uint32_t at;    // place of the node's first number
-  uint32_t other; // 0: a scalar; otherwise its index in `other`, plus 1
+  uint32_t other; // 0 for a scalar, otherwise its index in `other` plus 1
   uint32_t a, b;
   double da, db;
 } S2TapeNode;
 
 typedef struct S2TapeOther {
   int count;
-  S2TapeBackward *backward; // NULL: the node is an input
-  S2TapeForward *forward;   // NULL: the rows come from `backward`, one by one
+  S2TapeBackward *backward; // NULL for inputs
+  S2TapeForward *forward;   // NULL: `backward` computes the rows, one by one
   S2TapeRows *rows;         // NULL: `forward` calls no `backward`
   S2TapeRelease *release;
   void *data;
@@ -31,10 +31,10 @@ typedef struct S2TapeStart {
 
 // Data that a forward pass needs in addition to the adjoints.
 typedef struct S2TapePass {
-  int columns;             // inputs whose derivatives are computed at once; 0: no forward pass
+  int columns;             // number of inputs in this pass, or 0 outside a forward pass
   double *tangent;         // `columns` numbers for each number
   S2_ARRAY(S2Var) touched; // nodes whose adjoints a backward function has used
-  bool gathers;            // whether these nodes are recorded
+  bool gathers;            // true if these nodes are recorded
 } S2TapePass;
 
 struct S2Tape {
@@ -54,7 +54,7 @@ struct S2Tape {
   bool full, sweeping, probing;
 };
 
-// Checks the conditions of a pass, and clears all adjoints.
+// Checks that a pass can start, and clears all adjoints.
 S2Status s2_tape_begin(S2Tape *tape, S2Var node);
 // Calls the functions that s2_tape_at_start registered.
 void s2_tape_run_starts(S2Tape *tape);

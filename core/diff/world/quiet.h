@@ -6,15 +6,16 @@
 
 // Reasons that a step can reveal, the most specific first.
 typedef enum S2QuietReason {
-  S2_QUIET_CLIPPED,    // a command beyond the range of its actuator
-  S2_QUIET_MOTOR_FULL, // the speed of a motor that pushes with its largest force
-  S2_QUIET_MOTOR_IDLE, // the largest force of a motor that needs less
-  S2_QUIET_DRY,        // the friction of a joint that its dry friction holds
-  S2_QUIET_STICKS,     // the friction of a contact that sticks
-  S2_QUIET_UNTOUCHED,  // a material of a body that has no contacts
-  S2_QUIET_UNSTRUCK,   // the restitution of a body without impacts
-  S2_QUIET_LIMIT,      // a limit that was not reached
-  S2_QUIET_HELD,       // a body that friction holds against all changes of the parameters
+  S2_QUIET_CLIPPED,    // a command is beyond the range of its actuator
+  S2_QUIET_MOTOR_FULL, // a motor speed has no effect, because the motor pushes with its largest
+                       // force
+  S2_QUIET_MOTOR_IDLE, // a largest force has no effect, because the motor needs less
+  S2_QUIET_DRY,        // joint friction has no effect, because it holds the joint
+  S2_QUIET_STICKS,     // contact friction has no effect, because the contact sticks
+  S2_QUIET_UNTOUCHED,  // a material has no effect, because the body has no contacts
+  S2_QUIET_UNSTRUCK,   // restitution has no effect, because the body has no impacts
+  S2_QUIET_LIMIT,      // a limit was not reached
+  S2_QUIET_HELD,       // friction holds a body against all changes of the parameters
   S2_QUIET_UNLINKED,   // the loss depends only on bodies without parameters
   S2_QUIET_REASONS
 } S2QuietReason;
@@ -22,7 +23,7 @@ typedef enum S2QuietReason {
 enum { S2_QUIET_TEXT = 320 };
 
 typedef struct S2Quiet {
-  bool looks;                                 // whether the current sweep makes observations
+  bool looks;                                 // true if the current sweep makes observations
   bool worlds;                                // there is a world on the tape
   bool asked;                                 // the loss depends on a number read from a world
   bool moved;                                 // a body that the loss depends on moved in a step

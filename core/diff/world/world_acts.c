@@ -10,7 +10,7 @@ void s2_world_tape_push(S2WorldTape *tape, const S2World *world, int32_t slot, b
   if (impulse && !s2_body_yields(body)) {
     return; // does nothing
   }
-  // dv = push/m, dw = (arm x push + torque)/I. For forces, m and I are omitted.
+  // For impulses, dv = push/m and dw = (arm x push + torque)/I. For forces, m and I are omitted.
   const double *q = world->q.at + 3 * slot;
   const double arm[2] = {at ? push[2] - q[1] : 0, at ? push[3] - q[2] : 0};
   const double turn[4] = {-arm[1], arm[0], push[1], -push[0]}; // torque of the push
@@ -22,7 +22,7 @@ void s2_world_tape_push(S2WorldTape *tape, const S2World *world, int32_t slot, b
   for (int k = 0; k < 3; k++) {
     places[k] = s2_place(kind, slot, k);
   }
-  // Terms of the arguments: the push, its point and the torque.
+  // Add terms for the arguments: the push, its point and the torque.
   for (int i = 0; i < arguments; i++) {
     int which = argument[i].which;
     if (at) {
@@ -32,13 +32,13 @@ void s2_world_tape_push(S2WorldTape *tape, const S2World *world, int32_t slot, b
       terms[used++] = (S2Term){.to = 1 + which, .from = argument[i].var, .factor = 1 / mass};
     }
   }
-  // Terms of the centre's position: arm = point - centre.
+  // Add terms for the centre's position, because arm = point - centre.
   for (int k = 1; k < 3 && at; k++) {
     terms[used++] = (S2Term){
         .to = 0, .source = s2_place(S2_PLACE_Q, slot, k), .factor = -turn[k + 1] / inertia};
   }
   if (impulse) {
-    // Derivatives with respect to inertia and mass.
+    // Add terms for inertia and mass.
     double torque = arm[0] * push[1] - arm[1] * push[0];
     S2Place at_inertia = s2_place(S2_PLACE_BODY, slot, S2_OF_INERTIA);
     S2Place at_mass = s2_place(S2_PLACE_BODY, slot, S2_OF_MASS);
@@ -61,7 +61,7 @@ S2Var s2_world_tape_point(S2WorldTape *tape, const S2World *world, int32_t slot,
                               back ? -point[0] : point[0] - q[1]};
   S2Term terms[MOST];
   int used = 0;
-  // Terms of the pose, and of the point itself.
+  // Add terms for the pose and for the point itself.
   for (int i = 0; i < 2; i++) {
     terms[used++] =
         (S2Term){.to = i, .source = s2_place(S2_PLACE_Q, slot, 0), .factor = by_angle[i]};
@@ -117,7 +117,7 @@ void s2_world_tape_ratio(S2WorldTape *tape, S2World *world, int32_t slot, S2Var 
   double both[2];
   int count = s2_measure_places(world, slot, places);
   S2Var node = s2_world_tape_measure(tape, world, 2, both, world_coordinates, &slot, count, places);
-  // sum = c_a + ratio c_b, computed again.
+  // Compute sum = c_a + ratio c_b again.
   const S2Place wrote[2] = {s2_place(S2_PLACE_JOINT, slot, S2_OF_RATIO),
                             s2_place(S2_PLACE_JOINT, slot, S2_OF_SUM)};
   S2Term terms[4];

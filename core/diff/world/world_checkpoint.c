@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-  NEAR = 16 // bytes: changes with a smaller gap form one patch
+  NEAR = 16 // bytes; changes closer than this form one patch
 };
 
 typedef struct Patch { // a range of bytes of the image that changed since the previous step
@@ -16,18 +16,18 @@ typedef struct Patch { // a range of bytes of the image that changed since the p
 
 typedef enum AnswerKind { FORCE, FILTER, PRE_SOLVE, MOTION } AnswerKind;
 
-typedef struct Answer { // the returned value of a callback, in the order of calls
+typedef struct Answer { // the value that a callback returned
   AnswerKind kind;
   bool yes;                         // PRE_SOLVE: enabled
-  double number[S2_MOTION_NUMBERS]; // velocity, and velocities at both ends; friction, restitution,
-                                    // surface speed; force
+  double number[S2_MOTION_NUMBERS]; // MOTION: mean velocity, velocities at both ends; PRE_SOLVE:
+                                    // friction, restitution, surface speed; FORCE: force
   int slopes;      // MOTION: first of its 3 or 9 numbers; FORCE: the call; -1: unknown or unused
   int term, terms; // FORCE: first term, and number of terms
 } Answer;
 
 typedef struct Kept {      // one step
-  int patches, answers;    // first of its own numbers in the segment
-  unsigned char callbacks; // the callbacks that were set in the step
+  int patches, answers;    // indices of its first patch and its first answer in the segment
+  unsigned char callbacks; // bits of the callbacks that were set in the step
 } Kept;
 
 typedef struct Again {
@@ -48,7 +48,8 @@ struct S2Segment {
 };
 
 struct S2Checkpoints {
-  // the segment for the next step, unless it is full; NULL: the next step begins a new one
+  // The segment to which the next step is added, unless it is full. If NULL, the next step begins a
+  // new segment.
   S2Segment *segment;
   S2_ARRAY(unsigned char) before, after; // images before and after the last step
 };
@@ -285,7 +286,7 @@ S2Status s2_checkpoints_step(S2Checkpoints *checkpoints, S2World *world, int eve
                              int *index) {
   TAKE_IMAGE(checkpoints->before, world);
   S2Segment *segment = checkpoints->segment;
-  // The step goes into the last segment, unless that is full or the world has another size.
+  // Add the step to the last segment, unless that is full or the world has another size.
   bool goes_on = segment != NULL && segment->steps.count < every &&
                  segment->size == (size_t)checkpoints->before.count &&
                  checkpoints->after.count == checkpoints->before.count;
@@ -296,15 +297,15 @@ S2Status s2_checkpoints_step(S2Checkpoints *checkpoints, S2World *world, int eve
   int slopes = segment->slopes.count;
   int calls = segment->calls.count, terms = segment->terms.count;
   int bytes = segment->bytes.count;
-  // Changes since the last step.
+  // Record the changes since the last step.
   if (goes_on) {
     checkpoint_keep_changes(segment, checkpoints->before.at, checkpoints->after.at);
   }
   // Record the values that callbacks return during the step.
   Witness witness = {.real = world->callbacks, .segment = segment};
   checkpoint_put_between(&witness, world);
-  // A traced step calls force laws more often (for the forces at its end). The repeated step is
-  // traced and must make the same calls, so this step is traced, too.
+  // A traced step calls force laws more often, because it needs the forces at its end. The repeated
+  // step is traced and must make the same calls, so trace this step, too.
   S2Trace *trace = witness.real.force == NULL ? NULL : s2_trace_new();
   S2Status status = trace == NULL ? s2_world_step(world) : s2_world_step_traced(world, trace);
   s2_trace_free(trace);
@@ -345,8 +346,8 @@ static S2Status checkpoint_step_again(Witness *witness, S2World *world, unsigned
   S2Trace *trace = s2_trace_new();
   *s2_array_append(segment->traces) = (Again){trace};
   S2Status status = s2_world_step_traced(world, trace);
-  // If a callback is called differently, no recorded value exists, and the step fails. The error is
-  // reported below.
+  // The step fails if a callback is called differently, because there is no recorded value. The
+  // error is reported below.
   if (status.code != S2_OK && !witness->differs) {
     return status;
   }

@@ -1,5 +1,6 @@
-// Checkpoints: occasional images of the world, its changes between steps, and the return values of
-// callbacks. A sweep repeats the steps that follow an image bit for bit, and traces them.
+// Checkpoints store occasional images of the world, its changes between steps, and the return
+// values of callbacks. A sweep starts from an image, repeats the steps bit for bit, and traces
+// them.
 #ifndef S2_WORLD_CHECKPOINT_H
 #define S2_WORLD_CHECKPOINT_H
 
@@ -11,8 +12,8 @@ typedef struct S2Segment S2Segment;         // an image, and the steps that foll
 S2Checkpoints *s2_checkpoints_new(void);
 void s2_checkpoints_free(S2Checkpoints *checkpoints); // segments are freed separately
 
-// Whether steps of this world can be repeated. This is false if user callbacks define constraints
-// or springs.
+// Returns true if steps of this world can be repeated. Returns false if user callbacks define
+// constraints or springs.
 bool s2_checkpoints_can(const S2World *world);
 // Advances the world. `*segment` and `*index` receive the position of the step's record. A new
 // segment (index 0) begins after `every` steps. On failure nothing is recorded.
@@ -22,7 +23,7 @@ S2Status s2_checkpoints_step(S2Checkpoints *checkpoints, S2World *world, int eve
 // world.
 void s2_checkpoints_break(S2Checkpoints *checkpoints);
 
-// The trace of a step. All traces of a segment are created when one of them is first needed.
+// Returns the trace of a step. The first call for a segment creates all traces of that segment.
 S2Status s2_segment_trace(S2Segment *segment, int index, const S2Trace **trace);
 int s2_segment_steps(const S2Segment *segment);
 void s2_segment_forget(S2Segment *segment);         // frees the traces

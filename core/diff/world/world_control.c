@@ -40,7 +40,7 @@ static void measure_field(const void *user, const S2World *world, double *number
   (void)status;
 }
 
-// The difference of a quantity between two bodies: an angle or an angular velocity.
+// Subtracts the angles or the angular velocities of two bodies.
 static S2Var field_between(S2WorldTape *tape, const S2World *world, const S2Joint *joint,
                            S2PlaceKind kind, double value) {
   S2Term terms[2];
@@ -72,7 +72,7 @@ static S2Status joint_field(S2WorldTape *tape, S2World *world, S2JointId id, S2J
     *var = 0;
     return s2_ok();
   }
-  // Angles are differences of the bodies' angles; all other measures use numerical differences.
+  // Angles are differences of the bodies' angles. Differentiate all other measures numerically.
   bool turns = s2_joint_traits(joint->type)->turns;
   if (plain && field == S2_JOINT_ANGLE) {
     *var = field_between(tape, world, joint, S2_PLACE_Q, value);
@@ -131,8 +131,8 @@ static void add_force(S2WorldTape *tape, const S2World *world, S2BodyId body, S2
   s2_world_tape_add(tape, world, 3, places, 3, terms);
 }
 
-// Adds an effort to a component of a body's forces. `part`: the tape node of the measured
-// direction, by which the effort is multiplied.
+// Adds an effort to a component of a body's forces. `part` is the tape node of the direction
+// component, by which the effort is multiplied.
 static void add_measured(S2WorldTape *tape, const S2World *world, int32_t slot, int number,
                          const Effort *effort, double push, S2Var part) {
   S2Tape *of = s2_world_tape_of(tape);
@@ -148,7 +148,7 @@ static S2Var push_part(S2WorldTape *tape, S2Var node, int k) {
   return node != 0 ? s2_tape_element(s2_world_tape_of(tape), node, k) : 0;
 }
 
-// Torque and force (x, y) on both bodies of a joint for an effort of 1.
+// Computes torque and force (x, y) on both bodies of a joint for an effort of 1.
 static void measure_push(const void *user, const S2World *world, double *numbers) {
   const S2JointId *joint = user;
   S2JointInfo info;
@@ -191,7 +191,7 @@ static void control_push_joint(S2WorldTape *tape, S2World *world, const S2Actuat
   }
 }
 
-// Torque and force (x, y) that an effort of 1 causes. The force is fixed to its body.
+// Computes the torque and force (x, y) of an effort of 1. The force is fixed to its body.
 static void measure_thrust(const void *user, const S2World *world, double *numbers) {
   const S2Actuator *actuator = user;
   double angle = world->q.at[3 * (actuator->body.index - 1)];
@@ -291,7 +291,7 @@ void s2_world_tape_actuate(S2WorldTape *tape, S2World *world, int room, int coun
     const S2Actuator *actuator = &world->actuators.at[i];
     bool alive = actuator->on_joint ? s2_joint_alive(world, actuator->joint)
                                     : s2_body_alive(world, actuator->body);
-    if (alive) { // the step reports destroyed targets
+    if (alive) { // ignore destroyed targets, which the step reports
       control_actuate(tape, world, i, count, command + (size_t)i * (size_t)room);
     }
   }

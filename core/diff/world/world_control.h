@@ -1,5 +1,5 @@
-// Actuators and cost terms on a tape, for motions in which only commands are tracked. The
-// parameters of a world are constants without derivatives.
+// Actuators and cost terms on a tape, if commands are the only tracked inputs. The parameters of
+// the world count as constants.
 #ifndef S2_WORLD_CONTROL_H
 #define S2_WORLD_CONTROL_H
 

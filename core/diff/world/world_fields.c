@@ -6,11 +6,11 @@
 #include <stddef.h>
 #include <string.h>
 
-typedef struct Pair { // offsets in bytes from the start of both structures
+typedef struct Pair { // byte offsets of a number in both structures
   uint16_t world, gradient;
 } Pair;
 
-// The offsets of number i of a field, and of number i of the gradient field of the same name.
+// Byte offsets of number i of a field and of its gradient, which has the same name.
 #define OF(Type, field, i)                                                                         \
   {                                                                                                \
     offsetof(S2##Type, field) + (i) * sizeof(double),                                              \
@@ -53,7 +53,7 @@ static double *place_at(void *base, size_t offset) {
 double *s2_place_in(S2World *world, S2Place place) {
   int32_t slot = place.slot, number = place.number;
   if (place.kind != S2_PLACE_Q && place.kind != S2_PLACE_V && place.kind != S2_PLACE_F) {
-    s2_world_changed(world); // the caller may write to this place
+    s2_world_changed(world); // because the caller may write to this place
   }
   switch ((S2PlaceKind)place.kind) {
   case S2_PLACE_Q:

@@ -14,8 +14,8 @@ typedef enum S2PlaceKind {
   S2_PLACE_VERTEX,  // x, y
   S2_PLACE_JOINT,   // `number` is an S2JointNumber
   S2_PLACE_WORLD,   // `number` is an S2WorldNumber
-  S2_PLACE_CONTACT, // `slot` in S2WorldGradient.contact: impulse, press, angular; not stored in the
-                    // world
+  S2_PLACE_CONTACT, // `slot` is an index into S2WorldGradient.contact; the numbers are impulse,
+                    // press, angular; not stored in the world
 } S2PlaceKind;
 
 typedef enum S2BodyNumber { // in the order of the members of S2BodyGradient
@@ -57,17 +57,18 @@ double *s2_place_in(S2World *world, S2Place place);
 double s2_place_value(const S2World *world, S2Place place);
 double *s2_place_gradient(S2WorldGradient *gradient, S2Place place);
 
-// Places of all numbers of a body (with its pieces and vertices) or a joint. Writes at most
-// `capacity` places and returns their total number. The order is the same for bodies that were
+// Lists the places of all numbers of a joint, or of a body with its pieces and vertices. Writes at
+// most `capacity` places and returns their total number. The order is the same for bodies that were
 // created in the same way.
 int s2_body_places(const S2World *world, int32_t slot, S2Place *places, int capacity);
 int s2_joint_places(int32_t slot, S2Place *places, int capacity);
 
-// Places of the numbers in s2_world_state, in the same order.
+// Lists the places of the numbers in s2_world_state, in the same order.
 void s2_state_places(const S2World *world, S2Place *places);
-// Places of all numbers that energy and momentum depend on; at most `capacity` are written.
+// Lists the places of all numbers on which energy and momentum depend. Writes at most `capacity`
+// places.
 int s2_energy_places(const S2World *world, S2Place *places, int capacity);
-// Places of the numbers in a joint's measures: poses, velocities, anchors.
+// Lists the places of the numbers in a joint's measures: poses, velocities and anchors.
 enum { S2_MEASURE_PLACES = 3 * (12 + S2_OF_ANGLE0 + 1 + 5) };
 int s2_measure_places(const S2World *world, int32_t slot, S2Place places[S2_MEASURE_PLACES]);
 

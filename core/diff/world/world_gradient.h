@@ -40,7 +40,7 @@ typedef struct S2ContactGradient {
   int32_t shape_a, shape_b;
   uint32_t feature;
   S2Vec2 impulse;              // on a
-  S2Vec2 press;                // sum of normal impulses only, as vectors
+  S2Vec2 press;                // vector sum of the normal impulses alone
   double angular_a, angular_b; // same meaning as in S2Contact
 } S2ContactGradient;
 
@@ -55,17 +55,17 @@ typedef struct S2WorldGradient {
   int contacts;
   S2Vec2 gravity;
   double dt, alpha, beta, time;
-  S2Tape *tape;   // tape of the nodes S2Slope.origin; NULL: the slopes are constants
-  unsigned flags; // S2GradientFlag values of all steps in the sweep.
-  // Nonzero for numbers that depend on a parameter; NULL: all numbers may depend on one.
+  S2Tape *tape;   // tape with the nodes S2Slope.origin, or NULL if the slopes are constants
+  unsigned flags; // S2GradientFlag values of all steps in the sweep
+  // Nonzero for numbers that depend on a parameter. If NULL, all numbers may depend on one.
   const struct S2WorldGradient *tracked;
-  S2Quiet *quiet; // receives observations of sweeps; NULL: no observations
+  S2Quiet *quiet; // receives observations of sweeps, or NULL
 } S2WorldGradient;
 
 static inline bool s2_world_tracks(const S2WorldGradient *tracked, double number) {
   return tracked == NULL || number != 0;
 }
-// Whether the number `member` of item `slot` of an array may depend on a parameter.
+// True if `member` of item `slot` in an array may depend on a parameter.
 #define S2_TRACKS(gradient, array, count, slot, member)                                            \
   s2_world_tracks((gradient)->tracked,                                                             \
                   (gradient)->tracked != NULL && (slot) < (gradient)->tracked->count               \
@@ -75,41 +75,41 @@ static inline bool s2_world_tracks(const S2WorldGradient *tracked, double number
 #define S2_TRACKS_PIECE(gradient, slot, member) S2_TRACKS(gradient, piece, pieces, slot, member)
 #define S2_TRACKS_JOINT(gradient, slot, member) S2_TRACKS(gradient, joint, joints, slot, member)
 
-// Limitations of a gradient. 0 means that the gradient is the derivative of the computed result.
+// Limitations of a gradient. Without flags, the gradient is the derivative of the computed result.
 typedef enum S2GradientFlag {
   // a contact or bound was on the boundary between two modes, so the derivative is one-sided
   S2_GRADIENT_WEAK = 1,
   S2_GRADIENT_REDUNDANT = 2,    // impulses were not unique
   S2_GRADIENT_UNDETERMINED = 4, // the loss contains an impulse that is not unique
-  S2_GRADIENT_SINGULAR = 8,     // a linear system was not solved, so the gradient is unusable.
+  S2_GRADIENT_SINGULAR = 8,     // a linear system was not solved, so the gradient is unusable
   // a number was treated as constant (see the list in docs/gradients.md), a solve was not smoothed,
   // or a solve that missed its tolerance was treated as solved
   S2_GRADIENT_PARTIAL = 16,
-  S2_GRADIENT_GRAZING = 32, // event stepping: an impact at almost zero speed.
+  S2_GRADIENT_GRAZING = 32, // event stepping: an impact at almost zero speed
   // an impact in a step of fixed length: derivatives do not include the change of its time
   S2_GRADIENT_IMPACT = 64,
-  // event stepping: several points met at the same time; derivatives with respect to changes that
-  // separate these times are incomplete
+  // event stepping: several impacts happened at the same time; derivatives are incomplete for
+  // changes that separate them in time
   S2_GRADIENT_TOGETHER = 128,
   // a friction or restitution of 0 counts as constant because its geometric mean with another value
   // has an infinite derivative
   S2_GRADIENT_INFINITE = 256,
-  // a compliance is 0 (in the two-stage flow: a nonlinear term of a spring is 0), but steps with a
-  // positive value use a different method. The derivative with respect to this number is omitted.
-  // For contacts that bounce, it is computed as if they did not bounce
+  // A compliance is 0, but steps with a positive value use a different method. The derivative with
+  // respect to it is omitted. For contacts that bounce, it is computed as if they did not. In the
+  // two-stage flow, this also applies to nonlinear terms of springs.
   S2_GRADIENT_JUMP = 512,
 } S2GradientFlag;
 
 // Creates a gradient of zeros with the present size of the world. Further calls enlarge the
 // gradient and preserve its contents.
 void s2_world_gradient_fit(S2WorldGradient *gradient, const S2World *world);
-// The index of a contact point in `contact`; adds the point if it is missing.
+// Returns the index of a contact point in `contact`, and adds the point if it is missing.
 int s2_world_gradient_contact(S2WorldGradient *gradient, int32_t shape_a, int32_t shape_b,
                               uint32_t feature);
 void s2_contact_gradient_clear(S2ContactGradient *contact);
-// A gradient of zeros in the arena, with the same size but without contacts.
+// Creates a gradient of zeros in the arena, with the same size but without contacts.
 S2WorldGradient *s2_world_gradient_like(const S2WorldGradient *gradient, S2Arena *arena);
-// A copy in the arena without the tape. Its contacts are not in the arena: free them with
+// Creates a copy in the arena, without the tape. Its contacts are not in the arena. Free them with
 // s2_memory_free(contact).
 S2WorldGradient *s2_world_gradient_copy(const S2WorldGradient *gradient, S2Arena *arena);
 // Adds the gradient `other` of the same world, or of a copy. `gradient` grows to the size of

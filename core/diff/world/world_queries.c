@@ -1,6 +1,6 @@
-// The hit of a ray, on the tape. The point is P = f + t d, d = g - f. The surface belongs to a
-// feature at c with the outward normal n, and n'(P - c) = r for all motions. The normal of an edge
-// rotates with the edge; about a vertex, n = (P - c)/r.
+// Records the hit of a ray on the tape. A ray from f to g hits at P = f + t d with d = g - f. The
+// surface belongs to a feature at c with the outward normal n, and n'(P - c) = r for all motions.
+// The normal of an edge rotates with the edge. At a vertex, n = (P - c)/r.
 #include "diff/world/world_readings.h"
 #include "dynamics/world/world.h"
 
@@ -9,24 +9,23 @@
 static const double NEAR = 1e-11; // tolerance relative to the lengths from which a position is
                                   // computed.
 
-// A number that a hit depends on. The other members are the changes that one unit of this number
-// causes.
+// A number on which a hit depends. The members from `speed` on are derivatives with respect to it.
 enum { ARGUMENTS = 4, MOST = ARGUMENTS + 3 + 1 + 4 };
 typedef struct Source {
   S2Place place; // for arguments of the ray: `slot` is the index of the argument
   bool argument;
-  double speed;   // displacement of the surface along the normal, relative to the ray
-  S2Vec2 carried; // displacement of the point if the fraction does not change
-  double turn;    // rotation of the normal of an edge
-  S2Vec2 centre;  // displacement of the centre of an arc
+  double speed;   // of the surface along the normal, relative to the ray
+  S2Vec2 carried; // of the point, if the fraction does not change
+  double turn;    // of the angle of an edge normal
+  S2Vec2 centre;  // of the centre of an arc
 } Source;
 
 typedef struct Hit {
   S2Vec2 along, point, normal;
   double fraction;
-  double radius; // m, for an arc: distance of the point from its centre
+  double radius; // m, distance of the point from the centre of the arc
   bool arc;
-  bool held; // the ray starts on the surface: fraction 0, point = start of the ray
+  bool held; // true if the ray starts on the surface, so the fraction is 0
   int sources;
   Source source[MOST];
 } Hit;
@@ -139,7 +138,7 @@ static bool ray_look_at(Hit *hit, const S2World *world, int32_t index) {
   if (start < 0) {
     return false;
   }
-  // The sources that move the surface: the ray itself, the pose, the radius and the vertices.
+  // Add the sources that move the surface: the ray itself, the pose, the radius and the vertices.
   hit->arc = start == end;
   hit->radius = s2_length(s2_sub(local, shape.vertices[start]));
   add_ray(hit);
@@ -194,7 +193,7 @@ S2RayVars s2_world_tape_ray(S2WorldTape *tape, const S2World *world, S2Vec2 from
     S2Shape shape = s2_piece_shape(world, &world->pieces.at[index]);
     S2RayHit again = s2_shape_raycast(&shape, s2_slot_pose(world->q.at, slot), from, to);
     if (again.hit && again.fraction == result->fraction) {
-      // A small displacement of the ray may hit another feature, or nothing.
+      // If the ray moves slightly, it may hit another feature or miss.
       flags = again.on_surface ? S2_GRADIENT_WEAK : 0;
       hit.held = again.on_surface && again.fraction == 0;
       break;

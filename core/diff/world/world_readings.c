@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-// Tolerance relative to the lengths involved. If a recorded gap differs from the present gap by
-// more than this, it does not belong to the present poses.
+// Relative tolerance of gaps. If a recorded gap differs from the present gap by more than this, the
+// bodies have moved since.
 static const double SAME_GAP = 1e-9;
 
 // ---- Geometry ---------------------------------------------------------------------------------
@@ -20,7 +20,7 @@ typedef struct Point {
   int k;
   S2WorldGradient *scratch;
   int places;
-  S2Place *place; // numbers on which it may depend
+  S2Place *place; // numbers on which the point may depend
 } Point;
 
 static void reading_list_places(Point *point, S2Arena *arena) {
@@ -41,9 +41,9 @@ static void reading_list_places(Point *point, S2Arena *arena) {
   }
 }
 
-// The node of one or two numbers that depend on a contact point. bar[i]: derivative of number i
-// with respect to point, normal and gap. If `placed`, the numbers also contain the position of body
-// a.
+// Makes the node of one or two numbers that depend on a contact point. bar[i] is the derivative of
+// number i with respect to point, normal and gap. If `placed` is set, the numbers also contain the
+// position of body a.
 static S2Var reading_geometry(S2WorldTape *tape, const Point *point, int count,
                               const double *values, const S2PointBar *bar, bool placed) {
   S2Arena *arena = s2_world_tape_arena(tape);
@@ -101,10 +101,10 @@ static void reading_impulses(S2WorldTape *tape, const S2World *world, const S2Ac
                              S2ContactVars *vars) {
   S2Vec2 n = acted->normal, t = s2_left(n);
   double normal = acted->normal_impulse, tangent = acted->tangent_impulse;
-  double turn = acted->press > 0 ? 1 / acted->press : 0; // viscosity can act without a normal
-                                                         // impulse
+  // Viscosity can act without a normal impulse.
+  double turn = acted->press > 0 ? 1 / acted->press : 0;
   S2Term terms[4];
-  if (normal != 0) { // without a normal impulse, small changes do not cause one
+  if (normal != 0) { // a small change does not cause a normal impulse where there was none
     int used = reading_add_along(terms, 0, 0, at, OF_IMPULSE, n);
     used = reading_add_along(terms, used, 0, at, OF_PRESS, s2_scale(turn * tangent, t));
     vars->normal_impulse = s2_world_tape_read(tape, world, 1, &normal, used, terms);
@@ -178,14 +178,14 @@ S2ContactVars s2_world_tape_contact(S2WorldTape *tape, const S2World *world,
                                     const S2Contact *contact) {
   S2ContactVars vars = {0};
   S2WorldGradient *gradient = s2_world_tape_gradient(tape, world);
-  // Impulses of the last step and the normal that is computed from them.
+  // Make nodes for the impulses of the last step, and for the normal that follows from them.
   const S2Acted *acted = reading_find_acted(world, contact);
   if (acted != NULL) {
     int at =
         s2_world_gradient_contact(gradient, contact->shape_a, contact->shape_b, contact->feature);
     reading_impulses(tape, world, acted, at, &vars);
   }
-  // Derivatives of the position, from the touch with the same feature at the present poses.
+  // Take the derivatives of the position from the touch with the same feature at the present poses.
   S2Touch touch;
   if (!reading_touch_of(world, contact, &touch)) { // bodies were moved after the step
     return vars;
@@ -315,7 +315,7 @@ S2Var s2_world_tape_joint_error(S2WorldTape *tape, S2World *world, int32_t slot,
   enum { ROWS = S2_JOINT_EQUATIONS };
   S2Place places[S2_MEASURE_PLACES + S2_JOINT_NUMBERS];
   double numbers[ROWS + 1];
-  // Each error as a function of all numbers in the joint's functions.
+  // Differentiate each error with respect to all numbers in the joint's functions.
   int count = s2_measure_places(world, slot, places);
   for (int i = S2_OF_LENGTH; i < S2_OF_IMPULSE; i++) {
     places[count++] = s2_place(S2_PLACE_JOINT, slot, i); // the joint's target values
@@ -332,7 +332,7 @@ S2Var s2_world_tape_joint_error(S2WorldTape *tape, S2World *world, int32_t slot,
   if (rows == 0 || value == 0) {
     return 0;
   }
-  // The violation is the excess beyond a limit if this excess is larger.
+  // If a limit is exceeded by more than the other errors, the violation is that excess.
   if (value == numbers[ROWS]) {
     return s2_tape_element(of, rows, ROWS);
   }

@@ -8,6 +8,6 @@
 S2WorldGradient *s2_world_tape_gradient(S2WorldTape *tape, const S2World *world);
 S2Tape *s2_world_tape_of(const S2WorldTape *tape);
 void s2_world_tape_flag(S2WorldTape *tape, unsigned flags); // S2GradientFlag
-S2Arena *s2_world_tape_arena(S2WorldTape *tape);            // scratch for one act
+S2Arena *s2_world_tape_arena(S2WorldTape *tape);            // workspace for one act
 
 #endif

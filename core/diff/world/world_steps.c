@@ -8,8 +8,8 @@
 
 // ---- Steps ------------------------------------------------------------------------------------
 
-// The places that a step writes, as far as the outputs of a forward pass depend on them. The probe
-// finds these places.
+// The places that a step writes and on which the outputs of a forward pass depend. The probe finds
+// these places.
 typedef struct Live {
   int count;
   S2Place *place;
@@ -24,7 +24,7 @@ static void world_tape_probe(const S2WorldTape *world, Live *live) {
   }
 }
 
-// For each of these places, computes a row from the backward function of the act.
+// Computes a row for each of these places. Uses the backward function of the act.
 static S2Status world_tape_push_live(S2WorldTape *world, S2Var node, const Live *live,
                                      S2TapeBackward *undo, void *data) {
   S2WorldTangents *tangents = &world->tangents;
@@ -44,15 +44,15 @@ static S2Status world_tape_push_live(S2WorldTape *world, S2Var node, const Live 
   return s2_ok();
 }
 
-typedef struct Step { // a step, or a part of one
+typedef struct Step { // a step or a part of a step
   S2WorldTape *world;
   S2Trace *trace;     // or
   S2Segment *segment; // the segment from which the step can be repeated
-  int index;          // number of the step in it; the first step owns the segment
+  int index;          // index of the step in the segment; the first step owns the segment
   size_t bytes;
   double share; // of dt
-  bool goes_on; // a part of a step that is not its last part
-  bool failed;  // a part of a step that failed; it has no effect
+  bool goes_on; // true if another part of the same step follows
+  bool failed;  // true if the step failed, so this part has no effect
   struct Step *earlier;
   Live live;
 } Step;
@@ -123,11 +123,11 @@ static S2Status world_tape_undo_step(S2Tape *tape, S2Var node, void *data) {
   gradient->quiet = s2_world_tape_looks(world);
   const double *later =
       step->goes_on ? s2_arena_copy(&world->arena, gradient->f, 3 * gradient->slots) : NULL;
-  // A trace that was discarded is computed again, together with its segment.
+  // If the trace was discarded, compute it again, together with its segment.
   if (trace == NULL) {
     size_t before = s2_segment_traces(step->segment);
     S2_TRY(s2_segment_trace(step->segment, step->index, &trace));
-    // 0, or the bytes of all traces of the segment.
+    // 0, or the bytes of all traces of the segment
     size_t made = s2_segment_traces(step->segment) - before;
     s2_tape_count_bytes(tape, (ptrdiff_t)made);
   }
@@ -168,7 +168,8 @@ typedef struct Rest {
   S2WorldTape *world;
   S2Trace *trace; // trace of a step that starts at rest
   bool found;
-  int count; // number of pose coordinates; `at` lists their positions (3 per slot)
+  int count; // number of pose coordinates; `at` lists their indices in arrays with 3 numbers per
+             // slot
   int32_t *at;
   size_t bytes;
   Live live;
@@ -305,7 +306,7 @@ static void world_tape_note_step(Step *step, const S2World *world) {
   s2_tape_set_forward(tape->tape, node, world_tape_push_step, world_tape_step_rows);
 }
 
-// Parts of a step are recorded one by one if user callbacks read the states between them.
+// If user callbacks read the states between parts of a step, record the parts one by one.
 typedef struct Parts {
   Step *now;
   S2World *world;

@@ -9,7 +9,7 @@
 typedef struct S2WorldTangents {
   int columns;
   S2WorldGradient *of; // per column
-  double *fresh;       // rows under construction, `columns` each
+  double *fresh;       // rows under construction, each with `columns` numbers
   size_t fresh_capacity;
 } S2WorldTangents;
 
@@ -18,10 +18,10 @@ void s2_world_tangents_start(S2WorldTangents *tangents, const S2WorldGradient *l
 void s2_world_tangents_free(S2WorldTangents *tangents);
 // Reserves memory for this many rows.
 double *s2_world_tangents_fresh(S2WorldTangents *tangents, int rows);
-// row[columns] += the sum over all places of bar times tangent.
+// Adds bar times tangent to row[columns], summed over all places.
 void s2_world_tangents_product(const S2WorldTangents *tangents, const S2WorldGradient *bar,
                                double *row);
-// row[columns] += factor times the tangent of a place.
+// Adds factor times the tangent of a place to row[columns].
 void s2_world_tangents_add(const S2WorldTangents *tangents, S2Place place, double factor,
                            double *row);
 // Sets the tangent of a place to row[columns].
@@ -29,7 +29,7 @@ void s2_world_tangents_set(S2WorldTangents *tangents, S2Place place, const doubl
 // `to` becomes a copy of `from` (NULL: zero).
 void s2_world_tangents_copy(S2WorldTangents *to, const S2WorldTangents *from);
 
-// The places that a step writes and whose adjoint in `bar` is not 0. Writes at most
+// Lists the places that a step writes and whose adjoint in `bar` is not 0. Writes at most
 // s2_world_stepped_most places and returns their number.
 int s2_world_stepped_most(const S2WorldGradient *bar);
 int s2_world_stepped_places(const S2WorldGradient *bar, S2Place *places);

@@ -90,8 +90,8 @@ static double *world_tape_bar_of(S2WorldTape *world, S2Place place) {
 
 typedef struct Act {
   S2WorldTape *world;
-  bool adds;   // whether it adds to the former values instead of replacing them
-  bool within; // whether a force law reads the number within a step
+  bool adds;   // true if it adds to the former values instead of replacing them
+  bool within; // true if a force law reads the number within a step
   int places, terms;
   S2Place *place;
   S2Term *term;
@@ -112,8 +112,8 @@ static Act *world_tape_take_act(S2WorldTape *tape, int count, const S2Place *pla
   return act;
 }
 
-// Whether the value of this number depends on the moment within the step. A force law reads such
-// numbers as its inputs (S2LawInput).
+// Returns true if this number changes within a step. A force law reads such numbers as inputs
+// (S2LawInput).
 static bool world_tape_of_moment(S2Place place) {
   bool state = place.kind == S2_PLACE_Q || place.kind == S2_PLACE_V;
   return state ||
@@ -134,8 +134,9 @@ static S2LawInput *world_tape_input(S2WorldTape *world, S2Place place) {
   return &world->inputs.at[i];
 }
 
-// While a law is running, only adjoints of numbers that it read within the step are added, to the
-// law's inputs. At other times, only adjoints of all other numbers are added, to the gradient.
+// While a force law is running, only numbers that it read within the step receive adjoints. These
+// go to the inputs of the law. At other times, all other numbers receive adjoints. These go to the
+// gradient.
 static void world_tape_hand_within(const Act *act, S2Place source, double g) {
   if (act->within && world_tape_of_moment(source)) {
     if (act->world->asks) {
@@ -286,9 +287,9 @@ S2Var s2_world_tape_read_places(S2WorldTape *tape, const S2World *world, int cou
 
 // ---- Differences ------------------------------------------------------------------------------
 
-// The step h for extrapolated central differences of a number x. The error of the differences is
-// (h/scale)^4/120 plus the rounding unit divided by h. An angle has the scale 1, whatever its size.
-// x + h/2 is exact, so if a result is x itself, its derivative is exactly 1.
+// Returns the step h for extrapolated central differences of a number x. The error of the
+// differences is (h/scale)^4/120 plus the rounding unit divided by h. Angles have the scale 1. x +
+// h/2 is exact, so the derivative of x itself is exactly 1.
 static double world_tape_difference_step(double x) {
   double size = fabs(x);
   double h = size == 0 ? 1e-4 : fmax(1e-6, 1e-3 * (size > 10 && size < 1000 ? 10 : size));
@@ -323,7 +324,7 @@ S2Var s2_world_tape_measure(S2WorldTape *tape, S2World *world, int count, double
       continue;
     }
     double h = world_tape_difference_step(was);
-    // Combine differences of two widths, with an error of order h^4.
+    // Combine differences of two widths. The error is of order h^4.
     for (int k = 0; k < 4; k++) {
       *at = was + part[k] * h;
       measure(user, world, shifted + k * count);
@@ -423,8 +424,7 @@ static void world_tape_add_terms(Maker *maker, const double *slope, S2Var from, 
   }
 }
 
-// At an end of the number's range, differences over five points on one side have the same order of
-// accuracy.
+// At an end of the number's range, use five points on one side. The order of accuracy is the same.
 static S2Status world_tape_one_sided(const Maker *maker, int which, double h, double *slope) {
   static const double weight[4] = {48, -36, 16, -3};
   double *numbers = S2_TAKE(&maker->tape->arena, double, maker->count);
@@ -455,7 +455,7 @@ static S2Status world_tape_two_sided(const Maker *maker, int which, double h, do
   return s2_ok();
 }
 
-// The step is reduced if shapes get different vertices near the number.
+// Reduces the difference step if shapes get different vertices near the number.
 static S2Status world_tape_by_input(const Maker *maker, int which, double *slope) {
   enum { TRIES = 4, SMALLER = 16 };
   double h = world_tape_difference_step(maker->made->values[which]);
@@ -467,7 +467,7 @@ static S2Status world_tape_by_input(const Maker *maker, int which, double *slope
   return status;
 }
 
-// The derivative with respect to a number of the world in which the object is created.
+// Differentiates an object with respect to a number of the world in which it is created.
 static S2Status world_tape_by_place(const Maker *maker, S2Place place, double *slope) {
   static const double part[4] = {1, -1, 0.5, -0.5};
   int n = maker->count;
@@ -528,8 +528,8 @@ S2Status s2_world_tape_made_body(S2WorldTape *tape, const S2World *world, int32_
   return s2_ok();
 }
 
-// The numbers that the creation of a joint reads: the poses of its bodies and, for a gear, the
-// numbers in the measures of its joints.
+// Lists the numbers that the creation of a joint reads. These are the poses of its bodies and, for
+// a gear, the numbers in the measures of its joints.
 static int world_tape_joint_sources(const S2World *world, const S2Joint *joint, S2Place *places) {
   int count = 0;
   const S2Joint *of[3] = {joint, NULL, NULL};

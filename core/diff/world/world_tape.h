@@ -1,7 +1,7 @@
 // A world on a tape: changes to it and readings from it while a gradient is recorded.
 //
 // Each change or reading is a node of the tape. The node of a reading has the numbers that were
-// read; other nodes have no numbers. In a sweep the world has an S2WorldGradient. At every node,
+// read. Other nodes have no numbers. In a sweep the world has an S2WorldGradient. At every node,
 // this is the derivative with respect to the world at that point of the recording. A reading adds
 // to it, a step converts it to the derivative before the step, and a write passes it on to the
 // numbers that were written. A world is added to the tape when tracked numbers are first written to
@@ -12,7 +12,7 @@
 #include "diff/tape/tape.h"
 #include "diff/world/world_fields.h"
 
-typedef struct S2WorldTape S2WorldTape; // exists as long as the nodes of the tape.
+typedef struct S2WorldTape S2WorldTape; // exists as long as the nodes of the tape
 
 // `flags` (may be NULL) collects the S2GradientFlag values of all sweeps.
 S2WorldTape *s2_world_tape_new(S2Tape *tape, unsigned *flags);
@@ -50,18 +50,18 @@ typedef struct S2Argument {
   int which;
 } S2Argument;
 
-// Records that a force (or an impulse) x, y acted on a body; push[4] = {x, y, point}. If `at` is
-// true, it acted at the point, otherwise at the centre.
+// Records that a force (or an impulse) x, y acted on a body; push[4] contains x, y and the point.
+// The force acted at the point if `at` is true, otherwise at the centre.
 void s2_world_tape_push(S2WorldTape *tape, const S2World *world, int32_t slot, bool impulse,
                         const double push[4], bool at, int arguments, const S2Argument *argument);
-// The node of `point` transformed by the pose of a body: p + R x, or with `back` the inverse
-// R'(x - p).
+// Makes the node of a point x transformed by the pose of a body. This is p + R x, or the inverse
+// R'(x - p) if `back` is set.
 S2Var s2_world_tape_point(S2WorldTape *tape, const S2World *world, int32_t slot, bool back,
                           const double point[2], int arguments, const S2Argument *argument);
 // Call this after s2_world_set_state. `which` of an argument is its index in the state.
 void s2_world_tape_set_state(S2WorldTape *tape, const S2World *world, int arguments,
                              const S2Argument *argument);
-// Call this when a joint is enabled or disabled, which clears its data of the last step. A newly
+// Call this when a joint is enabled or disabled. This clears its data of the last step. A newly
 // enabled lock holds its body at the present pose.
 void s2_world_tape_enabled(S2WorldTape *tape, const S2World *world, int32_t slot);
 // Call this after the ratio of a gear has changed. `ratio` is the node of the new ratio (0: a
@@ -69,8 +69,8 @@ void s2_world_tape_enabled(S2WorldTape *tape, const S2World *world, int32_t slot
 void s2_world_tape_ratio(S2WorldTape *tape, S2World *world, int32_t slot, S2Var ratio);
 
 // The nodes of a contact (from s2_world_contacts): point and normal (2 numbers each), gap, normal
-// and tangential impulse. 0: a constant. If the user moved bodies since the step, point and gap
-// stay as in the step and count as constants.
+// and tangential impulse. 0 is a constant. If the user has moved bodies since the step, point and
+// gap keep their values of the step and count as constants.
 typedef struct S2ContactVars {
   S2Var point, normal, gap, normal_impulse, tangent_impulse, angular_impulse_a, angular_impulse_b;
 } S2ContactVars;
@@ -92,8 +92,8 @@ typedef struct S2RayVars {
 } S2RayVars;
 S2RayVars s2_world_tape_ray(S2WorldTape *tape, const S2World *world, S2Vec2 from, S2Vec2 to,
                             const S2RayResult *result, int arguments, const S2Argument *argument);
-// The nodes of a result of s2_world_closest. The status is S2_UNAVAILABLE if the bodies overlap so
-// deeply that the distance is not the gap of any contact.
+// Makes the nodes of a result of s2_world_closest. Returns S2_UNAVAILABLE if the bodies overlap too
+// deeply. In that case the distance is not the gap of any contact.
 typedef struct S2ClosestVars {
   S2Var distance, point_a, point_b, normal;
 } S2ClosestVars;
@@ -108,8 +108,9 @@ S2Var s2_world_tape_measure(S2WorldTape *tape, S2World *world, int count, double
                             const S2Place *place);
 
 // A body or joint that was created in `world` from tracked numbers. `build` creates it again in
-// another world, with input `which` changed by `by` (which = -1: unchanged). The derivatives are
-// computed from differences of the results. A joint also depends on the poses of its bodies.
+// another world, and adds `by` to input `which`, or changes no input if `which` is -1. The
+// derivatives are computed from differences of the results. A joint also depends on the poses of
+// its bodies.
 typedef S2Status S2WorldBuild(void *user, S2World *world, int which, double by);
 typedef struct S2Made {
   S2WorldBuild *build; // NULL: the object depends only on plain numbers
@@ -124,7 +125,7 @@ S2Status s2_world_tape_made_joint(S2WorldTape *tape, const S2World *world, int32
                                   const S2Made *made);
 
 bool s2_world_has_soft_contacts(const S2World *world);
-// Whether steps call user callbacks: force laws, constraints, springs or motions.
+// Returns true if steps call user callbacks: force laws, constraints, springs or motions.
 bool s2_world_asks(const S2World *world);
 // A force law runs between begin and end, within a step. The poses, velocities, time and dt that it
 // reads belong to a moment within the step, so they are inputs. A sweep through the law's nodes
@@ -137,9 +138,9 @@ void s2_world_tape_law_begin(S2WorldTape *tape);
 void s2_world_tape_law_clear(S2WorldTape *tape); // the adjoints are 0
 const S2LawInput *s2_world_tape_law_inputs(const S2WorldTape *tape, int *count);
 void s2_world_tape_law_end(S2WorldTape *tape);
-// Advances the world and records the step; a step that fails is not recorded. If `every` > 0, an
-// image of the world is stored every `every` steps, and the sweep repeats the steps from the
-// images.
+// Advances the world and records the step. A step that fails is not recorded. If `every` > 0,
+// stores an image of the world at intervals of `every` steps, and the sweep repeats the steps from
+// these images.
 S2Status s2_world_tape_step(S2WorldTape *tape, S2World *world, int every);
 // Calls s2_world_solve_static and records the derivative of the equilibrium poses with respect to
 // the forces that determine them. The path to these poses has no effect. The world has no force
@@ -147,7 +148,7 @@ S2Status s2_world_tape_step(S2WorldTape *tape, S2World *world, int every);
 S2Status s2_world_tape_static(S2WorldTape *tape, S2World *world, const S2StaticOptions *options,
                               S2StaticResult *result);
 
-// `to` becomes a copy of `from`, for a clone or a snapshot. If `from` is NULL, all numbers become
+// Makes `to` a copy of `from`, for a clone or a snapshot. If `from` is NULL, all numbers become
 // constants.
 void s2_world_tape_copy(S2WorldTape *to, S2WorldTape *from);
 

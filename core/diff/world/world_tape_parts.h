@@ -14,12 +14,12 @@ struct S2WorldTape {
   S2WorldTangents tangents;    // tangents of a forward pass
   S2WorldGradient tracked;     // 1 for each number that ever depended on a parameter
   unsigned *flags;             // or NULL
-  S2Arena arena;               // scratch for one act, forwards or in a sweep
+  S2Arena arena;               // workspace for one act, forwards or in a sweep
   S2Quiet *quiet;              // or NULL
   S2World *scratch;            // world in which objects are created again, or NULL
   S2Checkpoints *checkpoints;  // NULL: none yet
-  bool asks;                   // a force law is running
-  S2_ARRAY(S2LawInput) inputs; // inputs of that law
+  bool asks;                   // true while a force law is running
+  S2_ARRAY(S2LawInput) inputs; // inputs of the running law
 };
 
 S2Quiet *s2_world_tape_looks(const S2WorldTape *world); // NULL: sweeps make no observations

@@ -83,10 +83,10 @@ static void audit_make_room(S2Auditor *audit, int slots, int joints, int knots) 
   audit->joint_room = joint_room;
 }
 
-// One block that holds the arrays of every audit, so that the end of a step needs no allocation.
+// Allocate one block for the arrays of all audits, so that the end of a step needs no allocation.
 static void audit_reserve(S2Auditor *audit, int slots, int pieces) {
   size_t bytes = S2_AUDIT_SCRATCH * ((size_t)slots + (size_t)pieces + 1);
-  for (int i = 0; i < 2; i++) { // the second pass takes one block for everything
+  for (int i = 0; i < 2; i++) { // the second pass needs only one block
     s2_arena_reset(&audit->arena);
     (void)s2_arena_take(&audit->arena, bytes);
   }
@@ -108,7 +108,7 @@ void s2_audit_free(S2World *world) {
 
 // ---- Collecting -------------------------------------------------------------------------------
 
-// J: the elastic energy of a joint's springs.
+// Returns the elastic energy of a joint's springs, J.
 static double audit_elastic(const S2World *world, const S2Joint *joint) {
   S2JointRow rows[S2_JOINT_EQUATIONS];
   S2JointAt at = {world, joint, world->q.at, 0, NULL};
@@ -156,7 +156,7 @@ static void audit_make_room_for_held(const S2World *world, S2Auditor *audit) {
   }
 }
 
-// Stores the pairs that stick: their friction is below its bound.
+// Stores the pairs that stick, i.e. whose friction is below its bound.
 static void audit_keep_held(const S2World *world, S2Auditor *audit) {
   audit->held_before = 0;
   for (int i = 0; i < world->acted.count; i++) {
@@ -189,8 +189,8 @@ static int knots_needed(const S2World *world) {
   for (int i = 0; i < world->order.count; i++) {
     fastest = fmax(fastest, fabs(world->v.at[3 * world->order.at[i]]));
   }
-  // An impact may make a slow body spin within a step, so worlds with few bodies always reserve
-  // more knots. A single body has no impacts and does not need them.
+  // An impact may make a slow body spin within a step. So worlds with few bodies always reserve
+  // more knots, except for a single body, which has no impacts.
   int count = world->order.count;
   bool few = count > 1 && world->bodies.count <= S2_AUDIT_FEW;
   bool spins = few || fastest * world->kept.def.dt > S2_AUDIT_SPIN;
@@ -247,7 +247,7 @@ S2Status s2_audit_begin(S2World *world) {
   S2_TRY(s2_memory_guarded(audit_prepare, world));
   S2Auditor *audit = world->audit;
   audit_clear(world, audit);
-  // The state at the start of the step.
+  // Store the state at the start of the step.
   if (audit->slots > 0) {
     memcpy(audit->q0, world->q.at, 3 * sizeof(double) * (size_t)audit->slots);
     memcpy(audit->v0, world->v.at, 3 * sizeof(double) * (size_t)audit->slots);
@@ -351,8 +351,8 @@ static void audit_body(const S2Step *step, int32_t slot, double h) {
   if (audit->knots[slot] == 0 ||
       audit->knot[(size_t)audit->knot_room * (size_t)slot + (size_t)audit->knots[slot] - 1].t <=
           audit->h) {
-    // A body that belongs to no island flies freely. In event stepping, its path follows the
-    // trapezoidal rule.
+    // A body outside all islands flies freely. In event stepping, its path follows the trapezoidal
+    // rule.
     bool flies = step->share < 1 && step->node_of[slot] == S2_GROUND && s2_body_moves(body);
     S2AuditKnot knot = {.t = audit->h + h, .curved = flies};
     memcpy(knot.q, q1, sizeof knot.q);
@@ -417,7 +417,7 @@ void s2_audit_substep(const S2Step *step) {
 
 // ---- Paths ------------------------------------------------------------------------------------
 
-// Finds the piece of a path that contains the time t. *from receives the start time of that piece.
+// Returns the piece of a path that contains the time t. *from receives its start time.
 static const S2AuditKnot *audit_find(const S2Auditor *audit, int32_t slot, double t, double *from,
                                      const double **q) {
   const S2AuditKnot *of = audit->knot + (size_t)audit->knot_room * (size_t)slot;

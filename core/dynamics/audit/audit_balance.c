@@ -18,7 +18,7 @@ static void contact_sums(const S2World *world, double *sum, double *size) {
   }
 }
 
-// N s: the unexplained part of a body's momentum balance, and the tolerance for it.
+// The unexplained part of a body's momentum balance, and its tolerance, both in N s.
 static double momentum_rest(const S2World *world, const S2Auditor *audit, int32_t slot,
                             const double *contacts, double size, double *allowed) {
   const S2Body *body = &world->bodies.at[slot];
@@ -28,13 +28,13 @@ static double momentum_rest(const S2World *world, const S2Auditor *audit, int32_
     double v0 = audit->v0[3 * slot + c], v1 = world->v.at[3 * slot + c];
     double given = audit->force[3 * slot + c] + audit->pushed[3 * slot + c] + contacts[c] +
                    audit->corrected[3 * slot + c];
-    double unit = c == 0 ? body->reach : 1; // N m s divided by the reach gives N s
+    double unit = c == 0 ? body->reach : 1; // dividing N m s by the reach gives N s
     double rate = c == 0 ? body->angular_damping : body->linear_damping;
     rest[c] = (inertial[c] * (v1 - v0) - given) / unit;
     terms +=
         (fabs(inertial[c] * v0) + fabs(inertial[c] * v1) + fabs(audit->force[3 * slot + c])) / unit;
-    // Damping usually acts on the velocity at the end of each piece of a step. In the flow by two
-    // stages it acts on the carrying velocity.
+    // Damping usually acts on the velocity at the end of each piece of a step. In the two-stage
+    // flow it acts on the velocity that moves the positions.
     bool stages = s2_world_rattles(&world->kept.def);
     double carried = (world->q.at[3 * slot + c] - audit->q0[3 * slot + c]) / audit->h;
     double change = fabs(v1 - v0) + (stages ? fabs(carried - v1) : 0);
@@ -43,7 +43,7 @@ static double momentum_rest(const S2World *world, const S2Auditor *audit, int32_
   // Joint impulses are known, but their lever arms on the two bodies are not, so angular momentum
   // is not checked.
   rest[0] = audit->jointed[slot] ? 0 : rest[0];
-  // A momentum error that moves a body by less than the tolerance of lengths counts as rounding.
+  // Ignore a momentum error that moves a body by less than the tolerance of lengths.
   terms += body->mass * S2_AUDIT_LENGTH * body->reach / audit->h;
   // Solves that missed their tolerance have reported their largest error. It may occur in x, in y
   // and in the torque at the same time.

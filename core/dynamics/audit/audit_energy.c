@@ -17,31 +17,31 @@
 //   constraint rows computed at its start miss surfaces and anchors by phi^2/2 of the body's reach.
 //   So a correction against a force F takes up to F phi^2 reach.
 //
-// The size of impulses is no estimate of either term, because a support impulse is large and does
-// no work.
+// The size of impulses does not help to estimate these terms, because a support impulse is large
+// but does no work.
 #include "dynamics/audit/audit.h"
 
 typedef struct Budget { // energy balance of one group; stored at the group's smallest slot
   int members;          // moving bodies
-  bool jointed, meets;  // whether joints and whether contacts act on the group
-  bool unknown;         // whether something does an unknown amount of work on the group
+  bool jointed, meets;  // true if joints act on the group; true if contacts do
+  bool unknown;         // true if something does an unknown amount of work on the group
   S2Vec2 frame;         // m/s: mean velocity of the kinematic bodies that touch the group
-  int grounds;          // number of kinematic contacts, for that mean
-  double slow;       // J: energy of speeds that move the bodies by the length tolerance in a step
-  double change;     // J: kinetic, potential and elastic energy gained, minus the work of forces
-  double kinetic;    // J: kinetic energy before and after, relative to the frame
-  double gain, loss; // J: largest possible gain and loss by motors, friction and damping
-  double contacts;   // J: work of contacts
-  double ground;     // J: work of kinematic bodies and of belts
-  double integrated; // J: sum of S2AuditWork.integrated
-  double swept;      // J: sum of S2AuditWork.swept
-  bool set;          // whether the program has moved one of its bodies or set a velocity
-  double paced;      // J: largest integration error of motors and friction
-  double correction; // J: work of corrections, relative to the frame
-  double lifted;     // J: the part of `correction` that turning and initial overlaps explain
-  double unresolved; // J: energy of the speeds that forces cause in half a step
-  bool gives;        // whether springs or limits act; their impulses are not known separately
-  double turn;       // rad: largest turn of a body, or of a rod between two anchors
+  int grounds;          // number of kinematic contacts in that mean
+  double slow;          // J: kinetic energy of bodies that move by the length tolerance in a step
+  double change;        // J: kinetic, potential and elastic energy gained, minus the work of forces
+  double kinetic;       // J: kinetic energy before and after, relative to the frame
+  double gain, loss;    // J: largest possible gain and loss by motors, friction and damping
+  double contacts;      // J: work of contacts
+  double ground;        // J: work of kinematic bodies and of belts
+  double integrated;    // J: sum of S2AuditWork.integrated
+  double swept;         // J: sum of S2AuditWork.swept
+  bool set;             // true if the program has moved a body of the group or set its velocity
+  double paced;         // J: largest integration error of motors and friction
+  double correction;    // J: work of corrections, relative to the frame
+  double lifted;        // J: the part of `correction` that turning and initial overlaps explain
+  double unresolved;    // J: kinetic energy that forces cause in half a step from rest
+  bool gives;           // true if springs or limits act, whose impulses are not known separately
+  double turn;          // rad: largest turn of a body, or of a rod between two anchors
 } Budget;
 
 static double audit_dot(const double a[3], const double b[3]) {
@@ -122,7 +122,7 @@ static bool moves_by_itself(const S2World *world, const S2Auditor *audit, int32_
   return audit_dot(v0, v0) > 0 || audit_dot(v1, v1) > 0;
 }
 
-// rad: the angle by which the line between a joint's anchors turns in the step.
+// Returns the angle by which the line between a joint's anchors turns in the step, rad.
 static double rod_turn(const S2World *world, const S2Auditor *audit, const S2Joint *joint) {
   S2Vec2 rod[2];
   const double *poses[2] = {audit->q0, world->q.at};
@@ -137,9 +137,9 @@ static bool holds_two_anchors(S2JointType type) {
   return type == S2_DISTANCE || type == S2_ROPE || type == S2_SPRING;
 }
 
-// N m s or N s: an impulse of a joint's motor and friction. Their work in the step is at most this
-// impulse times the mean rate. If the path of body `of` has several pieces, the force differs
-// between them (before and after an impact, for example), so only the largest force gives a bound.
+// Returns an impulse of a joint's motor and friction, N m s or N s. Their work in the step is at
+// most this impulse times the mean rate. If the path of body `of` has several pieces, the force may
+// change at an impact, so the largest force is used.
 static double drive_of(const S2World *world, const S2Auditor *audit, int32_t slot, int32_t of) {
   const S2Joint *joint = &world->joints.at[slot];
   double most = joint->friction + (joint->has_motor ? joint->motor_max : 0);
@@ -169,8 +169,8 @@ static void budget_joint(const S2World *world, const S2Auditor *audit, int32_t s
   double work = way == 0 ? 0 : drive_of(world, audit, slot, of) * fabs(way) / audit->h;
   budget->gain += joint->has_motor ? work : 0;
   budget->loss += work;
-  // Integration error of motor and friction: their impulses act at the mean speed, but the joint
-  // moves at the rate `way / h`. (The two-stage flow records this error for each piece.)
+  // Add the integration error of motor and friction. Their impulses act at the mean speed, but the
+  // joint moves at the rate `way / h`. (The two-stage flow records this error for each piece.)
   double mean = (audit->pace[slot] + s2_audit_pace(world, slot)) / 2;
   budget->paced += audit->driven[slot] * fabs(mean - way / audit->h);
   double elastic = s2_audit_elastic(world, slot) - audit->elastic[slot];
@@ -194,7 +194,7 @@ static void budget_joint(const S2World *world, const S2Auditor *audit, int32_t s
 
 // ---- Judging ----------------------------------------------------------------------------------
 
-// J: the signed distance of a value from an interval; 0 inside it.
+// Returns the signed distance of a value from an interval, or 0 inside it, J.
 static double audit_beyond(double value, double lo, double hi) {
   return value > hi ? value - hi : value < lo ? value - lo : 0;
 }
@@ -202,8 +202,8 @@ static double audit_beyond(double value, double lo, double hi) {
 // If only joints act, two effects change the kinetic energy: the work of forces at the mean
 // velocity, which is known from the integration, and the effect of rigid joints, which should be
 // zero. The effect of joints is judged over many steps. With a correct method, its sum oscillates
-// with the state, and errors that differ from step to step add up as a random walk. An error of
-// constant sign grows with the number of steps.
+// with the state, plus a random walk of errors that differ from step to step. An error of constant
+// sign grows with the number of steps.
 static void judge_run(S2World *world, S2Auditor *audit, const Budget *budget, int32_t slot) {
   S2AuditRun *run = &audit->run[slot];
   uint64_t now = world->kept.steps;
@@ -270,7 +270,7 @@ static void judge_energy(S2World *world, S2Auditor *audit, const Budget *budget,
   }
 }
 
-// N s: for each body, the sum of the magnitudes of its contact impulses.
+// Computes, for each body, the sum of the magnitudes of its contact impulses, N s.
 static void energy_contact_sizes(const S2World *world, double *size) {
   for (int i = 0; i < world->acted.count; i++) {
     const S2Acted *acted = &world->acted.at[i];
@@ -298,8 +298,8 @@ void s2_audit_energies(S2World *world, S2Auditor *audit) {
     int32_t slot = world->order.at[i];
     if (s2_body_moves(&world->bodies.at[slot])) {
       budget_body(world, audit, slot, size[slot], &budgets[audit->root[slot]]);
-      // If a body has a force law, its group is not judged. The audit does not know the law's
-      // forces at both ends of each piece.
+      // Skip groups with force laws. The audit does not know the law's forces at both ends of each
+      // piece.
       const S2Body *body = &world->bodies.at[slot];
       budgets[audit->root[slot]].unknown |= body->type != S2_DYNAMIC || body->has_law;
     }

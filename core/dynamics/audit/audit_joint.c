@@ -7,9 +7,9 @@ enum { ROWS = S2_JOINT_EQUATIONS + 1 };
 
 typedef struct Against {
   double speed;   // m/s or rad/s: largest speed along a row
-  double energy;  // J: energy lost by an inelastic impact along the rows, u' (J M^-1 J')^-1 u / 2
+  double energy;  // J: energy that an inelastic impact along the rows would remove
   double kinetic; // J: kinetic energy of the bodies that the joint moves
-  double slow;    // J: energy of speeds that move the bodies by the length tolerance in one step
+  double slow;    // J: kinetic energy of bodies that move by the length tolerance in a step
 } Against;
 
 static double row_dot(const S2World *world, const S2Joint *joint, const S2JointRow *a,
@@ -78,9 +78,9 @@ static Against joint_against(const S2World *world, const S2Joint *joint, const S
   return against;
 }
 
-// Whether a function of time moves a body of the joint. Such a body has the mean velocity of the
-// step, not the velocity at its end. In the flow by two stages, a lock driven by a function also
-// counts, because it has the velocity at the end of the step.
+// Returns true if a function of time moves a body of the joint. Such a body has the mean velocity
+// of the step, not the velocity at its end. In the two-stage flow, driven locks count, too, because
+// they have the velocity at the end of the step.
 static bool follows_a_motion(const S2World *world, const S2Joint *joint) {
   const S2Body *bodies = world->bodies.at;
   return (joint->driven && s2_world_rattles(&world->kept.def)) ||

@@ -33,7 +33,7 @@ static void find_groups(const S2World *world, const S2Auditor *audit) {
   for (int i = 0; i < world->joint_order.count; i++) {
     const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
     const int32_t ends[S2_JOINT_BODIES] = {joint->a, joint->b, joint->more[0], joint->more[1]};
-    for (int k = 0; k < S2_JOINT_BODIES; k++) { // each of these bodies may be immovable
+    for (int k = 0; k < S2_JOINT_BODIES; k++) { // any of these bodies may be immovable
       for (int l = k + 1; l < S2_JOINT_BODIES; l++) {
         jump_join(world, audit->root, ends[k], ends[l]);
       }
@@ -44,7 +44,7 @@ static void find_groups(const S2World *world, const S2Auditor *audit) {
   }
 }
 
-// m: how far an anchor's path deviates from a straight line as a rod, a rope or a spring turns.
+// Returns how far an anchor leaves a straight path when a rod, a rope or a spring turns, m.
 static double rod_bend(const S2World *world, const S2Auditor *audit, const S2Joint *joint) {
   if (joint->type != S2_DISTANCE && joint->type != S2_ROPE && joint->type != S2_SPRING) {
     return 0;
@@ -59,9 +59,9 @@ static double rod_bend(const S2World *world, const S2Auditor *audit, const S2Joi
   return length > 0 ? fmin(across * across / length, 2 * length) : 0;
 }
 
-// Sets, for each body, the distance (m) that joints explain. The step may close the initial errors
-// of anchors, and turning rods bend the paths. Also sets the largest distance of a body's joints
-// from its centre.
+// Computes, for each body, the distance (m) that joints explain. A step may remove initial anchor
+// errors, and turning rods bend the paths. Also computes the largest distance of a joint from the
+// body's centre.
 static void excuse_joints(const S2World *world, const S2Auditor *audit) {
   for (int32_t slot = 0; slot < audit->slots; slot++) {
     audit->arm[slot] = world->bodies.at[slot].reach;
@@ -85,16 +85,16 @@ static void excuse_joints(const S2World *world, const S2Auditor *audit) {
       double *arm = &audit->arm[ends[k]];
       *arm = fmax(*arm, s2_length(k == 0 ? joint->local_a : joint->local_b));
       const double *q0 = audit->q0 + 3 * ends[k], *q1 = world->q.at + 3 * ends[k];
-      // The rows of a script's constraint may curve the paths of its bodies arbitrarily.
+      // A constraint of a script may curve the paths of its bodies arbitrarily.
       double curve = joint->type == S2_CONSTRAINT ? hypot(q1[1] - q0[1], q1[2] - q0[2]) : 0;
       audit->excused[ends[k]] += error + curve;
     }
   }
 }
 
-// N s and N m s: bounds of the contact impulses on a body within the step. The friction impulses of
-// the motion and of an impact may cancel. Each is at most mu times its normal impulse, and normal
-// impulses cannot cancel.
+// Computes bounds of the contact impulses on a body within the step (N s and N m s). Friction
+// impulses of the motion and of an impact may cancel in the sum. But each is at most mu times its
+// normal impulse, and normal impulses do not cancel.
 static void contact_sizes(const S2World *world, double *linear, double *angular) {
   for (int i = 0; i < world->acted.count; i++) {
     const S2Acted *acted = &world->acted.at[i];
@@ -114,7 +114,7 @@ static void contact_sizes(const S2World *world, double *linear, double *angular)
   }
 }
 
-// s: the duration of the longest piece of a body's path.
+// Returns the duration of the longest piece of a body's path, s.
 static double longest_piece(const S2Auditor *audit, int32_t slot) {
   double longest = 0, at = 0;
   for (int k = 0; k < audit->knots[slot]; k++) {
@@ -136,8 +136,8 @@ static void excuse_driven(const S2World *world, S2Auditor *audit, int32_t driven
   }
 }
 
-// m: the largest distance that initial overlaps, joint errors and turning explain for a body's
-// group.
+// Computes, for each group, the largest distance that initial overlaps, joint errors and turning
+// explain, m.
 static void spread_excuses(const S2World *world, S2Auditor *audit, double *group) {
   double *bent = S2_TAKE_ZEROED(&audit->arena, double, audit->slots);
   for (int i = 0; i < world->acted.count; i++) {
@@ -154,15 +154,14 @@ static void spread_excuses(const S2World *world, S2Auditor *audit, double *group
   }
 }
 
-// m: the distance between a displacement and the nearest fraction (0 to 1) of the displacement that
-// the velocity predicts. A fraction is allowed because a step may stop an island early to prevent
-// tunnelling.
+// Returns the difference between a displacement and the predicted one, m. The prediction is scaled
+// by the best fraction from 0 to 1, because a step may stop an island early to prevent tunnelling.
 static double jump_from(S2Vec2 way, S2Vec2 led) {
   double unit = fmax(fmax(fabs(way.x), fabs(way.y)), fmax(fabs(led.x), fabs(led.y)));
   if (!(unit > 0)) {
     return 0;
   }
-  way = s2_vec2(way.x / unit, way.y / unit); // scaled: the square of 1e200 m/s would overflow
+  way = s2_vec2(way.x / unit, way.y / unit); // the square of 1e200 m/s would overflow
   led = s2_vec2(led.x / unit, led.y / unit);
   double square = s2_dot(led, led), part = square > 0 ? s2_dot(way, led) / square : 0;
   return unit * s2_length(s2_add_scaled(way, -fmin(fmax(part, 0), 1), led));
@@ -176,8 +175,8 @@ static void judge_jump(S2World *world, const S2Auditor *audit, int32_t slot, dou
   double h = audit->h;
   // Add the impulses of contacts, joints, forces and corrections.
   const double *force = audit->force + 3 * slot, *own = audit->corrected + 3 * slot;
-  // The log of contacts contains only a sum for each feature, in which impacts from two sides
-  // nearly cancel. `struck` and `spun` do not cancel.
+  // The contact log contains one sum per feature, in which impacts from two sides nearly cancel.
+  // The sums `struck` and `spun` use magnitudes, so they do not cancel.
   const S2AuditWork *done = &audit->done[slot];
   double pushed = fmax(linear, done->struck) + fmax(audit->size[slot], done->halves) +
                   hypot(force[1], force[2]) + hypot(own[1], own[2]);
@@ -190,8 +189,7 @@ static void judge_jump(S2World *world, const S2Auditor *audit, int32_t slot, dou
   double most = audit->jointed[slot] ? INFINITY : spin / body->inertia;
   double over = body->reach * (turned - h * fmax(most, fabs(v1[0] - v0[0])));
   double jump = fmax(beyond, over) - 2 * excuse;
-  // Bodies with a force law are not judged, because the audit knows only the mean of the law's
-  // forces at both ends.
+  // Skip bodies with a force law. The audit knows only the mean of its forces at both ends.
   if (body->type == S2_DYNAMIC && !body->has_law && jump > S2_AUDIT_LENGTH * body->reach) {
     world->residuals.audit.jump = fmax(world->residuals.audit.jump, jump);
     s2_audit_find(world, &world->stats.audit.jumps, slot, S2_NONE, 0,
@@ -205,7 +203,7 @@ static S2Vec2 point_velocity(const double v[3], S2Vec2 arm) {
   return s2_vec2(v[1] - v[0] * arm.y, v[2] + v[0] * arm.x);
 }
 
-// Whether friction held this pair in the previous step, too.
+// Returns true if friction held this pair in the previous step, too.
 static bool held_before(const S2Auditor *audit, const S2Acted *acted) {
   int lo = 0, hi = audit->held_before;
   while (lo < hi) {
@@ -224,8 +222,8 @@ static bool acted_on_same(const S2Acted *a, const S2Acted *b) {
   return a->shape_a == b->shape_a && a->shape_b == b->shape_b;
 }
 
-// m: the distance that two bodies with relative speed u slide within a step before the total
-// friction of the pair stops them. Their rotation is ignored.
+// Returns how far two bodies with relative speed u slide within a step before friction stops them,
+// m. Uses the total friction of the pair, and ignores rotation.
 static double sliding_way(const S2World *world, const S2Acted *acted, double u, double h) {
   const S2Touch *touch = s2_audit_touch(world, acted->shape_a, acted->shape_b);
   const S2Body *a = &world->bodies.at[acted->body_a], *b = &world->bodies.at[acted->body_b];
@@ -243,9 +241,9 @@ static double sliding_way(const S2World *world, const S2Acted *acted, double u, 
 }
 
 // Friction holds a pair if it is below its bound in this step and in the previous one. The two
-// material points then stay together, with two exceptions: deviations caused by turning, and the
-// distance over which friction stops a new relative speed. The previous step is included, because
-// friction may stop a slide in the first step in which the pair sticks.
+// material points then stay together, except for turning, and for the distance over which friction
+// stops a new relative speed. The previous step matters, because friction may stop a slide in the
+// first step in which the pair sticks.
 static void judge_slip(S2World *world, const S2Auditor *audit, const S2Acted *acted,
                        double excuse) {
   int32_t a = acted->body_a, b = acted->body_b;
@@ -260,7 +258,7 @@ static void judge_slip(S2World *world, const S2Auditor *audit, const S2Acted *ac
   const double *v0[2] = {audit->v0 + 3 * a, audit->v0 + 3 * b};
   const double *v1[2] = {world->v.at + 3 * a, world->v.at + 3 * b};
   S2Vec2 tangent = s2_left(acted->normal), at[2][2], speed[2][2], rolled[2];
-  for (int k = 0; k < 2; k++) { // the material point of each body, before and after the step
+  for (int k = 0; k < 2; k++) { // follow the material point of each body through the step
     S2Vec2 arm = s2_sub(acted->point, s2_vec2(q1[k][1], q1[k][2]));
     double c = cos(q0[k][0] - q1[k][0]), s = sin(q0[k][0] - q1[k][0]);
     S2Vec2 then = s2_vec2(c * arm.x - s * arm.y, s * arm.x + c * arm.y);

@@ -1,6 +1,6 @@
-// Passages: follows every near pair of rigid shapes along the paths of their bodies. If the pair is
-// apart, time advances by the distance divided by the largest approach speed, so no contact is
-// missed. If the pair overlaps, time advances by small equal steps.
+// Follows every near pair of rigid shapes along the paths of their bodies, to find passages. While
+// the pair is apart, time advances by the distance divided by the largest approach speed, so no
+// contact is missed. While the pair overlaps, time advances by small equal steps.
 #include "dynamics/audit/audit.h"
 
 typedef struct Swept { // a shape and the box around its path
@@ -15,7 +15,7 @@ typedef struct Pair {
   S2Shape shape_a, shape_b;
   double size; // m: reach of the smaller body
   double thin; // m: width of the thinner shape
-  double bend; // m: result of pair_bend
+  double bend; // m, from pair_bend
 } Pair;
 
 // ---- Near pairs -------------------------------------------------------------------------------
@@ -41,8 +41,8 @@ static S2Box path_box(const S2World *world, const S2Auditor *audit, int32_t slot
   return box;
 }
 
-// Heapsort by left sides, which needs no extra memory. The root of the heap of `count` boxes is the
-// rightmost box.
+// Sorts by left sides with a heapsort, which needs no extra memory. The root of the heap of `count`
+// boxes is the rightmost box.
 static void swept_sift(Swept *heap, int at, int count) {
   Swept moved = heap[at];
   for (int child = 2 * at + 1; child < count; child = 2 * at + 1) {
@@ -68,7 +68,8 @@ static void sort_by_left(Swept *swept, int count) {
   }
 }
 
-// Whether the two shapes must not overlap. Filters and pre-solve callbacks may permit overlap.
+// Returns true if the two shapes must not overlap. Filters and pre-solve callbacks may permit
+// overlap.
 static bool pair_is_rigid(const S2World *world, const Swept *a, const Swept *b) {
   const S2Body *of_a = &world->bodies.at[a->body], *of_b = &world->bodies.at[b->body];
   bool moves = s2_body_yields(of_a) || s2_body_yields(of_b);
@@ -92,7 +93,7 @@ static double pair_distance(const Pair *pair, double t, double qa[3], double qb[
   return s2_audit_distance(&pair->shape_a, qa, &pair->shape_b, qb, normal);
 }
 
-// m/s: an upper bound of the approach speed until `to`, within one piece of both paths.
+// Returns an upper bound of the approach speed until `to`, within one piece of both paths, m/s.
 static double pair_speed(const Pair *pair, double from, double to) {
   S2Vec2 va[2], vb[2];
   double turn_a, turn_b;
@@ -110,8 +111,8 @@ static S2Vec2 pair_apart(const Pair *pair, double t) {
   return s2_vec2(qa[1] - qb[1], qa[2] - qb[2]);
 }
 
-// m: the longest relative displacement, over the whole step or over one piece. A body that rebounds
-// within the step moves farther than the distance between its start and its end.
+// Returns the longest relative displacement over the whole step or one piece, m. The pieces matter
+// if a body rebounds within the step.
 static double pair_way(const Pair *pair) {
   S2Vec2 first = pair_apart(pair, 0), at = first;
   double way = s2_length(s2_sub(pair_apart(pair, INFINITY), first));
@@ -127,10 +128,10 @@ static double pair_way(const Pair *pair) {
   }
 }
 
-// m: the largest apparent overlap of a pair between two correct poses. It arises because the
-// interpolated paths do not include the curvature of turning surfaces. It also arises when a shape
-// goes around a corner or slides over a round shape. For a round shape, the bound uses its radius
-// and the whole slide.
+// Returns the largest apparent overlap of a pair between two correct poses, m. Interpolated paths
+// do not include the curvature of turning surfaces. They also cut the corner when a shape goes
+// around a corner or slides over a round shape. For a round shape, the bound uses its radius and
+// the whole slide.
 static double pair_bend(const Pair *pair) {
   const S2Auditor *audit = pair->audit;
   const int32_t slots[2] = {pair->a, pair->b};
@@ -153,7 +154,7 @@ static S2Vec2 in_frame(const double q[3], S2Vec2 v) {
   return s2_vec2(c * v.x + s * v.y, c * v.y - s * v.x);
 }
 
-// A round shape looks the same from all sides, so its frame defines no side.
+// A round shape looks the same from all sides, so its frame does not define a side.
 static bool pair_flipped(const Pair *pair, const S2Vec2 in[2], const S2Vec2 out[2]) {
   bool flips_a = pair->shape_a.count == 1 || s2_dot(in[0], out[0]) < 0;
   bool flips_b = pair->shape_b.count == 1 || s2_dot(in[1], out[1]) < 0;
@@ -161,20 +162,20 @@ static bool pair_flipped(const Pair *pair, const S2Vec2 in[2], const S2Vec2 out[
 }
 
 typedef struct Found {
-  double depth, at; // m, s: deepest overlap and its time
+  double depth, at; // m and s: deepest overlap and its time
   double nearest;   // m: smallest distance of the pair
-  double crossed;   // s: time at which one shape came out on the other side; INFINITY if none did
+  double crossed;   // s: time at which one shape came out on the other side, or INFINITY
 } Found;
 
-// The side on which a pair was when its shapes were last apart.
+// Stores on which side the shapes of a pair were when they were last apart.
 typedef struct Side {
   bool known;
   S2Vec2 normal[2]; // in the frames of a and b
   double depth;     // m: deepest overlap since that time
 } Side;
 
-// Examines one sample and returns whether the pair changed sides. If the cores nearly touch,
-// rounding dominates the normal, so the side is determined only at a larger distance.
+// Examines one sample. Returns true if the pair changed sides. Determines the side only if the
+// cores are far enough apart, because otherwise rounding dominates the normal.
 static bool side_changes(const Pair *pair, Side *side, double gap, S2Vec2 normal,
                          const double qa[3], const double qb[3]) {
   double cores = gap + pair->shape_a.radius + pair->shape_b.radius;
@@ -216,8 +217,8 @@ static Found pair_follow(const Pair *pair) {
       t = to;
       continue;
     }
-    // While the pair overlaps or nearly overlaps, each time step moves it by a twentieth of the
-    // thinner shape's width.
+    // While the pair (nearly) overlaps, each time step moves it by a twentieth of the thinner
+    // shape's width.
     double small = fmin(end / S2_AUDIT_SAMPLES, pair->thin / 20 / speed);
     t = fmin(to, t + fmax(fmax(gap / speed, small), least));
   }
@@ -241,7 +242,7 @@ static bool path_still(const S2Auditor *audit, int32_t slot) {
   return still;
 }
 
-// Whether both bodies stand still throughout the step, so that the pair is unchanged.
+// Returns true if both bodies stand still throughout the step.
 static bool pair_still(const Pair *pair) {
   return path_still(pair->audit, pair->a) && path_still(pair->audit, pair->b);
 }
@@ -254,9 +255,9 @@ static double core_reach(const S2Shape *shape) { // m, from the centre of the bo
   return sqrt(square);
 }
 
-// m: a lower bound of the pair's distance throughout the step. It is the initial distance along one
-// direction, minus the largest reduction by velocities and turning. *normal points from b to a at
-// the start.
+// Returns a lower bound of the pair's distance throughout the step, m. Takes the initial distance
+// along one direction, and subtracts the most that velocities and turning can reduce it. *normal
+// points from b to a at the start.
 static double pair_least(const Pair *pair, S2Vec2 normal) {
   const S2Auditor *audit = pair->audit;
   double qa[3], qb[3], t = 0;
@@ -310,7 +311,7 @@ static void pair_judge(Pair *pair) {
   if (before > S2_PROJECTION_TRIGGER * pair->size) {
     pair_excuse(pair, before);
   }
-  // A pair that cannot overlap by `slop / 2` gives no finding.
+  // Skip a pair that cannot overlap by `slop / 2`.
   if (pair_still(pair) || pair_least(pair, normal) >= -slop / 2) {
     return;
   }
@@ -334,10 +335,9 @@ static void pair_judge(Pair *pair) {
 
 // ---- Where impulses acted ---------------------------------------------------------------------
 
-// m, per slot: the distance by which joints may move a body off the surfaces of its contacts. It is
-// quadratic in the turning angles of the connected bodies. If the body turns about a hinge by phi,
-// a point at distance r leaves the plane of a contact row by phi^2 r/2. The reason: the row is
-// computed at the start of the step.
+// Computes, per slot, how far joints may move a body off the surfaces of its contacts, m. If the
+// body turns about a hinge by phi, a point at distance r leaves the plane of a contact row by phi^2
+// r/2, because the row is computed at the start of the step.
 static const double *bends_of_joints(const S2World *world, S2Auditor *audit) {
   double *bend = S2_TAKE_ZEROED(&audit->arena, double, audit->slots);
   for (int i = 0; i < world->joint_order.count; i++) {
@@ -360,10 +360,10 @@ static const double *bends_of_joints(const S2World *world, S2Auditor *audit) {
   return bend;
 }
 
-// m: for each neighbour of piece `of` on its body, takes the larger of two distances at the end of
-// the step: from the neighbour to piece `other`, and from the neighbour to the point of the
-// impulse. Returns the smallest value over all neighbours. Neighbouring pieces and chain segments
-// share a surface, so the contact row of one piece may stop a point above another piece.
+// Returns the distance from piece `other` to the nearest neighbour of piece `of` on its body, at
+// the end of the step, m. A neighbour must also be near the point of the impulse, so the larger of
+// both distances counts. Neighbouring pieces and chain segments share a surface, so the contact row
+// of one piece may stop a point above another piece.
 static double apart_from_neighbours(S2World *world, S2Auditor *audit, const S2Acted *acted,
                                     int32_t of, int32_t other) {
   const S2Vec2 centre = {0, 0};
@@ -384,14 +384,14 @@ static double apart_from_neighbours(S2World *world, S2Auditor *audit, const S2Ac
   return nearest;
 }
 
-// m: the smallest distance between two shapes that acted on each other. Returns 0 if they touched,
-// or if turning explains the distance.
+// Returns the smallest distance between two shapes that acted on each other, m. Returns 0 if they
+// touched, or if turning explains the distance.
 static double acted_apart(S2World *world, S2Auditor *audit, const S2Acted *acted,
                           const double *joined) {
   Pair pair = pair_make(world, audit, acted->shape_a, acted->shape_b);
   double touch = S2_AUDIT_TOUCH * pair.size, qa[3], qb[3];
   touch += world->kept.def.stepping == S2_BISECT ? world->kept.def.contact_margin : 0;
-  // Most pairs touch at the end of the step or at its start. Only the other pairs are followed.
+  // Most pairs touch at the end of the step or at its start. Follow only the others.
   S2Vec2 normal;
   if (pair_distance(&pair, INFINITY, qa, qb, &normal) <= touch ||
       pair_distance(&pair, 0, qa, qb, &normal) <= touch) {
@@ -412,7 +412,7 @@ static double acted_apart(S2World *world, S2Auditor *audit, const S2Acted *acted
   return nearest > most ? nearest : 0;
 }
 
-// A finding: an impulse acted between two shapes that stayed apart throughout the step.
+// Report an impulse between two shapes that stayed apart throughout the step.
 static void judge_events(S2World *world, S2Auditor *audit) {
   const double *joined = bends_of_joints(world, audit);
   double apart = 0;

@@ -33,8 +33,8 @@ static inline S2Vec2 placed_vertex(const Placed *placed, int i) {
   return i < PLACED_ROOM ? placed->at[i] : place_vertex(placed, i);
 }
 
-// The distance of b beyond a along n: the smallest n.b minus the largest n.a, over the vertices a
-// and b.
+// Returns the distance of b beyond a along n. This is the smallest n.b minus the largest n.a over
+// all vertices.
 static double shape_beyond(const Placed *a, const Placed *b, S2Vec2 n) {
   double most = -INFINITY, least = INFINITY;
   for (int i = 0; i < a->shape->count; i++) {
@@ -48,7 +48,7 @@ static double shape_beyond(const Placed *a, const Placed *b, S2Vec2 n) {
   return least - most;
 }
 
-// The largest gap between a and b along an edge normal of a.
+// Returns the largest gap between a and b along an edge normal of a.
 static double widest_gap(const Placed *a, const Placed *b, S2Vec2 *normal) {
   double best = -INFINITY;
   int count = a->shape->count, edges = count == 1 ? 0 : count;
@@ -82,7 +82,7 @@ static double place_both(Placed *pa, const S2Shape *a, const double qa[3], Place
   return of_a > of_b ? of_a : of_b;
 }
 
-// The smallest distance of a vertex of a from b. *normal points from b to that vertex.
+// Returns the smallest distance of a vertex of a from b. *normal points from b to that vertex.
 static double nearest_vertex(const Placed *a, const Placed *b, S2Vec2 *normal) {
   double best = INFINITY;
   S2Vec2 nearest = {0, 0};

@@ -1,8 +1,7 @@
 // Records the work within a step, wherever impulses are logged. An impulse P at a point changes the
 // kinetic energy by exactly P (u0 + u2)/2, where u0 and u2 are the velocities of the point before
 // and after it. So the energy loss of a contact is known exactly. The normal impulse of a contact
-// that stays closed takes no energy, however large it is. Friction takes its impulse times the
-// sliding velocity.
+// that stays closed does no work. Friction removes its impulse times the sliding velocity.
 //
 // The work of a search counts only after s2_audit_keep, because a search may be repeated.
 #include "dynamics/audit/audit.h"
@@ -38,9 +37,9 @@ static S2Vec2 work_velocity_of(const double v[3], S2Vec2 arm) {
   return s2_vec2(v[1] - v[0] * arm.y, v[2] + v[0] * arm.x);
 }
 
-// The work of friction against a ground whose speed changes by `change` during the impulse.
-// Friction must not add energy. If the mean speed suggests a gain but the sliding stops within that
-// change, the work is 0, because friction reverses when the sliding stops.
+// Returns the work of friction against a ground whose speed changes by `change` during the impulse.
+// Friction must not add energy. The mean speed may suggest a gain if the sliding stops within that
+// change. In that case the work is 0, because friction reverses when the sliding stops.
 static double work_of_friction(double tangent, double along, double change) {
   bool ends = tangent * along > 0 && fabs(along) <= fabs(change) / 2;
   return ends ? 0 : tangent * along;
@@ -67,8 +66,8 @@ void s2_audit_contact(const S2Step *step, const S2Touch *touch, int k, double no
   if (!moves[0] && !moves[1]) {
     return;
   }
-  // The work of the contact itself uses the relative velocity of the surfaces. The remaining work
-  // is done by the moving surface of a kinematic body (`ground`).
+  // Compute the work of the contact itself at the relative velocity of the surfaces. The moving
+  // surface of a kinematic body does the remaining work (`ground`).
   S2Vec2 apart = s2_sub(mean[0], mean[1]);
   double along = s2_dot(t, apart) - touch->surface_speed;
   double given = moves[0] && moves[1] ? 0 : s2_dot(t, change[moves[0]]);
@@ -82,7 +81,7 @@ void s2_audit_contact(const S2Step *step, const S2Touch *touch, int k, double no
   }
   work_add(&audit->tried[moves[0] ? slot[0] : slot[1]], &work);
   for (int i = 0; i < 2; i++) {
-    if (moves[i]) { // immovable bodies are not written: islands in other threads may share them
+    if (moves[i]) { // skip immovable bodies, which islands in other threads may share
       audit->tried[slot[i]].struck += s2_length(impulse);
       audit->tried[slot[i]].spun += fabs(s2_cross(arm[i], impulse));
     }

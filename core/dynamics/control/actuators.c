@@ -7,7 +7,7 @@
 
 const char *const s2_actuator_kind_names[] = {"force", "torque", "speed", "position", NULL};
 
-// Tolerance of times that are sums of dt, as a fraction of a step.
+// Tolerance when comparing times, as a fraction of a step, because times are sums of dt.
 static const double ROUNDING = 1e-6;
 // Default gains kp and kd: N/m and N s/m, or N m/rad and N m s/rad.
 static const double STIFF = 100, DAMPED = 10;
@@ -218,8 +218,8 @@ void s2_world_set_actuated(S2World *world, bool actuated) {
 
 // ---- Commands ---------------------------------------------------------------------------------
 
-// Removes the commands of one actuator from the time `from` on, because the steps that gave them
-// were undone.
+// Removes the commands of one actuator from the time `from` on. Used when the steps that gave them
+// are undone.
 static void commands_cut(S2World *world, int index, double from) {
   int kept = 0;
   for (int i = 0; i < world->commands.count; i++) {
@@ -292,7 +292,7 @@ double s2_actuator_due(S2World *world, int index, int *command) {
   return *command == S2_NONE ? actuator_clip(actuator, 0) : world->commands.at[*command].value;
 }
 
-// Commands older than the one in force are removed.
+// Remove commands that are older than the one in force.
 static double command_now(S2World *world, int index) {
   int last;
   double value = s2_actuator_due(world, index, &last);
@@ -392,8 +392,8 @@ static double row_by_mass(const S2World *world, const S2Joint *joint, const S2Jo
   return square;
 }
 
-// Projects the `count` earlier rows, which have unit length, out of a row. Returns the squared
-// length of the remainder.
+// Projects the `count` earlier rows out of a row. The earlier rows have unit length. Returns the
+// squared length of the remainder.
 static double row_beside(double along[][6], int count) {
   double *row = along[count], left = 0;
   for (int k = 0; k < count; k++) {
@@ -411,9 +411,9 @@ static double row_beside(double along[][6], int count) {
   return left;
 }
 
-// The inverse inertia of the joint's coordinate: the speed per unit impulse if only the joint's own
-// rigid rows hold the two bodies. Other constraints reduce it. Returns 0 if the result would be at
-// most `most` even without these rows.
+// Returns the inverse inertia of the joint's coordinate, the speed per unit impulse. Takes into
+// account only the joint's own rigid rows. Other constraints would reduce it. Returns 0 if the
+// result would be at most `most` even without these rows.
 static double actuator_mobility(const S2World *world, const S2Joint *joint, double most) {
   double along[S2_JOINT_EQUATIONS + 1][6];
   S2JointRow drive, rows[S2_JOINT_EQUATIONS];
@@ -434,8 +434,8 @@ static double actuator_mobility(const S2World *world, const S2Joint *joint, doub
   return row_beside(along, count);
 }
 
-// Explicit damping uses the speed at the start of a step and changes it by the fraction kd dt / I.
-// If this fraction is above 2, the speed grows from step to step with alternating sign.
+// Explicit damping changes the speed at the start of a step by the fraction kd dt / I. Above 2, the
+// speed grows from step to step with alternating sign.
 static void actuator_check_damping(S2World *world, int index) {
   S2Actuator *actuator = &world->actuators.at[index];
   const S2Joint *joint = &world->joints.at[actuator->joint.index - 1];

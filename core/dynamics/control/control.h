@@ -9,9 +9,9 @@
 #include "dynamics/dynamics.h"
 
 typedef enum S2ActuatorKind {
-  S2_ACTUATOR_FORCE,  // N: acts on a body along `direction`, or on a joint along its coordinate
+  S2_ACTUATOR_FORCE,  // N, on a body along `direction`, or on a joint along its coordinate
   S2_ACTUATOR_TORQUE, // N m
-  S2_ACTUATOR_SPEED,  // speed of a joint's motor, rad/s or m/s.
+  S2_ACTUATOR_SPEED,  // speed of a joint's motor, rad/s or m/s
   // Target position, rad or m. The effort kp (goal - position) - kd speed acts in addition to the
   // joint's spring and damping.
   S2_ACTUATOR_POSITION
@@ -23,13 +23,13 @@ typedef struct S2ActuatorDef {
   S2JointId joint; // set exactly one of joint and body
   S2BodyId body;
   S2Vec2 direction; // direction of the force on a body; may have any length except 0
-  bool fixed;       // a thruster: direction and `at` are in the body's frame and turn with it
-  S2Vec2 at;        // m: point at which a fixed force acts, relative to the centre of mass
-  double lo, hi;    // range to which commands are clipped; bounds may be infinite
-  double delay;     // s, rounded up to whole steps
-  double kp, kd;    // N/m and N s/m, or N m/rad and N m s/rad.
-  // N m or N, >= 0. Position actuators: the largest effort. Speed actuators: motor_max of the
-  // motor, if finite.
+  bool fixed;    // true for a thruster: direction and `at` are in the body's frame and turn with it
+  S2Vec2 at;     // m: point at which a fixed force acts, relative to the centre of mass
+  double lo, hi; // range to which commands are clipped; bounds may be infinite
+  double delay;  // s, rounded up to whole steps
+  double kp, kd; // N/m and N s/m, or N m/rad and N m s/rad.
+  // N m or N, >= 0. The largest effort of a position actuator. For speed actuators, motor_max of
+  // the motor, if finite.
   double most;
   // Only for position actuators. If true, the joint's servo applies the effort at the end of the
   // step, which is stable for all gains. Otherwise the effort is computed at the start of the step,
@@ -46,21 +46,22 @@ int s2_world_actuator_count(const S2World *world);
 const char *s2_actuator_name(const S2World *world, int index);
 
 // Gives one command to each actuator, in their order. A command holds until the next one.
-// S2_INVALID, with no command applied: a command is not finite, or `count` is not the number of
-// actuators. *clipped (or NULL) receives the number of commands outside their range.
+// Returns S2_INVALID and applies no command if a command is not finite, or if `count` is not the
+// number of actuators. *clipped receives the number of commands outside their range. `clipped` may
+// be NULL.
 S2Status s2_world_act(S2World *world, const double *u, int count, int *clipped);
 S2Status s2_actuator_command(S2World *world, int index, double u, bool *clipped);
 // The definition, with `direction` normalised. The world owns the name.
 S2Status s2_actuator_info(const S2World *world, int index, S2ActuatorDef *def);
 void s2_actuator_range(const S2World *world, int index, double *lo, double *hi);
-// Sets the gains (>= 0) and the largest effort of a position actuator. S2_INVALID: the actuator is
-// of another kind, or a number is out of range.
+// Sets the gains (>= 0) and the largest effort of a position actuator. Returns S2_INVALID if the
+// actuator is of another kind, or if a number is out of range.
 S2Status s2_actuator_tune(S2World *world, int index, double kp, double kd, double most);
-double s2_actuator_value(const S2World *world, int index); // the last command, clipped.
+double s2_actuator_value(const S2World *world, int index); // the last command, clipped
 // The command in force and the time at which it was given (-INFINITY if there is none).
 double s2_actuator_held(S2World *world, int index, double *time);
-// Whether steps apply actuators; initially true. Images do not store this setting. If you switch it
-// off, apply the effects of actuators yourself, by forces and motor speeds.
+// Switches actuators on or off for all steps. They are initially on. Images do not store this
+// setting. If you switch them off, apply their effects yourself with forces and motor speeds.
 void s2_world_set_actuated(S2World *world, bool actuated);
 
 typedef struct S2ObservationDef {
@@ -81,7 +82,7 @@ S2Status s2_world_observe(S2World *world, double *numbers);
 // its original. s2_world_noise_seed returns 0 if no noise is declared. Images store the seed.
 void s2_world_set_noise_seed(S2World *world, uint64_t seed);
 uint64_t s2_world_noise_seed(const S2World *world);
-// Draws a new noise seed for an episode from `rng`. A world without noise draws nothing.
+// Draws a new noise seed for an episode from `rng`. A world without noise does not use `rng`.
 void s2_world_renew_noise(S2World *world, S2Rng *rng);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-// The index of the field with this name; -1 if there is none.
+// Returns the index of the field with this name, or -1 if there is none.
 static int observed_field(const S2World *world, const S2ObservationDef *def, const char *name) {
   if (def->joint.index == 0) {
     for (int i = 0; i < S2_BODY_FIELD_COUNT; i++) {
@@ -79,7 +79,7 @@ void s2_world_renew_noise(S2World *world, S2Rng *rng) {
 }
 
 S2Status s2_world_observe(S2World *world, double *numbers) {
-  // A function of seed and time only, so noise is reproducible.
+  // The noise depends only on seed and time, so it is reproducible.
   double t = s2_world_time(world);
   uint64_t bits;
   memcpy(&bits, &t, sizeof bits);

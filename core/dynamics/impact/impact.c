@@ -87,7 +87,7 @@ double *s2_step_contact_impulses(const S2Step *step, const S2Island *island) {
 S2ImpactEnergy s2_impact_energy(const S2Step *step, const S2Touch *touches, const S2Island *island,
                                 const double *pressed, const double *struck, const double *v2) {
   S2ImpactEnergy energy = {0};
-  // The terms 1/2 dv'M dv of the stop (v0 to v1) and of the rebound (v1 to v2).
+  // Compute the terms 1/2 dv'M dv of the stop (v0 to v1) and of the rebound (v1 to v2).
   for (int i = 0; i < island->nodes; i++) {
     const S2Body *body = &step->world->bodies.at[island->node[i]];
     const double inertial[3] = {body->inertia, body->mass, body->mass};
@@ -98,8 +98,7 @@ S2ImpactEnergy s2_impact_energy(const S2Step *step, const S2Touch *touches, cons
       energy.square += inertial[c] * thrown * thrown / 2;
     }
   }
-  // The contribution of contacts: the work of their impulses at v1, the velocities between stop and
-  // rebound.
+  // Add the work of contact impulses at v1, the velocities between stop and rebound.
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &touches[island->touch[i]];
     for (int k = 0; k < touch->count && !s2_touch_soft(touch); k++) {
@@ -171,8 +170,8 @@ bool s2_step_later_impacts(S2Step *step, const S2Island *island, S2Choice *choic
     if (worst <= tiny) {
       break;
     }
-    // One inelastic solve stops all contacts if the approach speed is no larger than the forces of
-    // a step cause, or if the sequence of impacts does not end.
+    // Stop all contacts by one inelastic solve if they approach no faster than the forces of a step
+    // explain, or if the sequence of impacts does not end.
     bool last = pass == S2_IMPACT_PASSES || worst <= slow || step->hurries;
     for (int i = 0; i < island->touches; i++) {
       int32_t index = island->touch[i];
@@ -221,7 +220,7 @@ bool s2_step_impact(S2Step *step, const S2Island *island, S2Choice *choices, S2S
     for (int k = 0; k < 2; k++) {
       S2Choice *choice = &choices[2 * island->touch[i] + k];
       choice->bias = 0;
-      // With e = 0, the derivative with respect to e needs the target.
+      // The derivative with respect to e needs the target even if e = 0.
       choice->target = bounces ? S2_TARGET_FIXED : choice->target;
     }
   }

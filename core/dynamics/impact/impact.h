@@ -14,14 +14,14 @@ bool s2_step_before_impact(S2Step *step, const S2Island *island, bool recalled);
 // impact is treated as inelastic, and counted. Returns false if aborted.
 bool s2_step_impact(S2Step *step, const S2Island *island, S2Choice *choices, S2SolveKind kind);
 // Solves further impacts from v2, without forces, until no contact marked in `touching` (index 2
-// touch + k) approaches. Contacts whose approach speed is no larger than the forces of a step cause
-// are stopped inelastically. Sequences of impacts that do not end are stopped in the same way.
-// Overwrites the choices. Returns false if aborted.
+// touch + k) approaches. Contacts that approach no faster than the forces of a step explain are
+// stopped inelastically. Endless sequences of impacts are stopped in the same way. Overwrites the
+// choices. Returns false if aborted.
 bool s2_step_later_impacts(S2Step *step, const S2Island *island, S2Choice *choices,
                            const bool *touching);
 // Replaces s2_step_impact under S2_REFLECTIONS: applies the impact, then the forces, to v2.
 // `choices` are given as for Newton's targets and are overwritten. Joint impulses are added to the
-// present ones. Returns false if aborted. (reflect.c)
+// existing ones. Returns false if aborted. (reflect.c)
 bool s2_step_reflect(S2Step *step, const S2Island *island, S2Choice *choices, const bool *touching);
 // Stops coordinates that reached a limit in this step, because their v2 still moves them towards
 // it. The stop is computed at q1, after the correction of positions, because its impulses balance
@@ -29,7 +29,8 @@ bool s2_step_reflect(S2Step *step, const S2Island *island, S2Choice *choices, co
 bool s2_step_stop_at_limits(S2Step *step);
 bool s2_island_stop_at_limits(S2Step *step, const S2Island *island);
 
-// The impulses and reactions of an island's joints: a copy in the arena, which can be restored.
+// A copy of the impulses and reactions of an island's joints. It is stored in the arena and can be
+// restored.
 typedef struct S2JointImpulses {
   double *row, *reaction; // per joint of the island: S2_JOINT_ROWS impulses and 3 reactions
 } S2JointImpulses;
@@ -38,11 +39,11 @@ void s2_step_put_joints(S2Step *step, const S2Island *island, const S2JointImpul
 // Normal and tangent impulses of the two points of each touch of an island; allocated in the arena.
 double *s2_step_contact_impulses(const S2Step *step, const S2Island *island);
 
-// `room`: the energy (J) that contacts took from an island until v1. The other two members give the
-// energy that a fraction s of the impact from v1 to `v2` (3 per node) returns: linear s + square
-// s^2, J. Velocities are relative to the touched body, because kinematic bodies may do any amount
-// of additional work. `touches`: the array to which the island's touch indices refer. `pressed` and
-// `struck`: contact impulses of the motion and of the impact.
+// `room`: the energy (J) that contacts took from an island until v1. A fraction s of the impact
+// from v1 to `v2` (3 per node) returns the energy linear s + square s^2, J. Velocities are relative
+// to the touched body, because kinematic bodies may do any amount of additional work. `touches`:
+// the array to which the island's touch indices refer. `pressed` and `struck`: contact impulses of
+// the motion and of the impact.
 typedef struct S2ImpactEnergy {
   double room, linear, square;
 } S2ImpactEnergy;

@@ -1,5 +1,5 @@
-// Impacts of joints at their limits, computed at q1. Coordinates that reached a limit stop and then
-// rebound by their restitution. The rebound returns no more energy than the stop took.
+// Impacts of joints at their limits, computed at q1. Coordinates that reached a limit are stopped.
+// They then rebound with their restitution. The rebound returns no more energy than the stop took.
 #include "dynamics/joints/rows.h"
 #include "dynamics/step/acted.h"
 #include "dynamics/step/islands.h"
@@ -100,10 +100,9 @@ static double limits_square(const S2Step *step, const S2Island *island, const do
   return square;
 }
 
-// J: the work of all rows except limits along the motion of the step. It includes the work of
-// moving ground. The work of contacts is included only in bisecting steps, in which the motion
-// contains their rebounds. In other steps, the energy that contacts took belongs to their own
-// impacts.
+// J: the work of all rows except limits along the motion of the step. This includes the work of
+// moving ground. The work of contacts is included only in bisecting steps, whose motion contains
+// the rebounds. In other steps, contacts return their energy in their own impacts.
 static double limits_work_of_others(const S2Step *step, const S2Island *island) {
   double work = 0, elapsed = step->t - step->world->kept.time;
   for (int i = 0; i < 3 * island->nodes; i++) {
@@ -115,8 +114,8 @@ static double limits_work_of_others(const S2Step *step, const S2Island *island) 
   return work - (bisect ? 0 : limits_work_of_contacts(step, island, NULL, step->carry));
 }
 
-// J: the energy that v2 lacks: the kinetic energy at the start plus the work of forces from q0 to
-// q1, minus the kinetic energy of v2.
+// J: the energy missing from v2. This is the kinetic energy at the start plus the work of forces
+// from q0 to q1, minus the kinetic energy of v2.
 static double limits_lacking(const S2Step *step, const S2Island *island) {
   double lacking = 0;
   for (int i = 0; i < 3 * island->nodes; i++) {
@@ -129,8 +128,7 @@ static double limits_lacking(const S2Step *step, const S2Island *island) {
   return lacking;
 }
 
-// J: the work that moving ground has done through limits during the stop. `before`: the state
-// before the stop.
+// J: the work of moving ground through limits during the stop. `before`: the state before the stop.
 static double limits_driven(const S2Step *step, const S2Island *island, const Taken *before) {
   double elapsed = step->t - step->world->kept.time + step->h;
   S2ArenaMark mark = s2_arena_mark(step->arena);
@@ -142,7 +140,8 @@ static double limits_driven(const S2Step *step, const S2Island *island, const Ta
   return given;
 }
 
-// The largest fraction of the rebound since `stopped` that adds no more than the energy `room` (J).
+// Returns the largest fraction of the rebound since `stopped` that adds at most the energy `room`
+// (J).
 static double limits_fraction(const S2Step *step, const S2Island *island, const Taken *stopped,
                               double room) {
   double elapsed = step->t - step->world->kept.time + step->h;
@@ -195,7 +194,7 @@ static void limits_keep(S2Step *step, const S2Island *island, const Taken *stopp
 }
 
 // Applies the rebound after the stop. `before`: the state before the stop. `others`: the result of
-// limits_work_of_others. If the targets contradict each other, there is no rebound.
+// limits_work_of_others. Does not rebound if the targets contradict each other.
 static bool limits_rebound(S2Step *step, const S2Island *island, const S2Choice *choices,
                            const Taken *before, double others) {
   Taken stopped = limits_now(step, island);
@@ -236,7 +235,7 @@ bool s2_island_stop_at_limits(S2Step *step, const S2Island *island) {
           point->normal_impulse > 0 || point->at.gap <= S2_TOUCH_SLOP * island->length;
     }
   }
-  // Coordinates that rebound are stopped first, to measure the energy that the stop takes.
+  // Stop the coordinates before they rebound, to measure the energy that the stop takes.
   bool rebounds = s2_step_limit_rebounds(step, island);
   Taken before = {0};
   double others = 0;

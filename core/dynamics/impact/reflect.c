@@ -25,8 +25,8 @@ typedef struct Reflection {
   const S2Island *island;
   S2Choice *choices;    // choices of the current solve
   const bool *touching; // 2 per touch, as in `choices`
-  double tiny;          // m/s: slower approaches are solver errors
-  bool one;             // whether all contacts have the same restitution, e
+  double tiny;          // m/s: slower approaches are treated as solver errors
+  bool one;             // true if all contacts have the same restitution, e
   double e;
 } Reflection;
 
@@ -132,7 +132,7 @@ static bool reflect_blend(const Reflection *run, const double *start) {
   const S2Island *island = run->island;
   S2ArenaMark mark = s2_arena_mark(step->arena);
   double *reflected = S2_TAKE(step->arena, double, 3 * island->nodes), e = run->e;
-  // After the later scaling by 1 - e, this results in e times the reflected impulses.
+  // The later scaling by 1 - e then leaves e times the reflected impulses.
   s2_step_scale_contacts(step, island, e / (1 - e));
   s2_step_scale_joints(step, island, e / (1 - e));
   // Solve the inelastic impact from the velocities at which the reflections started.
@@ -157,8 +157,8 @@ static bool reflect_blend(const Reflection *run, const double *start) {
   return going;
 }
 
-// At e = 1 nothing is blended, but the derivative with respect to e is the derivative of the blend.
-// This function records the blend for the derivative and then restores the step.
+// Records the blend at e = 1 and then restores the step. The step needs no blend at e = 1, but its
+// derivative with respect to e does.
 static bool note_slope(const Reflection *run, const double *start) {
   S2Step *step = run->step;
   const S2Island *island = run->island;
@@ -177,7 +177,7 @@ static bool note_slope(const Reflection *run, const double *start) {
     memcpy(impulse, step->joint_impulse, S2_JOINT_ROWS * joints);
     memcpy(reaction, step->joint_reaction, 3 * joints);
   }
-  // Record the blend that would be solved for e < 1.
+  // Record the blend as it would be solved for e < 1.
   s2_note_island(step, island, S2_ACT_REWIND, step->v2);
   for (int i = 0; i < island->nodes; i++) {
     double *v = step->v2 + 3 * island->node[i];
@@ -202,9 +202,9 @@ static bool note_slope(const Reflection *run, const double *start) {
 }
 
 // Applies the forces of the step after the reflections. Resting contacts keep their rows. Each
-// reflected contact leaves with at least its reflected speed plus a gain: the speed that it would
-// have gained over its remaining distance (`more`, 2 per touch; negative if the contact did not
-// arrive). Soft contacts act if `more` is not negative.
+// reflected contact leaves with at least its reflected speed plus the speed that it would have
+// gained over its remaining distance. `more` is that gain (2 per touch), negative if the contact
+// did not arrive. Soft contacts act if `more` is not negative.
 static bool reflect_follow(const Reflection *run, const double *more) {
   for (int i = 0; i < run->island->touches; i++) {
     int32_t index = run->island->touch[i];

@@ -16,14 +16,14 @@
 
 enum { N = S2_JOINT_EQUATIONS };
 
-// An eigenvalue below this fraction of the largest one is rounding, so its row is rigid.
+// Eigenvalues below this fraction of the largest one are rounding errors. Their rows are rigid.
 static const double RIGID = 1e-13;
-// If alpha * beta is below this, the stiffness form is used, in which the elastic force at the
-// start is a given impulse. In the other form, C' and b grow like 1/(alpha beta), and the rounding
-// error of b would reach the tolerance of a solve.
+// If alpha * beta is below this, the stiffness form is used, where the elastic force at the start
+// is a given impulse. In the other form, C' and b grow like 1/(alpha beta), and the rounding error
+// of b would reach the tolerance of a solve.
 static const double NEARLY_EXPLICIT = 1e-3;
-// If alpha and beta are at least this, each step damps oscillations that are too fast for it. The
-// fraction that remains after a step is at most (1 - alpha)(1 - beta)/(alpha beta) = 0.44.
+// If alpha and beta are at least this value, every step damps oscillations that are too fast to
+// resolve. A step then leaves at most the fraction (1 - alpha)(1 - beta)/(alpha beta) = 0.44.
 static const double DAMPED = 0.6;
 
 typedef struct Matrix {
@@ -134,7 +134,7 @@ static Matrix weights_matrix(const S2JointWeights *weights, const S2JointRow *ro
 // also used with geometric stiffness, if alpha and beta damp oscillations that are too fast for the
 // step. In other cases, the oscillations of such a spring would grow.
 S2Blend s2_joint_blend(const S2WorldDef *def, double h) {
-  // met: whether rigid rows correct the positions at the end of the step. turns: whether forces
+  // met: true if rigid rows correct the positions at the end of the step. turns: true if forces
   // turn with their rows.
   double beta = fmax(def->beta, 0.5);
   bool turns = def->geometric_stiffness != S2_GEOMETRIC_OFF;
@@ -223,8 +223,8 @@ static void see_bend(S2SoftRow *soft, S2Blend blend) {
   soft->row.value += blend.bent * blend.h * blend.h / 2 * soft->row.bend;
 }
 
-// Computes C' and b of one row. c may be infinite (pure damping). Uses the form that does not
-// overflow.
+// Computes C' and b of one row. Chooses a form that does not overflow. c may be infinite (pure
+// damping).
 static void soften_row(S2SoftRow *soft, double c, double d, S2Blend blend) {
   double h = blend.h, alpha = blend.alpha, beta = blend.beta;
   const S2JointRow *row = &soft->row;
@@ -234,7 +234,7 @@ static void soften_row(S2SoftRow *soft, double c, double d, S2Blend blend) {
   }
   soft->rigid = c == 0;
   soft->bias = row->rate;
-  // A projection has no duration, so only the position error counts.
+  // Only the position error counts, because a projection has no duration.
   if (h == 0) {
     return;
   }
@@ -262,7 +262,7 @@ static void soften_row(S2SoftRow *soft, double c, double d, S2Blend blend) {
     soft->bias += known / (alpha * (h * beta + d * c));
     return;
   }
-  // For large C, which may be infinite, multiply numerator and denominator of that formula by K.
+  // For a large or infinite C, multiply numerator and denominator of that formula by K.
   double force = h * beta / c + d; // force per unit speed over the step
   double known = row->value / c + (h * alpha * (1 - beta) / c + d * (1 - alpha)) * row->speed;
   soft->compliance = 1 / (h * alpha * force);
@@ -272,7 +272,7 @@ static void soften_row(S2SoftRow *soft, double c, double d, S2Blend blend) {
 S2SoftRow s2_soften_gap(double gap, double speed, double compliance, double damping,
                         S2Blend blend) {
   S2SoftRow soft = {.row = {.value = fmin(gap, 0), .rate = fmax(gap, 0) / blend.h, .speed = speed}};
-  // Before the bodies touch, the contact follows implicit Euler, with b = gap/h.
+  // Use implicit Euler before the bodies touch, with b = gap/h.
   if (gap >= 0) {
     blend.alpha = blend.beta = 1;
   }
@@ -280,10 +280,9 @@ S2SoftRow s2_soften_gap(double gap, double speed, double compliance, double damp
   return soft;
 }
 
-// Combines the rows with the coefficients in column `column` of q. The rows may be combinations
-// themselves.
+// Combines the rows with the coefficients in a column of q. These rows may already be combinations.
 static S2SoftRow rows_combine(const S2SoftRow *rows, int count, const Matrix *q, int column) {
-  // All members that depend linearly on the rows are combined in the same way.
+  // Combine every member that depends linearly on the rows.
   S2SoftRow sum = {0};
   for (int k = 0; k < count; k++) {
     double share = q->at[k][column];
@@ -455,7 +454,7 @@ static void soften_matrix(const S2Joint *joint, const S2JointRow *rows, int coun
                                                        blend);
 }
 
-// A nonlinear spring uses its tangent at the start of the step. A row cannot have a negative
+// Uses the tangent of a nonlinear spring at the start of the step. Rows cannot have negative
 // stiffness, so a negative tangent only contributes to the given impulse, through the initial
 // speed.
 static void soften_curve(S2SoftRow *soft, const S2Joint *joint, double d, S2Blend blend) {
@@ -467,7 +466,7 @@ static void soften_curve(S2SoftRow *soft, const S2Joint *joint, double d, S2Blen
     return;
   }
   see_bend(soft, blend);
-  // The initial tangent replaces K. A negative tangent acts only through the initial speed.
+  // Replace K with the initial tangent. A negative tangent acts only through the initial speed.
   s2_spring_pull(joint, &soft->row, &force, &tangent);
   double beta = tangent > 0 ? blend.beta : 0;
   double start = h * alpha * (1 - beta) * tangent + (1 - alpha) * d;
@@ -476,8 +475,8 @@ static void soften_curve(S2SoftRow *soft, const S2Joint *joint, double d, S2Blen
 
 void s2_joint_soften(const S2Joint *joint, const S2JointRow *rows, int count, S2Blend blend,
                      S2SoftRow soft[S2_JOINT_EQUATIONS]) {
-  // Matrices couple the rows, so combinations of rows along eigenvectors are used. Single numbers
-  // act on each row separately.
+  // Matrices couple the rows, so use combinations of rows along eigenvectors. Single numbers act on
+  // each row separately.
   if (joint->compliance.size > 0 || joint->damping.size > 0) {
     soften_matrix(joint, rows, count, blend, soft);
     return;
@@ -535,7 +534,7 @@ double s2_joint_energy(const S2Joint *joint, const S2JointRow *rows, int count) 
 }
 
 S2Status s2_joint_check_weights(const char *what, const S2JointWeights *weights, int rows) {
-  // Each of the two numbers stands for a multiple of the unit matrix.
+  // A single number stands for a multiple of the unit matrix.
   const double numbers[2] = {weights->linear, weights->angular};
   for (int i = 0; i < 2; i++) {
     if (!(numbers[i] >= 0) || !isfinite(numbers[i])) {

@@ -1,5 +1,4 @@
-// Sets the speed of a joint's coordinate by an additional rigid motion of the branch beyond the
-// joint.
+// Sets the speed of a joint's coordinate by adding a rigid motion to the branch beyond the joint.
 //
 // The joint is added first to a spanning forest (forest.h). The rigid motion of the branch changes
 // only this joint's coordinate, so the speeds of all other coordinates are kept. If joints close
@@ -12,16 +11,15 @@
 #include <string.h>
 
 enum {
-  SPEED_UNKNOWNS = 512, // largest number of moving coordinates; the system is dense.
+  SPEED_UNKNOWNS = 512, // maximum number of moving coordinates, because the system is dense
   // iterative refinements, needed because the system is regularised
   SPEED_REFINED = 3,
 };
 // This fraction of the system's largest entry is added to its diagonal. It keeps the system regular
 // if a mechanism has more degrees of freedom than the loops determine.
 static const double REGULAR = 1e-12;
-// Fractions of the change of speed. LEFT_OPEN: a loop with a smaller residual counts as closed.
-// CARRIED: if loops open at a smaller rate, it is only rounding, because the branch carries the
-// whole loops along.
+// Fractions of the change of speed. LEFT_OPEN: loops with a smaller residual count as closed.
+// CARRIED: smaller rates are rounding errors, because the branch carries whole loops along.
 static const double LEFT_OPEN = 1e-8, CARRIED = 1e-12;
 
 typedef struct Speed {
@@ -29,23 +27,23 @@ typedef struct Speed {
   int32_t slot; // slot of the joint
   S2Forest forest;
   double *dv;   // 3 per body slot: velocity change
-  bool *branch; // per body slot: whether it is beyond the joint that was examined last
+  bool *branch; // per body slot: true if it is beyond the last joint examined
 } Speed;
 
-// The motion of a relative to b: a rotation about *at (*turns is true), or a translation along
-// *along.
+// Finds the motion of a relative to b. This is a rotation about *at if *turns is true, otherwise a
+// translation along *along.
 static bool speed_motion(const S2World *world, const S2Joint *joint, bool child_a, bool *turns,
                          S2Vec2 *at, S2Vec2 *along) {
   S2JointInfo info;
   s2_joint_ends(world, (int32_t)(joint - world->joints.at), &info);
   *turns = joint->type == S2_HINGE || joint->type == S2_WHEEL;
-  // A hinge turns about the anchor of the body that stays; a wheel turns about its hub on a.
+  // A hinge turns about the anchor of the body that stays. A wheel turns about its hub on a.
   *at = child_a && joint->type == S2_HINGE ? info.anchor_b : info.anchor_a;
   *along = s2_vec2(0, 0);
   return *turns || s2_joint_push_line(&info, along);
 }
 
-// Marks the bodies beyond a joint of the forest. Returns whether the nearest of them is body a of
+// Marks the bodies beyond a joint of the forest. Returns true if the nearest of them is body a of
 // the joint.
 static bool speed_mark(Speed *s, int32_t slot) {
   const S2Joint *joint = &s->world->joints.at[slot];
@@ -93,7 +91,7 @@ static int speed_open(const Speed *s, double *rate, int32_t *worst_joint) {
   double worst = -1;
   for (int32_t slot = 0; slot < s->forest.joints; slot++) {
     const S2Joint *joint = &world->joints.at[slot];
-    // Callbacks may be called only in steps, so joints that need callbacks are left out.
+    // Callbacks may only be called in steps. Skip joints that need them.
     bool asks = joint->type == S2_CONSTRAINT || joint->driven;
     if (joint->serial == 0 || asks || !s2_joint_active(world, joint) ||
         (s->forest.in_tree[slot] && (s2_forest_carries(joint, false) || slot == s->slot))) {
@@ -197,7 +195,7 @@ static S2Status speed_close_loops(Speed *s) {
   if (speed_largest_open(s, rows) <= CARRIED * most) {
     return s2_ok();
   }
-  // Hinges and sliders whose speed the caller did not set may move, up to a maximum number.
+  // Only hinges and sliders whose speed was not set by the caller may move, up to a maximum number.
   size_t nodes = (size_t)s->forest.nodes, all = (size_t)rows;
   int32_t *free = s2_memory_take(sizeof *free * (nodes + 1));
   for (int i = 0; i < s->forest.nodes; i++) {

@@ -1,9 +1,9 @@
 // Sets coordinates of joints by moving bodies to poses that have the given values.
 //
 // The given joints are added first to a spanning forest (forest.h). In it, each body has a pose
-// relative to its parent. For a given joint, this is the pose with the required coordinate; for
-// other joints, the present relative pose is kept. Roots do not move. Joints outside the trees form
-// loops. To close the loops, Newton's method changes coordinates of the trees that the caller did
+// relative to its parent. For a given joint, this pose has the required coordinate. Other joints
+// keep their present relative pose. Roots do not move. Joints outside the trees form loops.
+// Newton's method closes the loops by changing those coordinates of the trees that the caller did
 // not set.
 #include "dynamics/joints/forest.h"
 #include "linalg/dense.h"
@@ -11,19 +11,19 @@
 #include <string.h>
 
 enum {
-  LOOP_STEPS = 50,     // largest number of Newton steps; usually 5 to 10 if the loops can be closed
-  LOOP_PARTS = 1000,   // largest number of parts of the change of coordinates
-  LOOP_UNKNOWNS = 512, // largest number of free coordinates; the system is dense
+  LOOP_STEPS = 50,     // maximum number of Newton steps; 5 to 10 usually close the loops
+  LOOP_PARTS = 1000,   // maximum number of increments in which the coordinates change
+  LOOP_UNKNOWNS = 512, // maximum number of free coordinates, because the system is dense
 };
-// Fractions of the largest reach of a body. Newton's method aims at CLOSED, which is the rounding
-// level. LEFT_OPEN is the largest accepted error.
+// Fractions of the largest reach of a body. CLOSED is the target of Newton's method, at the level
+// of rounding. LEFT_OPEN is the largest accepted error.
 static const double CLOSED = 1e-13, LEFT_OPEN = 1e-9;
-// DIFFERENCE: step of the finite differences in Newton's matrix, rad or m. REGULAR: this fraction
-// of the matrix's largest entry is added to its diagonal, for mechanisms with more degrees of
-// freedom than the loops determine.
+// DIFFERENCE: step of the finite differences in Newton's matrix, rad or m. REGULAR: fraction of the
+// matrix's largest entry to add to its diagonal. This is needed if the loops do not determine all
+// degrees of freedom.
 static const double DIFFERENCE = 1e-7, REGULAR = 1e-12;
 static const double LARGEST_STEP = 0.5; // rad or m: largest change in one Newton step.
-// rad or m: the loops are closed each time that the given coordinates have changed by this much
+// rad or m: change of the given coordinates after which the loops are closed again
 static const double LOOP_PART = 0.1;
 
 typedef struct Coordinates {
@@ -35,7 +35,7 @@ typedef struct Coordinates {
   double *value;   // per joint slot: required coordinate
   double *from;    // per entry of `set`: present coordinate
   double *q, *v;   // 3 per slot, at the start
-  int32_t *free;   // slots of joints in trees that the caller did not set; they may change
+  int32_t *free;   // slots of tree joints that the caller did not set and that may change
   int free_count;
 } Coordinates;
 
@@ -98,7 +98,7 @@ static void place_bodies(const Coordinates *c) {
     if (tree->parent == S2_NONE) {
       continue;
     }
-    // If the coordinate is unchanged, the relative pose is kept as well, without rounding.
+    // Keep the relative pose without rounding if the coordinate is unchanged.
     const S2Joint *joint = &world->joints.at[tree->joint];
     bool moves = s2_forest_has_coordinate(joint) && !isnan(c->value[tree->joint]);
     int32_t parent = joint->a == slot ? joint->b : joint->a;
@@ -110,8 +110,8 @@ static void place_bodies(const Coordinates *c) {
   }
 }
 
-// Turns the velocities with the bodies, so that the speeds of coordinates are kept: in the parent's
-// frame, the motion relative to the parent does not change.
+// Turns the velocities with the bodies. This keeps the motion relative to the parent, in its frame,
+// and so the speeds of coordinates.
 static void turn_velocities(const Coordinates *c) {
   S2World *world = c->world;
   static const double still[3] = {0, 0, 0};
@@ -131,7 +131,7 @@ static void turn_velocities(const Coordinates *c) {
     if (unmoved && same_three(u0, u1)) {
       continue;
     }
-    // The old relative velocity v - u - w x arm turns with the body and is applied at the new arm.
+    // Turn the old relative velocity v - u - w x arm with the body, and apply it at the new arm.
     double *v = world->v.at + 3 * slot;
     S2Vec2 arm0 = s2_vec2(was[1] - p0[1], was[2] - p0[2]);
     S2Vec2 arm1 = s2_vec2(now[1] - p1[1], now[2] - p1[2]);
@@ -146,14 +146,14 @@ static void turn_velocities(const Coordinates *c) {
 
 // ---- Loops ------------------------------------------------------------------------------------
 
-// Writes the errors of the rigid equations of joints outside the trees, which close loops. Returns
-// their number. If `error` is NULL, it only counts them.
+// Writes the errors of the rigid equations of joints that close loops, which are the joints outside
+// the trees. Returns the number of equations. Only counts them if `error` is NULL.
 static int loop_errors(const Coordinates *c, double *error, double *worst, int32_t *worst_joint) {
   int count = 0;
   *worst = 0;
   for (int32_t slot = 0; slot < c->joints; slot++) {
     const S2Joint *joint = &c->world->joints.at[slot];
-    // Callbacks may be called only in steps, so joints that need callbacks are left out.
+    // Callbacks may only be called in steps. Skip joints that need them.
     bool asks = joint->type == S2_CONSTRAINT || joint->driven;
     if (joint->serial == 0 || asks || !s2_joint_active(c->world, joint) ||
         (c->forest.in_tree[slot] && s2_forest_carries(joint, false))) {
@@ -226,7 +226,7 @@ static bool close_loops_once(Coordinates *c, int count, double *memory) {
     return false;
   }
   s2_dense_solve(&matrix, x);
-  // Linearised rows are accurate only for small rotations, so the step size is limited.
+  // Linearised rows are only accurate for small rotations, so limit the step size.
   for (size_t k = 0; k < n; k++) {
     most = fmax(most, fabs(x[k]));
   }
@@ -253,8 +253,8 @@ static double close_loops_here(Coordinates *c, int rows, double length, double *
   return worst;
 }
 
-// The given coordinates change to their new values in small parts, so that each loop keeps its
-// assembly mode. (For example, a crank and its rod have two modes.)
+// Changes the given coordinates in small increments, so that each loop keeps its assembly mode. A
+// crank and its rod have two modes, for example.
 static double close_loops_along(Coordinates *c, int rows, double length, int32_t *of) {
   size_t all = (size_t)rows, some = (size_t)c->free_count;
   double *memory = s2_memory_take(sizeof(double) * (all + all * some + some * some + some));
@@ -282,7 +282,7 @@ static S2Status close_loops(Coordinates *c, double length) {
   if (worst <= CLOSED * length) {
     return s2_ok();
   }
-  // Coordinates that the caller did not set may change, up to a maximum number.
+  // Only coordinates that the caller did not set may change, up to a maximum number.
   for (int i = 0; i < c->forest.nodes; i++) {
     int32_t slot = c->forest.tree[c->forest.order[i]].joint;
     if (slot != S2_NONE && c->set_at[slot] == S2_NONE &&
@@ -381,7 +381,7 @@ S2Status s2_world_set_coordinates(S2World *world, const S2JointCoordinate *set, 
   c.set_at = (int32_t *)(void *)((unsigned char *)(c.from + count) + room);
   c.free = c.set_at + joints;
   int32_t *given = c.free + joints;
-  // Save the present state. NAN means that a coordinate is kept.
+  // Save the present state. NAN marks a coordinate to keep.
   memcpy(c.q, world->q.at, sizeof(double) * 3 * (size_t)bodies);
   memcpy(c.v, world->v.at, sizeof(double) * 3 * (size_t)bodies);
   double length = 0;

@@ -8,8 +8,8 @@ bool s2_forest_has_coordinate(const S2Joint *joint) {
   return joint->type == S2_HINGE || joint->type == S2_SLIDER;
 }
 
-// Whether the joint makes one body carry the other along. With `by_length`: whether it only keeps a
-// length between the two bodies.
+// Returns true if the joint makes one body carry the other along. With `by_length`: returns true if
+// it only keeps a length between them.
 bool s2_forest_carries(const S2Joint *joint, bool by_length) {
   bool length = joint->type == S2_DISTANCE || joint->type == S2_ROPE;
   bool holds = s2_forest_has_coordinate(joint) || joint->type == S2_WELD || joint->type == S2_WHEEL;
@@ -88,7 +88,7 @@ static int32_t heart_of_tree(S2Forest *f, const int32_t *order, int count, doubl
     mass[order[i]] = node_mass(f->world, order[i]);
     whole += mass[order[i]];
   }
-  // From the leaves upwards, take the first node whose branch has at least half of the mass.
+  // Take the first node, from the leaves upwards, whose branch has at least half of the mass.
   for (int i = count - 1; i > 0; i--) {
     if (2 * mass[order[i]] >= whole) {
       return order[i];
@@ -101,7 +101,7 @@ static int32_t heart_of_tree(S2Forest *f, const int32_t *order, int count, doubl
 static void plant_forest(S2Forest *f) {
   int done = walk_tree(f, S2_FOREST_GROUND, f->order);
   for (int32_t node = 1; node < f->nodes; node++) {
-    // Each group without the ground becomes one tree, found by a walk from its representative.
+    // Walk each group without the ground from its representative to make one tree.
     bool moves =
         f->world->bodies.at[node - 1].serial != 0 && forest_node(f->world, node - 1) == node;
     if (moves && group_of(f->group, node) == node) {

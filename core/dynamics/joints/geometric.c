@@ -4,19 +4,19 @@
 // tension divided by the length.
 //
 // If forces keep their directions from the start of the step, this stiffness is integrated
-// explicitly. If the step is too long for that, oscillations across the force gain energy in every
-// step. An example is a light link under a large force. If the step is too long for one joint, its
-// island uses implicit Euler with the positive part of K.
+// explicitly. If the step is too long, oscillations across the force gain energy, for example in a
+// light link under a large force. The island of such a joint uses implicit Euler with the positive
+// part of K.
 #include "dynamics/joints/rows.h"
 #include "dynamics/rattle/rattle.h"
 
 #include <string.h>
 
-// An eigenvalue below this fraction of the largest one is only rounding.
+// Eigenvalues below this fraction of the largest one are rounding errors.
 static const double NOTHING = 1e-13;
 
-// If the largest eigenvalue may be within this fraction of a bound, the eigenvalues are computed. A
-// cheaper test would be decided by rounding.
+// Compute the eigenvalues if the largest one may be this close to a bound, as a fraction. Rounding
+// would decide a cheaper test.
 static const double CLEARLY = 1e-9;
 
 static void stiffness_add(double k[36], double factor, const S2JointHessian *hessian) {
@@ -47,8 +47,8 @@ static void stiffness_assemble(const S2JointAt *at, const S2JointLoad *load, S2B
   S2JointRow rows[S2_JOINT_EQUATIONS];
   S2JointHessian hessians[S2_JOINT_EQUATIONS];
   S2SoftRow soft[S2_JOINT_EQUATIONS]; // rows that combine the equations
-  // Stored impulses belong to combinations of the equations. Form the same combinations as the
-  // solve.
+  // Stored impulses belong to combinations of the equations. Form the combinations that the solve
+  // used.
   int count = s2_joint_rows(at, rows);
   s2_joint_speeds(joint, at->world->v.at, rows, count);
   s2_joint_hessians(at, hessians);
@@ -96,8 +96,8 @@ int s2_joint_geometric(const S2JointAt *at, S2Blend blend, S2StiffRow rows[S2_GE
       leave_out(k, side);
     }
   }
-  // The eigenvectors of a matrix over rotations and translations depend on the unit of length. So
-  // rotations are multiplied by the length of their body.
+  // The eigenvectors of a matrix over rotations and translations depend on the unit of length.
+  // Multiply rotations by the length of their body to remove this dependence.
   double length[2], scale[6] = {1, 1, 1, 1, 1, 1};
   s2_joint_turning_lengths(at, length);
   scale[0] = length[0];
@@ -109,7 +109,7 @@ int s2_joint_geometric(const S2JointAt *at, S2Blend blend, S2StiffRow rows[S2_GE
   for (int i = 0; i < 6; i++) {
     largest = fmax(largest, fabs(value[i]));
   }
-  // Each eigenvector becomes a row, with its eigenvalue as stiffness. Eigenvalues of 0 give no row.
+  // Make a row from each eigenvector, with the eigenvalue as its stiffness. Skip eigenvalues of 0.
   int count = 0;
   for (int i = 0; i < 6; i++) {
     if (fabs(value[i]) > NOTHING * largest) {
@@ -185,8 +185,9 @@ static int rigid_directions(const S2JointAt *at, S2Blend blend, const double sca
   return found;
 }
 
-// Whether all eigenvalues of the symmetric matrix k are clearly below `bound`. This is the case if
-// the matrix bound - k has a Cholesky factor, which costs a hundredth of an eigenvalue computation.
+// Returns true if all eigenvalues of the symmetric matrix k are clearly below `bound`. Tests
+// whether the matrix bound - k has a Cholesky factor. This takes a hundredth of the time of an
+// eigenvalue computation.
 static bool is_below(const double k[36], double bound) {
   double l[6][6];
   for (int i = 0; i < 6; i++) {
@@ -209,14 +210,14 @@ static bool is_below(const double k[36], double bound) {
 // below `least`.
 static double fastest_turning(const S2JointAt *at, const S2JointLoad *load, S2Blend blend,
                               const double scale[6], double least) {
-  // The matrix h^2 M^-1/2 K M^-1/2, whose eigenvalues are (h w)^2.
+  // Compute the matrix h^2 M^-1/2 K M^-1/2, whose eigenvalues are (h w)^2.
   double k[36], square = 0, value[6], q[36], most = 0;
   stiffness_assemble(at, load, blend, k);
   for (int i = 0; i < 36; i++) {
     k[i] *= blend.h * blend.h * scale[i / 6] * scale[i % 6];
     square += k[i] * k[i];
   }
-  if (!(square > least * least)) { // the Frobenius norm is a bound of all eigenvalues
+  if (!(square > least * least)) { // the Frobenius norm is an upper bound of all eigenvalues
     return 0;
   }
   // Project onto the motions that the rigid rows permit, on both sides of the matrix.
@@ -240,7 +241,7 @@ static double fastest_turning(const S2JointAt *at, const S2JointLoad *load, S2Bl
   if (is_below(k, least)) {
     return 0;
   }
-  // Take the largest eigenvalue. Negative eigenvalues are not oscillations.
+  // Take the largest eigenvalue, because negative eigenvalues are not oscillations.
   s2_joint_eigen(6, k, value, q);
   for (int i = 0; i < 6; i++) {
     most = fmax(most, value[i]);
@@ -250,8 +251,7 @@ static double fastest_turning(const S2JointAt *at, const S2JointLoad *load, S2Bl
 
 // A tight bound of (h w)^2 for a rigid hinge. Its rows move the anchors together, d/dt (p_a - p_b)
 // = 0, except for the present error. So only the arm of the force f on each body matters: f.ra wa^2
-// - f.rb wb^2. For loaded bridges and chains this bound is small enough, whereas the general bound
-// is not.
+// - f.rb wb^2. This bound is small enough for loaded bridges and chains. The general bound is not.
 static double most_hinge_turning(const S2JointAt *at, const S2JointLoad *load,
                                  const double *const mass[2], double h) {
   const S2Joint *joint = at->joint;
@@ -267,8 +267,8 @@ static double most_hinge_turning(const S2JointAt *at, const S2JointLoad *load,
 }
 
 // A bound of (h w)^2 from the sizes of the second derivatives in measure.c, without matrices. In
-// most worlds it is far below `least`. A tighter test would take a significant part of the time of
-// a step.
+// most worlds it is far below `least`, which avoids tighter tests. These would take a significant
+// part of a step's time.
 static double most_turning(const S2JointAt *at, const S2JointLoad *load, const double scale[6],
                            double h) {
   const S2Joint *joint = at->joint;
@@ -279,7 +279,7 @@ static double most_turning(const S2JointAt *at, const S2JointLoad *load, const d
   if ((s2_joint_kind(joint->type)->parts & S2_HAS_OTHERS) != 0) {
     return INFINITY;
   }
-  // The sum of all forces that may act, as if they all had the same direction.
+  // Add the sizes of all forces that may act, as if they had the same direction.
   double force = 0;
   for (int r = 0; r <= S2_JOINT_HI; r++) {
     force += fabs(load->impulse[r]) / load->time;
@@ -287,7 +287,7 @@ static double most_turning(const S2JointAt *at, const S2JointLoad *load, const d
   // Bounds of the blocks of Hess(g), as in measure.c: rotation with rotation, and rotation of b
   // with translation.
   double arm_a = s2_length(joint->local_a), arm_b = s2_length(joint->local_b);
-  // `far`: largest distance from the centre of b to the anchor.
+  // `far` is the largest distance from the centre of b to the anchor.
   double apart = hypot(qa[1] - qb[1], qa[2] - qb[2]), far = apart + arm_a;
   double linear = scale[1] + scale[4];
   double turn = arm_a * scale[0] * (scale[0] + 2 * scale[3]) + far * scale[3] * scale[3] +
@@ -309,8 +309,7 @@ double s2_joint_turns_too_fast(const S2Step *step, const S2JointAt *at, const S2
   const S2Joint *joint = at->joint;
   const double *mass[2] = {joint->a == S2_NONE ? NULL : step->mass + 3 * joint->a,
                            joint->b == S2_NONE ? NULL : step->mass + 3 * joint->b};
-  // The tests go from cheap to expensive: a bound for hinges, a bound for all joint types, the
-  // eigenvalues.
+  // Test cheap bounds first: a bound for hinges, a bound for all joint types, then the eigenvalues.
   bool hinge = joint->type == S2_HINGE && s2_joint_is_rigid(joint);
   if (hinge && most_hinge_turning(at, load, mass, h) < least) {
     return 0;
@@ -361,8 +360,8 @@ void s2_step_find_stiff(S2Step *step) {
     for (int i = 0; i < island->joints; i++) {
       step->stiff[island->joint[i]] = false;
     }
-    // The flow by two stages splits the step into shorter pieces, up to a limit. (After an impact,
-    // the impulses of the last step are no measure of the forces.)
+    // The two-stage flow can split the step into a limited number of pieces. (After an impact, the
+    // impulses of the last step are no measure of the forces.)
     bool splits = island->joints > 0 && s2_island_takes_pieces(step, island);
     double most = splits ? S2_TURNS_TOO_FAST * S2_RATTLE_PIECES * S2_RATTLE_PIECES : 0;
     // A single joint whose force turns too fast makes its whole island implicit.

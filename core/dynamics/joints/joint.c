@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// Whether a gear still works. Bodies of its joints that were static at its creation must still be
-// static.
+// Returns true if a gear still works. Bodies that were static when the gear was created must still
+// be static.
 static bool gear_meshes(const S2World *world, const S2Joint *gear) {
   const int32_t joints[2] = {gear->joint_a, gear->joint_b};
   for (int i = 0; i < 4; i++) {
@@ -21,7 +21,7 @@ static bool gear_meshes(const S2World *world, const S2Joint *gear) {
 }
 
 bool s2_joint_active(const S2World *world, const S2Joint *joint) {
-  // A joint acts if none of its bodies and joints is disabled, at least one body can move, and its
+  // A joint acts if all its bodies and joints are enabled, at least one body can move, and its
   // callback is set.
   const int32_t slots[4] = {joint->a, joint->b, joint->more[0], joint->more[1]};
   bool off = !joint->enabled, moves = false;
@@ -88,7 +88,7 @@ void s2_joint_error(const S2JointAt *at, double length, S2JointError *error) {
   if (!limited || kind->coordinate == NULL) {
     return;
   }
-  // Limits: store the excess. If lo = hi, the limit is an additional equation.
+  // Store the excess over limits. Limits with lo = hi are an additional equation.
   S2JointRow *row = &error->rows[error->count];
   kind->coordinate(at, row, NULL);
   double to_length = s2_joint_row_angular(row) ? length : 1;
@@ -176,7 +176,8 @@ static S2Status joint_read_anchor(const S2World *world, const char *name, int32_
 }
 
 static S2Status joint_read_anchors(const S2World *world, const S2JointDef *def, S2Joint *joint) {
-  // The joint type determines the anchors: one on one body, one on each body, or one shared point.
+  // Read the anchors that the joint type requires: one on one body, one on each body, or one shared
+  // point.
   S2JointAnchors anchors = s2_joint_kind(joint->type)->anchors;
   if (anchors == S2_ANCHORS_ONE) {
     return joint_read_anchor(world, "anchor", joint->a, def->anchor_a, false, &joint->local_a);
@@ -192,7 +193,7 @@ static S2Status joint_read_anchors(const S2World *world, const S2JointDef *def, 
   return s2_ok();
 }
 
-// Reads the axis. Joints with a length get the present direction between their anchors, or the x
+// Reads the axis. Joints with a length use the present direction between their anchors, or the x
 // axis if the length is zero.
 static S2Status joint_read_axis(const S2World *world, const S2JointDef *def, S2Joint *joint) {
   unsigned parts = s2_joint_kind(joint->type)->parts;
@@ -287,7 +288,7 @@ static bool is_zero(const S2JointWeights *weights) {
 
 static S2Status joint_read_curve(const S2JointDef *def, S2Joint *joint) {
   bool curved = def->quadratic != 0 || def->cubic != 0 || def->has_law;
-  // Only springs can be nonlinear, and a force law replaces all other numbers.
+  // Only springs can be nonlinear. A force law replaces all other numbers.
   if (curved && (s2_joint_kind(joint->type)->fields & S2_FIELD_BIT(QUADRATIC)) == 0) {
     return joint_unasked(s2_joint_kind(joint->type), def->has_law ? "force" : "quadratic, cubic");
   }
@@ -365,7 +366,8 @@ static S2JointLink *link_at(S2World *world, int32_t place) {
   return &world->joints.at[place / S2_JOINT_LINKS].link[place % S2_JOINT_LINKS];
 }
 
-// The head of the list that contains one of the joint's links. NULL if there is no such list.
+// Returns the head of the list that contains one of the joint's links, or NULL if there is no such
+// list.
 static int32_t *list_of(S2World *world, int32_t slot, int which) {
   const S2Joint *joint = &world->joints.at[slot];
   bool gear = joint->type == S2_GEAR; // the bodies of a gear follow from its joints
@@ -409,8 +411,8 @@ static void leave_lists(S2World *world, int32_t slot) {
   }
 }
 
-// Applies `part` to each pair of the joint's bodies, which by default do not collide with each
-// other. (For a gear: only to the first two bodies.)
+// Applies `part` to each pair of the joint's bodies, which do not collide by default. For a gear,
+// only to the first two bodies.
 static void joint_part_pairs(S2World *world, const S2Joint *joint,
                              void part(S2World *, int32_t, int32_t, bool)) {
   const int32_t slots[S2_JOINT_BODIES] = {joint->a, joint->b, joint->more[0], joint->more[1]};
@@ -425,7 +427,7 @@ static void joint_part_pairs(S2World *world, const S2Joint *joint,
 }
 
 static S2JointId joint_add(S2World *world, const S2Joint *joint) {
-  // Take a free slot, or a new one. Slots are reused, but serials are never reused.
+  // Take a free slot, or a new one. Slots are reused, serials are not.
   int32_t slot = world->kept.free_joint;
   if (slot != S2_NONE) {
     world->kept.free_joint = world->joints.at[slot].a; // `a` links to the next free slot
@@ -453,8 +455,8 @@ bool s2_joint_within_limits(const S2World *world, const S2Joint *joint, double *
   S2JointAt at = {world, joint, world->q.at, 0, NULL};
   kind->coordinate(&at, &row, NULL);
   *value = row.value;
-  // The numbers in scripts have only a few decimals. The resulting small errors are permitted here,
-  // and projection removes them later.
+  // Scripts give numbers with only a few decimals. Accept the resulting small errors here.
+  // Projection removes them later.
   double size = 1;
   if (!s2_joint_row_angular(&row)) {
     size = fabs(row.value);
@@ -498,7 +500,7 @@ static S2Status joint_read_stabilization(const S2World *world, const S2JointDef 
                     "stabilization: does not apply to a lock with max_force or max_torque, whose "
                     "error is never projected; leave it out");
   }
-  // Event stepping may solve a motion more than once, but only the first solve corrects errors.
+  // Event stepping may solve a motion repeatedly, but only the first solve corrects errors.
   if (def->stabilization > 0 && world->kept.def.stepping == S2_EVENT) {
     return s2_error(
         S2_INVALID,
@@ -513,7 +515,7 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
   if ((unsigned)def->type >= S2_JOINT_TYPE_COUNT) {
     return s2_error(S2_INVALID, "type: no such joint");
   }
-  // All checks use a local joint, so the world changes only after all checks.
+  // Use a local joint for all checks, so that a failed check leaves the world unchanged.
   S2Joint joint = {
       .type = def->type,
       .enabled = true,
@@ -529,7 +531,7 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
       .limit_hi = INFINITY,
       .servo_max = INFINITY,
   };
-  // A gear gets its bodies from its joints, in create() of its type.
+  // Gears get their bodies from their joints, in create() of the type.
   if (def->type != S2_GEAR) {
     S2_TRY(joint_find_bodies(world, def, &joint));
   }
@@ -547,7 +549,8 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
   if (s2_joint_kind(def->type)->create != NULL) {
     S2_TRY(s2_joint_kind(def->type)->create(world, def, &joint));
   }
-  // The required size of compliance and damping matrices is known only for the complete joint.
+  // Check the size of compliance and damping matrices here, because it is only known for the
+  // complete joint.
   S2JointRow rows[S2_JOINT_EQUATIONS];
   int count = s2_joint_rows(&(S2JointAt){world, &joint, world->q.at, 0, NULL}, rows);
   if (def->type == S2_CONSTRAINT) {
@@ -556,8 +559,8 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
   S2_TRY(s2_joint_check_weights("compliance", &def->compliance, count));
   S2_TRY(s2_joint_check_weights("damping", &def->damping, count));
   S2_TRY(joint_check_moving(world, &joint));
-  // Choose the zero of the angle: at creation, limits, motors and readings measure 0 or the given
-  // reference.
+  // Choose the zero of the angle. Limits, motors and readings measure 0 or the given reference at
+  // creation.
   bool turns = s2_joint_kind(def->type)->coordinate == s2_measure_angle;
   joint.angle0 = (joint.a == S2_NONE ? 0 : world->q.at[3 * joint.a]) -
                  (joint.b == S2_NONE ? 0 : world->q.at[3 * joint.b]) - (turns ? def->reference : 0);
@@ -571,8 +574,8 @@ S2Status s2_joint_create(S2World *world, const S2JointDef *def, S2JointId *id) {
 }
 
 void s2_body_add_drive(S2World *world, int32_t slot, double max_force, double max_torque) {
-  // The drive is a lock of all three components with bounded force. The body follows its prescribed
-  // velocity as far as the bounds permit.
+  // Lock all three components with bounded forces. The body follows its prescribed velocity as far
+  // as the bounds permit.
   S2Body *body = &world->bodies.at[slot];
   S2Joint joint = {
       .type = S2_LOCK,

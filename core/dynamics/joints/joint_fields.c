@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-enum { OWN = 1 << 30 }; // for fields that exist only for types that list them in S2JointKind.fields
+enum { OWN = 1 << 30 }; // fields that only some types have, as listed in S2JointKind.fields
 
 typedef enum Domain { READ_ONLY, ANY, NOT_NEGATIVE, LIMIT, BOUND, POSITIVE, PART, FLAG } Domain;
 
@@ -54,8 +54,8 @@ static double joint_rate(const S2World *world, const S2Joint *joint, const S2Joi
   return rate;
 }
 
-// The speed of the driven coordinate. Without a drive, the speed of the limited coordinate;
-// otherwise the speed of the length.
+// The speed of the driven coordinate. Without a drive, this is the speed of the limited coordinate,
+// or else of the length.
 static double joint_speed(const S2World *world, const S2Joint *joint) {
   const S2JointKind *kind = s2_joint_kind(joint->type);
   S2JointAt at = joint_here(world, joint);
@@ -246,7 +246,7 @@ static S2Status joint_check(const S2Joint *joint, S2JointField field, double val
   return s2_ok();
 }
 
-// Clears the results of the last step, because they belong to another configuration.
+// Clears the results of the last step, which belong to another configuration.
 static void joint_forget(S2Joint *joint) {
   memset(joint->impulse, 0, sizeof joint->impulse);
   memset(joint->reaction, 0, sizeof joint->reaction);
@@ -277,7 +277,7 @@ static void joint_set_bound(const S2World *world, S2Joint *joint, double *bound,
   *bound = value;
 }
 
-// If a hinge or slider gets stiffness, or damping without compliance, it has a spring from then on.
+// A hinge or slider that gets stiffness, or damping without compliance, has a spring from then on.
 static void joint_set_spring(S2Joint *joint, S2JointField field) {
   bool springs = (s2_joint_kind(joint->type)->parts & S2_HAS_STIFFNESS) != 0;
   bool soft =
@@ -412,7 +412,7 @@ static S2JointId id_of(const S2World *world, int32_t slot) {
                          : (S2JointId){(uint32_t)slot + 1, world->joints.at[slot].serial};
 }
 
-// Gears report the anchors of their joints.
+// Gears report the anchors of the joints that they couple.
 static void info_anchors(const S2World *world, const S2Joint *joint, S2JointInfo *info) {
   const S2Joint *a = joint, *b = joint;
   info->anchor_b = s2_joint_anchor(world->q.at, b->b, b->local_b);

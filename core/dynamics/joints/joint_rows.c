@@ -27,8 +27,8 @@ typedef struct Builder {
   int32_t aside;       // next unused node for a gear or constraint
   int32_t *nodes;      // per joint of the island: first additional node of a constraint
   int place;           // index of the joint in the island
-  S2WideMovers *along; // bodies that the last row moves, if there are more than two
-  double *speed;       // V, the speed scale; driving rows raise it
+  S2WideMovers *along; // bodies that the last row moves if there are more than two
+  double *speed;       // V, the speed scale; raised by driving rows
   double *rhs;         // right-hand side of the problem
   List *given;         // given impulses that have no row
 } Builder;
@@ -36,7 +36,7 @@ typedef struct Builder {
 // Fills in one side of a row. The velocity of a kinematic body is known and is added to the bias.
 static void row_ground(const S2Step *step, int32_t slot, const double *j, int32_t node,
                        double *side, double *bias) {
-  // A kinematic body has no unknowns, so its side is 0, and its motion adds j v to the bias.
+  // A kinematic body has no unknowns. Its side is 0, and its motion adds j v to the bias.
   for (int c = 0; c < 3; c++) {
     side[c] = node == S2_GROUND ? 0 : j[c];
     if (bias != NULL && node == S2_GROUND && slot != S2_NONE) {
@@ -90,7 +90,7 @@ static S2Row *row_append(const Builder *builder, List *list, const S2JointRow *o
     row_ground(step, joint->a, ja, row->a, row->ja, moving);
     row_ground(step, joint->b, jb, row->b, row->jb, moving);
   }
-  // The force on a at its anchor, and the torque about the anchor.
+  // Store the force on a at its anchor and the torque about the anchor.
   S2Vec2 arm = builder->arm;
   *part = (S2JointPart){
       .joint = builder->slot,
@@ -118,7 +118,7 @@ static double row_mobility(const Builder *builder, const S2Row *row) {
   return w;
 }
 
-// Whether the row acts only on angles.
+// Returns true if the row acts only on angles.
 static bool turns_alone(const Builder *builder, const S2Row *row) {
   bool angular = row->ja[1] == 0 && row->ja[2] == 0 && row->jb[1] == 0 && row->jb[2] == 0;
   for (int i = 0; i < builder->along->count && builder->along->count > 2; i++) {
@@ -129,27 +129,27 @@ static bool turns_alone(const Builder *builder, const S2Row *row) {
 }
 
 // Raises the speed scale V by the speed that a driving row (a motor, a spring or a moving goal)
-// causes. Otherwise an island at rest without gravity would have no scale for residuals.
+// causes. An island at rest without gravity would otherwise have no scale for residuals.
 static void row_drives(const Builder *builder, const S2Row *row) {
   if (row->bias == 0 || s2_solve_traits(builder->kind).displacements) {
     return;
   }
-  // With compliance C', the row causes only a part of the speed `bias`. A bounded row causes at
-  // most the speed hi w.
+  // With compliance C', a row causes only a part of the speed `bias`. A bounded row causes at most
+  // the speed hi w.
   double w = row_mobility(builder, row), speed = fabs(row->bias);
   speed = w > 0 ? fmin(speed * w / (w + row->compliance), row->hi * w) : 0;
   *builder->speed =
       fmax(*builder->speed, speed * (turns_alone(builder, row) ? builder->island->length : 1));
 }
 
-// Applies an impulse that is known before the solve along the last row of the list.
+// Applies an impulse known before the solve along the last row of the list.
 static void row_give(const Builder *builder, List *list, double impulse) {
   S2Row *row = &list->row[list->count - 1];
   S2JointPart *part = &list->part[list->count - 1];
-  // M v = rhs + J' given, so known impulses go to the right-hand side.
+  // Known impulses go to the right-hand side, M v = rhs + J' given.
   part->given = impulse;
   const S2WideMovers *along = builder->along;
-  bool wide = along->count > 2; // the impulse acts on the bodies, not on their auxiliary copies
+  bool wide = along->count > 2; // the impulse acts on the bodies themselves, not on their copies
   for (int i = 0; i < 3 * along->count && wide; i++) {
     int at = 3 * builder->step->node_of[along->slot[i / 3]] + i % 3;
     builder->rhs[at] += along->j[i / 3][i % 3] * impulse;
@@ -162,15 +162,15 @@ static void row_give(const Builder *builder, List *list, double impulse) {
       builder->rhs[3 * row->b + c] += row->jb[c] * impulse;
     }
   }
-  // A known impulse also causes a speed, so it also raises the scale of residuals.
+  // Raise the scale of residuals, because a known impulse also causes a speed.
   double speed = fabs(impulse) * row_mobility(builder, row);
   *builder->speed =
       fmax(*builder->speed, speed * (turns_alone(builder, row) ? builder->island->length : 1));
 }
 
 static void add_wide_gear(Builder *builder, List *list, const S2JointRow *of, double bias) {
-  // A gear with more than two bodies becomes several rows (wide_rows.c). All but the last row are
-  // auxiliary.
+  // Splits a gear with more than two bodies into several rows (wide_rows.c). All but the last row
+  // are auxiliary.
   S2WideMovers movers = s2_wide_movers(builder->step, builder->joint);
   S2Row *rows = &list->row[list->count];
   bool positions = s2_solve_traits(builder->kind).displacements;
@@ -191,9 +191,8 @@ static void add_wide_gear(Builder *builder, List *list, const S2JointRow *of, do
   }
 }
 
-// A constraint on more than two bodies always needs the rows of the auxiliary copies of its bodies.
-// This includes solves without the constraint's own rows, because the copies carry a part of the
-// bodies' mass.
+// Always add the rows of the auxiliary copies of a constraint's bodies, even in solves without the
+// constraint's own rows. The copies carry a part of the bodies' mass.
 static void add_copies(Builder *builder, List *list) {
   S2JointRow along[S2_JOINT_EQUATIONS];
   if (!s2_joint_is_wide(builder->joint)) {
@@ -233,8 +232,8 @@ static void add_boxed(const Builder *builder, List *list, const S2JointRow *of, 
   row_drives(builder, row);
 }
 
-// The rate at which an error is corrected, 1/s. A projection corrects the whole error; a motion
-// corrects the fraction of S2_BAUMGARTE.
+// Returns the rate at which an error is corrected, 1/s. A projection corrects the whole error, a
+// motion corrects the fraction S2_BAUMGARTE.
 static double projection_rate(const Builder *builder) {
   double part = s2_joint_returned(&builder->step->world->kept.def, builder->joint);
   return s2_solve_traits(builder->kind).displacements ? 1
@@ -257,13 +256,13 @@ static void add_elastic(const Builder *builder, List *list, const S2JointRow *of
   }
 }
 
-// Whether rigid rows constrain only the speeds at the end of the step.
+// Returns true if rigid rows constrain only the speeds at the end of the step.
 static bool at_end(const S2Blend *blend) {
   return blend->reflect == 0 && blend->ahead == 0 && blend->project == 0;
 }
 
 S2Blend s2_step_blend(const S2Step *step, int32_t joint, S2SolveKind kind, const S2Blend *world) {
-  // The rest of the function would not change this blend.
+  // Return early. The rest of the function would not change this blend.
   S2Blend blend = *world;
   if (!step->stiff[joint] && at_end(world)) {
     return blend;
@@ -271,10 +270,10 @@ S2Blend s2_step_blend(const S2Step *step, int32_t joint, S2SolveKind kind, const
   if (step->stiff[joint]) {
     S2WorldDef def = s2_step_settings(step, joint);
     blend = s2_joint_blend(&def, world->h);
-    // If only this island uses implicit Euler, it must not use the bend unless the world's settings
-    // do.
+    // If only this island uses implicit Euler, leave out the bend unless the world's settings
+    // include it.
     blend.bent = fmin(blend.bent, world->bent);
-    // Likewise, it must not correct positions unless the world's settings do.
+    // Leave out the correction of positions in the same way.
     blend.ahead = world->project > 0 ? blend.ahead : 0;
     blend.project = world->project > 0 ? blend.project : 0;
   }
@@ -301,13 +300,13 @@ static void add_equations(Builder *builder, List *list) {
   if (positions && (builder->joint->velocity_only || !s2_joint_projected(builder->joint))) {
     return; // nothing to project
   }
-  // A law is evaluated once per solve, and only in solves in which springs act.
+  // Evaluate a law once per solve, and only in solves in which springs act.
   if (s2_solve_traits(builder->kind).takes_time) {
     s2_spring_ask(builder->step->world, builder->slot, &rows[0]);
   }
   S2Blend blend = blend_of(builder);
   bool wide = builder->joint->type == S2_GEAR && builder->joint->more[0] != S2_NONE; // wide_rows.c.
-  // Rigid rows without a condition on positions need only a bias.
+  // Rigid rows only need a bias if they have no condition on positions.
   if (at_end(&blend) && !wide && s2_joint_is_rigid(builder->joint)) {
     for (int i = 0; i < count; i++) {
       double bias = projection_rate(builder) * rows[i].value + (positions ? 0 : rows[i].rate);
@@ -315,8 +314,8 @@ static void add_equations(Builder *builder, List *list) {
     }
     return;
   }
-  // The conversion to soft rows needs the speeds at the start. If rows bend within the step, it
-  // also needs the bends.
+  // The conversion to soft rows needs the speeds at the start, and the bends if rows bend within
+  // the step.
   s2_joint_speeds(builder->joint, builder->step->v0, rows, count);
   if (blend.ahead > 0 || blend.bent > 0) {
     s2_joint_bend_rows(&builder->at, builder->step->v0, rows, count);
@@ -324,7 +323,7 @@ static void add_equations(Builder *builder, List *list) {
   s2_joint_soften(builder->joint, rows, count, blend, soft);
   // Each soft row becomes one or more rows of the problem, or a given impulse.
   for (int i = 0; i < count; i++) {
-    // Springs do not act in solves without duration, and a projection does not relax them.
+    // Springs do not act in solves without duration. A projection must not relax them.
     bool acts = soft[i].rigid || s2_solve_traits(builder->kind).takes_time;
     double toward = soft[i].rigid ? projection_rate(builder) * soft[i].row.value : 0;
     if (acts && wide) {
@@ -347,9 +346,9 @@ static void geometric_push(const Builder *builder, const S2JointRow *row, S2Join
   }
 }
 
-// K_geo = sum s e e' gives the rows e v + l/(h^2 alpha beta s) = 0, with a given impulse for the
-// contribution of v0. A row cannot have a negative stiffness. So the negative part acts only on v0
-// or, with "psd", is omitted.
+// K_geo = sum s e e' gives the rows e v + l/(h^2 alpha beta s) = 0. A given impulse adds the
+// contribution of v0. Rows cannot have negative stiffness, so the negative part only acts on v0.
+// With "psd" it is omitted.
 static void add_geometric(const Builder *builder, List *list) {
   S2GeometricStiffness setting = s2_step_geometric(builder->step, builder->slot);
   if (setting == S2_GEOMETRIC_OFF || builder->kind != S2_SOLVE_MOTION) {
@@ -383,9 +382,9 @@ static void add_geometric(const Builder *builder, List *list) {
   }
 }
 
-// Whether the coordinate can reach the limit within the step.
+// Returns true if the coordinate can reach the limit within the step.
 static bool in_reach(const Builder *builder, const S2JointRow *row, double distance) {
-  // A moving limit may come nearer by this much.
+  // A moving limit may come this much closer.
   distance -= builder->step->h * fabs(row->rate);
   double length = builder->island->length, speed = *builder->speed;
   double linear = hypot(row->ja[1], row->ja[2]) + hypot(row->jb[1], row->jb[2]);
@@ -407,7 +406,7 @@ static void add_limit(const Builder *builder, List *list, const S2JointRow *row,
     return;
   }
   if (!s2_solve_traits(builder->kind).displacements) {
-    // `met`: the coordinate touches the limit, or an earlier solve stopped it at the limit.
+    // `met` is true if the coordinate touches the limit, or if an earlier solve stopped it there.
     const double *impulse = builder->step->joint_impulse + S2_JOINT_ROWS * builder->slot;
     bool rebounds = builder->kind == S2_SOLVE_REBOUND;
     bool again = builder->kind == S2_SOLVE_IMPACT || builder->kind == S2_SOLVE_LIMITS || rebounds;
@@ -433,14 +432,14 @@ static bool joint_limited(const S2Joint *joint) {
 }
 
 // Adds a unilateral constraint that is compliant or has no position to project. Returns false for
-// all other limits.
+// any other limit.
 static bool add_soft_stop(const Builder *builder, List *limits, const S2JointRow *row) {
   bool positions = s2_solve_traits(builder->kind).displacements;
   S2SoftRow soft[S2_JOINT_EQUATIONS];
   if (builder->joint->type != S2_CONSTRAINT) {
     return false;
   }
-  // Use implicit Euler for all alpha and beta: a unilateral constraint can only push, so no part of
+  // Use implicit Euler for all alpha and beta. A unilateral constraint can only push, so no part of
   // its force may be a given impulse.
   S2Blend euler = {.h = positions ? 0 : builder->step->h, .alpha = 1, .beta = 1};
   s2_joint_soften(builder->joint, row, 1, euler, soft);
@@ -460,7 +459,7 @@ static S2Vec2 arm_of(const S2JointAt *at) {
   return a == S2_NONE ? s2_vec2(0, 0) : s2_rotate(s2_joint_turn(at, a), at->joint->local_a);
 }
 
-// The slot of the constraint that is the friction of this constraint; S2_NONE if there is none.
+// Returns the slot of the constraint that is the friction of this constraint, or S2_NONE.
 static int32_t coupled_slot(const Builder *builder) {
   const S2Joint *joint = builder->joint;
   for (int i = 0; i < builder->island->joints && joint->unilateral; i++) {
@@ -473,8 +472,8 @@ static int32_t coupled_slot(const Builder *builder) {
   return S2_NONE;
 }
 
-// Zero friction has no row, but it has a derivative (zero_vjp.c). For this derivative, the record
-// of a step must contain the callback's results.
+// Zero friction has no row, but it has a derivative (zero_vjp.c), which needs the callback's
+// results in the record of the step.
 static void ask_idle_coupled(const Builder *normal) {
   const S2Joint *joint = normal->joint;
   for (int i = 0; i < normal->island->joints && normal->step->world->notes != NULL; i++) {
@@ -530,8 +529,7 @@ static void add_equal_limits(const Builder *builder, List *equal) {
   const S2Joint *joint = builder->joint;
   S2JointRow row;
   if (joint_limited(joint) && joint->limit_lo == joint->limit_hi) {
-    // This is an equation like the rows of rigid joints. It contains the error and the effect of
-    // the bend.
+    // This is an equation, as in rigid joints, with the error and the effect of the bend.
     S2JointHessian hessian;
     s2_joint_kind(joint->type)->coordinate(&builder->at, &row, &hessian);
     row.value -= joint->limit_lo;
@@ -581,7 +579,7 @@ static void add_servo(const Builder *builder, List *equal, List *boxes) {
   }
   List *list = isfinite(most) ? boxes : equal;
   S2Row *row = row_append(builder, list, &servo.soft[0].row, 1, S2_JOINT_SERVO, servo.soft[0].bias);
-  // The effort of an actuator is not part of the joint's reaction.
+  // The reaction of the joint does not include the effort of an actuator.
   memset(list->part[list->count - 1].push, 0, sizeof list->part->push);
   row->lo = -most;
   row->hi = most;
@@ -601,7 +599,7 @@ static void add_bounded(const Builder *builder, List *boxes) {
   s2_joint_kind(joint->type)->coordinate(&builder->at, &along, NULL);
   S2Row *row = row_append(builder, boxes, &along, 1, S2_JOINT_DRY, along.rate);
   row->lo = lo;
-  row->hi = fmax(hi, -lo); // the largest bound, for the speed that the row may cause
+  row->hi = fmax(hi, -lo); // the larger bound, because row_drives() reads `hi`
   row_drives(builder, row);
   row->hi = hi;
 }
@@ -612,8 +610,8 @@ static void add_bounded_locks(const Builder *builder, List *boxes) {
   if (!s2_lock_yields(builder->joint) || !s2_solve_traits(builder->kind).takes_time) {
     return;
   }
-  // The target speed of each row is the speed of the goal plus a return speed. The return is no
-  // faster than the bound can brake.
+  // Each row has as its target the speed of the goal plus a return speed, from which the bound can
+  // still brake.
   double h = builder->step->h;
   int count = s2_lock_bounded_rows(&builder->at, rows);
   for (int i = 0; i < count; i++) {
@@ -678,7 +676,7 @@ int s2_step_joint_rows(const S2Step *step, const double *q, const S2Island *isla
   List boxes = new_list(step->arena, 3 * island->joints);
   List limits = new_list(step->arena, 2 * island->joints);
   List without = new_list(step->arena, (S2_JOINT_EQUATIONS + S2_GEOMETRIC_ROWS) * island->joints);
-  // Evaluate the joints at the end of the step or at its start.
+  // Evaluate the joints at the start or the end of the step.
   double elapsed = step->t - step->world->kept.time + (end ? step->h : 0);
   double raised = *speed;
   const S2Rot *turn = s2_step_turns(step, island, q);
@@ -692,8 +690,8 @@ int s2_step_joint_rows(const S2Step *step, const double *q, const S2Island *isla
   builder.nodes = S2_TAKE(step->arena, int32_t, island->joints);
   S2WideMovers along = {0};
   builder.along = &along;
-  // Limits come after drives, because the range of limits depends on the speeds that drives cause.
-  // Limits with friction come last, as contacts do.
+  // Add limits after drives, because drives cause speeds that widen the range of limits. Add limits
+  // with friction last, as for contacts.
   for (int pass = 0; pass < 3; pass++) {
     for (int i = 0; i < island->joints; i++) {
       if (pass > 0 && !joint_limited(&step->world->joints.at[island->joint[i]])) {
@@ -730,7 +728,7 @@ int s2_step_joint_rows(const S2Step *step, const double *q, const S2Island *isla
   }
   s2_arena_rewind(step->arena, mark);
   *speed = raised;
-  // Warm start: the impulses of the last step without their given part.
+  // Warm start with the impulses of the last step, excluding their given part.
   bool warm = kind == S2_SOLVE_MOTION;
   for (int i = 0; i < all.count; i++) {
     const S2JointPart *part = &parts[i];

@@ -20,7 +20,7 @@ S2LimitArrival s2_limit_arrival(const S2Step *step, const S2Island *island, int3
   arrival.free_speed = arrival.sign * row->speed;
   s2_joint_speeds(joint, step->v0, row, 1);
   arrival.speed = arrival.sign * row->speed;
-  // Until the arrival, speed^2 grows by 2 a d, where a is the acceleration and d the distance.
+  // Until the arrival, speed^2 grows by 2 a d for an acceleration a and a distance d.
   double change = arrival.free_speed - arrival.speed;
   double gain = -2 * change / h * fmax(arrival.distance, 0);
   arrival.arrival = arrival.speed < 0 ? sqrt(fmax(arrival.speed * arrival.speed + gain, 0)) : 0;
@@ -76,8 +76,8 @@ bool s2_step_limit_arrives(const S2Step *step, const S2Island *island) {
     double distance = lo ? start.value - joint->limit_lo : joint->limit_hi - start.value;
     double approach =
         (lo ? -end.speed : end.speed) * (s2_joint_row_angular(&end) ? island->length : 1);
-    // If the coordinate did not touch the limit at the start but still approaches it at the end, it
-    // arrived within the step.
+    // The coordinate arrived within the step if it did not touch the limit at the start but still
+    // approaches it at the end.
     if (!s2_limit_touches(island, &start, distance) && approach > tiny) {
       return true;
     }

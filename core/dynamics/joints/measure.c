@@ -48,7 +48,7 @@ void s2_measure_offset(const S2JointAt *at, S2Vec2 direction, S2JointRow *row,
   *row = (S2JointRow){0};
   measure_offset(&sides, u, &row->value, row->ja, row->jb);
   if (hessian != NULL) {
-    // Second derivatives: a rotation of a turns its arm; a rotation of b turns the relative
+    // Add the second derivatives. A rotation of a turns its arm, a rotation of b turns the relative
     // position.
     S2Vec2 turned = s2_left(u), w = s2_add(sides.apart, sides.rb);
     *hessian = (S2JointHessian){0};
@@ -136,8 +136,8 @@ void s2_measure_shift(const S2JointAt *at, S2JointRow *row, S2JointHessian *hess
   row->value -= at->joint->length;
 }
 
-// The number of the joint's measures that are equations. The measure of a spring counts only if the
-// joint has a spring.
+// Counts the measures of the joint that are equations. The measure of a spring counts only if the
+// joint has one.
 static int joint_measures(const S2JointKind *kind, const S2Joint *joint) {
   bool may_spring = (kind->parts & S2_HAS_COMPLIANCE) != 0 && (kind->parts & S2_HAS_STIFFNESS) != 0;
   return may_spring && !joint->has_spring ? kind->sprung : S2_JOINT_EQUATIONS;

@@ -1,23 +1,22 @@
 // Bodies and locks that a program moves (S2Callbacks.motion). A step uses the mean velocity over
-// its length. So positions given as functions of time are reached exactly and without drift, for
-// steps of any length and for the substeps of bisecting steps.
+// its length. Positions given as functions of time are therefore reached exactly and without drift.
+// This holds for any step length and for the substeps of bisecting steps.
 #include "dynamics/step/forces.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
 
-// `joint`: the slot of the lock. For a body that yields: the slot of the lock that drives it. For
-// other bodies: S2_NONE.
+// `joint` is the slot of the lock, or of the lock that drives a body that yields. It is S2_NONE for
+// other bodies.
 static bool motion_ask(S2World *world, S2MotionCall *call, int32_t joint) {
-  // Storage for slopes, which are requested if the step is recorded for its derivative.
+  // Storage for slopes, which are only requested if the step is recorded for its derivative.
   S2Slope slope[S2_MOTION_NUMBERS] = {0};
   call->slope = world->notes == NULL ? NULL : slope;
   call->ends = s2_world_rattles(&world->kept.def);
   for (int c = 0; c < 3; c++) {
     call->start[c] = call->end[c] = NAN;
   }
-  // While the mask is set, running out of memory does not cause a jump across the program's stack
-  // frames.
+  // The mask prevents a jump across the program's stack frames if memory runs out.
   bool masked = s2_memory_mask(true);
   bool going = world->callbacks.motion(world->callbacks.user, world, call);
   s2_memory_mask(masked);

@@ -1,4 +1,4 @@
-// Servo: a spring and a damper with bounded force hold a joint's coordinate at a goal, in addition
+// Servo: a spring and damper with a bounded force hold a joint's coordinate at a goal, in addition
 // to the joint's own spring. Its row is the row of a spring with implicit Euler:
 //
 //     u + C' lambda + b = 0,   C' = (h (h kp + kd))^-1,   b = h C' kp (value - goal),

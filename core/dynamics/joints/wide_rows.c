@@ -1,17 +1,17 @@
 // Gears and constraints may move three or four bodies, but the rows of a problem act on two bodies.
-// A gear's row sum c_i w_i = 0, over the angular velocities w_i, is therefore split into as many
-// rows as the gear has bodies. An auxiliary node contains numbers x_i that copy the velocities of
-// all bodies but the last, w_i - x_i = 0. One further row connects the node to the last body: sum
-// c_i x_i + c w = 0. Each copy takes a part of its body's inertia and momentum, so copy and body
-// together are equivalent to the original body. The solution is the same as with the single row.
+// The row of a gear, sum c_i w_i = 0, combines the angular velocities w_i. It is split into one row
+// per body. An auxiliary node contains copies x_i of the velocities of all bodies but the last. The
+// copies have the rows w_i - x_i = 0. A final row connects the node to the last body: sum c_i x_i +
+// c w = 0. Each copy takes a part of its body's inertia and momentum, so copy and body together are
+// equivalent to the original body. The solution is the same as with the single row.
 //
 // A row sum J_i v_i = 0 of a constraint is treated in the same way, with J_i v_i instead of w_i.
-// However, a copy of only the number J_i v_i would leave a mass matrix that is not diagonal. With
-// the length L = sqrt(I/m), the body has the same inertia in all directions of (L w, v), and the
-// copy takes a fraction of it. Let e be an orthonormal basis whose first vector is along (J_w/L,
-// J_v). Three rows e_j (L w, v) - x_j = 0 then copy the whole body. The remaining mass of the body
-// is diagonal, and J_i v_i = |(J_w/L, J_v)| x_0. The numbers x_0 of up to three bodies form the
-// node on which the constraint's row acts. The numbers x_1 and x_2 form two further nodes.
+// However, copying only the number J_i v_i would make the mass matrix non-diagonal. With the length
+// L = sqrt(I/m), the body has the same inertia in all directions of (L w, v), and the copy takes a
+// fraction of it. Let e be an orthonormal basis whose first vector is along (J_w/L, J_v). Three
+// rows e_j (L w, v) - x_j = 0 then copy the whole body. The remaining mass of the body is diagonal,
+// and J_i v_i = |(J_w/L, J_v)| x_0. The numbers x_0 of up to three bodies form the node on which
+// the constraint's row acts. The numbers x_1 and x_2 form two further nodes.
 #include "dynamics/joints/rows.h"
 
 #include <string.h>
@@ -104,8 +104,8 @@ double s2_wide_length(const S2Step *step, int32_t slot) {
   return sqrt(body->inertia / body->mass);
 }
 
-// Fills the auxiliary nodes of one row of a constraint. The bodies give them a part of their
-// masses.
+// Fills the auxiliary nodes of one row of a constraint. The nodes take a part of the masses of the
+// bodies.
 static void split_row(const S2Step *step, const S2WideMovers *movers, int aside, double part,
                       const S2NodeArrays *arrays) {
   for (int k = 0; k < 3; k++) {
@@ -211,7 +211,7 @@ void s2_wide_split(const S2Step *step, const S2Island *island, int nodes,
                    const S2NodeArrays *arrays) {
   int aside = island->nodes;
   for (int i = 0; i < island->joints && nodes > 0; i++) {
-    // The nodes of such joints come after the island's bodies, in the order of the joints.
+    // Append the nodes of such joints after the island's bodies, in the order of the joints.
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
     if (s2_joint_is_wide(joint)) {
       S2WideMovers of = s2_wide_row_movers(step, joint, NULL);
@@ -234,7 +234,7 @@ void s2_wide_split(const S2Step *step, const S2Island *island, int nodes,
       arrays->mass[at] = copies ? share * arrays->mass[from] : arrays->mass[from];
       arrays->rhs[at] = share * arrays->rhs[from];
       arrays->v[at] = copies ? arrays->v[from] : 0;
-      // The body keeps the remaining mass.
+      // The body keeps the rest of the mass.
       if (copies) {
         arrays->mass[from] -= arrays->mass[at];
         arrays->rhs[from] -= arrays->rhs[at];
@@ -262,7 +262,7 @@ int s2_wide_gear_rows(const S2Step *step, const S2WideMovers *movers, int32_t as
   for (int i = 0; i < count; i++) {
     rows[i] = plain;
   }
-  // If at most two bodies remain, an ordinary row is sufficient.
+  // An ordinary row is sufficient for at most two bodies.
   if (count == 1) {
     for (int i = 0; i < movers->count; i++) {
       *(i == 0 ? &rows[0].a : &rows[0].b) = step->node_of[movers->slot[i]];

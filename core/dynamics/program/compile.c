@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-// Whether the kernels support all settings of the world.
+// Returns true if the kernels support all settings of the world.
 static bool fits_def(const S2WorldDef *def) {
   S2Stepping way = s2_world_way(def);
   return (way == S2_EVENT || way == S2_SPECULATIVE) && def->stabilization == S2_PROJECTION &&
@@ -31,7 +31,7 @@ static bool fits_joint(const S2Joint *joint) {
          s2_joint_projected(joint);
 }
 
-// Whether the broad phase can never report these two bodies as a pair.
+// Returns true if the broad phase can never report these two bodies as a pair.
 static bool keep_apart(const S2World *world, int32_t slot_a, int32_t slot_b) {
   const S2Body *a = &world->bodies.at[slot_a], *b = &world->bodies.at[slot_b];
   bool shapeless = a->first_shape == S2_NONE || b->first_shape == S2_NONE;
@@ -94,7 +94,7 @@ static void find_islands(const Compiler *compiler) {
       }
     }
   }
-  // There are few bodies, so the labels are simply lowered until nothing changes.
+  // Lower the labels until nothing changes. This is fast enough for a few bodies.
   for (bool again = true; again;) {
     again = false;
     for (int i = 0; i < world->joint_order.count; i++) {
@@ -109,7 +109,7 @@ static void find_islands(const Compiler *compiler) {
   }
 }
 
-// The seat of a body. A new ground gets a new seat. Returns -1 if there is no free seat.
+// Returns the seat of a body. Gives a new seat to a new ground, or returns -1 if no seat is free.
 static int find_seat(const Compiler *compiler, S2ProgramIsland *island, int32_t slot) {
   S2Table *table = &island->table;
   for (int i = 0; i < table->nodes; i++) {
@@ -202,8 +202,8 @@ static bool list_fills(const S2Bilateral *bilateral, S2Table *table) {
         if (table->fills == S2_TABLE_FILLS) {
           return false;
         }
-        // The diagonal comes last here, but first in the general path. The bits are equal, because
-        // the diagonal and the pairs are in different blocks.
+        // The diagonal comes last here and first in the general path. The bits are still equal,
+        // because the diagonal and the pairs are in different blocks.
         int32_t x = bilateral->link[p], y = bilateral->link[q];
         bool below = q == p || place[x / 2] > place[y / 2];
         int32_t see = below ? x : y, push = below ? y : x;
@@ -275,8 +275,8 @@ static bool make_pattern(S2Table *table, S2Arena *arena) {
 
 // ---- Constants --------------------------------------------------------------------------------
 
-// Constant factors of the bounds of (h w)^2 in geometric.c. joint_swing() adds the quantities that
-// change from step to step.
+// Computes constant factors for the bounds of (h w)^2 in geometric.c. joint_swing() adds the
+// quantities that change from step to step.
 static void set_swing(const S2World *world, const S2Joint *joint, double swing[3]) {
   bool a = slot_moves(world, joint->a), b = slot_moves(world, joint->b);
   double arm_a = s2_length(joint->local_a), arm_b = s2_length(joint->local_b);
@@ -331,7 +331,7 @@ static void set_constants(const S2World *world, S2ProgramIsland *island) {
   of->speed = fmax(of->h * s2_length(def->gravity), 1e-6 * of->length / of->h);
 }
 
-// Tables are comparable as bytes, because they are zero-initialised including their padding.
+// Tables can be compared as bytes, because they and their padding are zero-initialised.
 static bool stock_is(const S2Table *table, const S2Table *stock) {
   S2Table plain = *stock;
   plain.stock = S2_STOCK_NONE;
@@ -348,8 +348,8 @@ static int32_t find_stock(const S2Table *table) {
   return stock;
 }
 
-// Two hashes of the bytes, similar to FNV-1a, with different start values and multipliers. Together
-// they have 128 bits.
+// Computes two hashes of the bytes, similar to FNV-1a but with different start values and
+// multipliers. Together they have 128 bits.
 static void hash_more(uint64_t hash[2], const void *at, size_t bytes) {
   const unsigned char *byte = at;
   for (size_t i = 0; i < bytes; i++) {
@@ -390,7 +390,7 @@ S2Program *s2_program_compile(const S2World *world, S2Arena *arena) {
   for (int32_t slot = 0; slot < world->bodies.count; slot++) {
     islands += compiler.root[slot] == slot;
   }
-  // Compile in the arena first, because memory may run out during the compilation.
+  // Compile in the arena first, because this may run out of memory.
   size_t size = sizeof(S2Program) + sizeof(S2ProgramIsland) * (size_t)islands;
   S2Program *made = s2_arena_take_zeroed(arena, size), *program = NULL;
   made->dt = world->kept.def.dt;

@@ -1,7 +1,7 @@
 // Private to the kernels: one step of an island of joints. The kernel repeats the operations of the
 // general path in the same order, so the results are bit-identical. (See context.h, speculative.c,
-// bilateral.c, project.c and shake.c.) In cases that it does not support, the kernel sets `missed`,
-// and the general path does the step.
+// bilateral.c, project.c and shake.c.) The kernel sets `missed` in cases that it does not support.
+// The general path then does the step.
 #ifndef S2_KERNEL_H
 #define S2_KERNEL_H
 

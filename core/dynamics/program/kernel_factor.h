@@ -1,7 +1,7 @@
-// Private to the kernels: S = L W^-1 P' of an island's rows, where P contains the rows of impulses
-// and L the rows of velocities. Each joint has blocks of two rows. The order, sums and factors of
-// the elimination are those of linalg/blocksparse.c. The blocks there have a third row, which is 0
-// with 1 on the diagonal.
+// Private to the kernels: factors the matrix S = L W^-1 P' of an island's rows. P contains the rows
+// of impulses, L the rows of velocities. Each joint has blocks of two rows. The order, sums and
+// factors of the elimination are those of linalg/blocksparse.c. The blocks there have a third row,
+// which is 0 with 1 on the diagonal.
 #ifndef S2_KERNEL_FACTOR_H
 #define S2_KERNEL_FACTOR_H
 
@@ -19,8 +19,8 @@ typedef struct Factor {
   Block inverse[S2_TABLE_JOINTS]; // for symmetric matrices: {{1/D_0, l}, {., 1/D_1}}
 } Factor;
 
-// Fraction of a row's diagonal that elimination must leave. The general path rejects values below
-// 1e-11, so it must take the cases near that limit.
+// Fraction of a row's diagonal that must remain after elimination. The general path rejects values
+// below 1e-11, so cases near that limit are left to it.
 static const double LEFT = 2e-11;
 
 S2_INLINE void block_clear(Block *block) {

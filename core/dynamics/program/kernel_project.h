@@ -9,12 +9,12 @@
 
 #include "dynamics/program/kernel_spin.h"
 
-// Safety margin for bounds that only the general path computes exactly. Near these bounds, the
-// general path must do the step.
+// Safety margin for bounds that only the general path computes exactly. The general path does the
+// steps near these bounds.
 static const double NEARLY = 0.99;
 
-// An upper bound of (h w)^2, divided by h^2 and by the sum of the force magnitudes. It is at least
-// as large as the bounds in geometric.c.
+// Computes an upper bound of (h w)^2, divided by h^2 and the sum of the force magnitudes. It is no
+// smaller than the bounds in geometric.c.
 S2_INLINE Real joint_swing(const Run *run, const Rows *rows, const Seats *seats, int g) {
   const S2Table *t = run->table;
   const Real *swing = run->of->joint[g].swing, *value = rows->value.at[g];
@@ -42,7 +42,7 @@ S2_KERNEL void project_place(Run *run, Seats *seats, const Nodes *q) {
   }
 }
 
-// Computes the rows at q1. `ground`: whether to move the ground to its final pose first.
+// Computes the rows at q1. `ground`: true to move the ground to its final pose first.
 S2_KERNEL void project_measure(Run *run, Seats *seats, bool ground) {
   const S2Table *t = run->table;
   for (int k = 0; k < t->grounds && ground; k++) {
@@ -136,7 +136,7 @@ S2_KERNEL void shake_run(Run *run, Shake *shake, Mask on, Real done) {
   shake->converged = shake->small & MASK(now <= done);
 }
 
-// The largest s in [0, 1] with a s^2 + b s <= room, where a and room are not negative.
+// Returns the largest s in [0, 1] with a s^2 + b s <= room. a and room must not be negative.
 S2_INLINE Real largest_fraction(Real a, Real b, Real room) {
   room = larger(room, real(0));
   Real of = root(b * b + real(4) * a * room), two = real(2);
@@ -144,8 +144,8 @@ S2_INLINE Real largest_fraction(Real a, Real b, Real room) {
   return select(MASK(a + b <= room), real(1), part);
 }
 
-// m/s: the mean velocity of the island's grounds, in which each body counts once. For a floating
-// island, the velocity of its first body.
+// m/s: the mean velocity of the island's grounds, counting each body once. For a floating island,
+// this is the velocity of its first body.
 S2_INLINE void feedback_frame(const Run *run, Real *x, Real *y) {
   const S2Table *t = run->table;
   *x = t->floats ? run->v0.at[0][1] : real(0);
@@ -163,7 +163,7 @@ S2_INLINE void feedback_frame(const Run *run, Real *x, Real *y) {
   }
 }
 
-// The fraction of the displacements that is fed back to the velocities.
+// Returns the fraction of the displacements that is fed back to the velocities.
 S2_KERNEL Real feedback_fraction(const Run *run, const Nodes *dq) {
   Real a = real(0), free_b = a, free_room = a, b = a, room = a, turn = a, two = real(2);
   Real h = run->of->h, frame[3];
@@ -238,8 +238,8 @@ S2_KERNEL void project_shake(Run *run, Seats *seats, Mask on, Real done) {
   shake.seats = seats;
   shake_run(run, &shake, on, done);
   run->missed |= on & ~shake.converged;
-  // A rigid rotation does not violate any joint, so only the displacements without rotation are fed
-  // back.
+  // Only feed back the displacements without rotation, because a rigid rotation does not violate
+  // any joint.
   Nodes before;
   nodes_copy(t, &shake.dq, &before);
   if (t->floats) {
@@ -274,7 +274,8 @@ S2_KERNEL void project(Run *run, Seats *seats) {
   }
   nodes_copy(t, &run->v1, &run->v2);
   project_measure(run, seats, true);
-  // Errors below `done` are rounding. The general path does the steps that start with joint errors.
+  // Errors below `done` are rounding errors. The general path does steps that start with joint
+  // errors.
   Real done = larger(S2_PROJECTION_TOLERANCE * of->length, S2_PROJECTION_ROUNDING * far);
   Real most = larger(S2_PROJECTION_TRIGGER * of->length, real(2) * done);
   Mask on = ~MASK(run->end.worst <= most);

@@ -1,4 +1,4 @@
-// Private to the kernels: one step of an island by the flow of two stages, if all rows are rigid
+// Private to the kernels: one step of an island by the two-stage flow, if all rows are rigid
 // equations. The kernel repeats the operations of the general path (rattle/rattle.c,
 // rattle_stage.c) in the same order, so the results are bit-identical. `missed` marks lanes that
 // need more than STAGES_PIECES pieces or that are not supported. The general path steps these
@@ -15,16 +15,16 @@
 enum { STAGES_PIECES = 8 }; // largest number of pieces of a step
 
 typedef struct Stages {
-  Seats seats;           // poses of the nodes and grounds
-  Nodes q0;              // poses at the start of the piece; Run.v0 has the velocities
-  Nodes rhs;             // right-hand side of the current stage
-  Pairs l, k;            // N s, N m s: impulses of stage 1 and stage 2
-  Pairs off;             // m/s, rad/s: errors of the rows of the current stage
-  Real h, done;          // s: length of the piece; time from the start of the step to the piece
-  Real speed;            // m/s: velocity scale V of stage 2
+  Seats seats;  // poses of the nodes and grounds
+  Nodes q0;     // poses at the start of the piece; Run.v0 has the velocities
+  Nodes rhs;    // right-hand side of the current stage
+  Pairs l, k;   // N s, N m s: impulses of stage 1 and stage 2
+  Pairs off;    // m/s, rad/s: errors of the rows of the current stage
+  Real h, done; // s: length of the piece, and its start as a time since the start of the step
+  Real speed;   // m/s: velocity scale V of stage 2
   Real rounding, enough; // m
   Factor whole;          // matrix of stage 1.
-  // Results of the lanes that had enough pieces.
+  // Results of the lanes for which the number of pieces was sufficient.
   Nodes q, v;
   Pairs lambda;
 } Stages;
@@ -44,7 +44,7 @@ S2_KERNEL Real stages_worst(const Run *run, const Pairs *off) {
   return worst;
 }
 
-// The largest error of the rows in raw units: angles are not multiplied by lengths.
+// Returns the largest error of the rows in raw units, without multiplying angles by lengths.
 S2_KERNEL Real stages_raw(const Run *run, const Pairs *off) {
   Real worst = real(0);
   S2_UNROLL for (int g = 0; g < run->table->joints; g++) {
@@ -173,7 +173,7 @@ S2_KERNEL void first_solve(Run *run, Stages *stages, Mask on) {
   run->missed |= on & ~MASK(now <= rounding);
 }
 
-// rad: the part of the rotation of node i on which the rows at both poses depend, as in
+// rad: the part of node i's rotation that affects the rows at both poses, as in
 // s2_rattle_seen_turn().
 S2_KERNEL Real seen_turn(const Run *run, const Rows *from, const Rows *to, int i, Real turn) {
   const S2Table *t = run->table;
@@ -297,7 +297,7 @@ S2_KERNEL Real stages_energy(const Run *run, const Nodes *v) {
 // s2_rattle_rows_bring().
 S2_KERNEL Mask second_brings(Run *run, const Stages *stages, Mask on) {
   const S2Table *t = run->table;
-  // The rows are checked only in lanes in which a body turns far.
+  // Check the rows only in lanes in which a body turns far.
   Real turn = real(0);
   S2_UNROLL for (int i = 0; i < t->nodes; i++) {
     turn = keep_larger(turn, size(stages->h * run->v1.at[i][0]));
@@ -343,7 +343,7 @@ S2_INLINE Real stages_place_speed(const Run *run, const Stages *stages) {
   return larger(stages->speed, rounded / (stages_tolerance(run) * stages->h));
 }
 
-// The general path does the steps that start with joint errors, because it projects such poses.
+// The general path does steps that start with joint errors, because it projects such poses.
 S2_KERNEL void stages_begin(Run *run, Stages *stages) {
   const S2Table *t = run->table;
   Real far = real(0), off = far, length = run->of->length;
@@ -362,8 +362,8 @@ S2_KERNEL void stages_begin(Run *run, Stages *stages) {
   run->missed |= ~MASK(off <= placed);
 }
 
-// Returns the lanes in which the initial guess solves stage 1 with all bodies at rest, as in
-// s2_rattle_rests(). Records their residuals.
+// Finds the lanes in which the initial guess solves stage 1 with all bodies at rest, as in
+// s2_rattle_rests(). Records their residuals and returns the lanes.
 S2_KERNEL Mask stages_rest(Run *run, Stages *stages, Mask on) {
   const S2Table *t = run->table;
   State *state = run->state;
@@ -401,7 +401,7 @@ S2_KERNEL Mask stages_rest(Run *run, Stages *stages, Mask on) {
   return rests;
 }
 
-// In the lanes `rests`, keeps the poses and sets the velocities to 0.
+// Keeps the poses in the lanes `rests` and sets the velocities to 0.
 S2_KERNEL void stages_stay(Run *run, Stages *stages, Mask rests) {
   const S2Table *t = run->table;
   if (!any(rests)) {
@@ -529,8 +529,8 @@ S2_KERNEL void stages_keep(Run *run, Stages *stages, Mask on) {
   run->state->error = select(on, rows_error(t, run->of, &run->end), run->state->error);
 }
 
-// Solves both stages from the initial rows, in enough pieces to keep rotations small. Each lane has
-// its own number of pieces.
+// Solves both stages from the initial rows. Each lane has its own number of pieces, large enough to
+// keep rotations small.
 S2_KERNEL void stages_run(Run *run, const Seats *seats) {
   const S2Table *t = run->table;
   Stages stages;

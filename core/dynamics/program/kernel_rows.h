@@ -192,8 +192,8 @@ S2_INLINE void rows_ground(const S2Table *t, const Rows *rows, Real ground_v[][3
   }
 }
 
-// For a unit impulse along a row: the torque about the anchor on a (c = 0), and the force (c = 1,
-// 2). If a is the world, the torque is about the origin.
+// Returns the effect of a unit impulse along a row, which is the torque about the anchor on a (c =
+// 0) or the force (c = 1, 2). The torque is about the origin if a is the world.
 S2_INLINE Real rows_push(const S2Table *t, const Rows *rows, int g, int r, int c) {
   bool world = t->a[g] >= t->nodes && t->stands[t->a[g] - t->nodes];
   return c > 0 || world ? rows->a[g][r][c] : real(t->type[g] == S2_TABLE_SLIDER && r == 1 ? 1 : 0);

@@ -23,8 +23,8 @@ typedef struct Run {
   Mask missed;
 } Run;
 
-// Largest number of corrections, the residual reduction that each must achieve, and the residual at
-// which they stop, as in bilateral.c.
+// Limits of the corrections, as in bilateral.c: their largest number, the reduction of the residual
+// that each must achieve, and the residual at which they stop.
 enum { CORRECTIONS = 6 };
 static const double GAIN = 0.5, ROUNDING = 1e-14;
 
@@ -98,7 +98,7 @@ S2_KERNEL Real solve_biases(const Run *run, Real speed, Pairs *bias) {
           }
         }
       }
-      // This repeats row_drives(), but without its early return.
+      // Repeat row_drives(), but without its early return.
       bool angular = t->type[g] == S2_TABLE_SLIDER && r == 1;
       Real brings = select(MASK(w > real(0)), size(sum) * w / w, real(0));
       brings = larger(speed, angular ? brings * of->length : brings);

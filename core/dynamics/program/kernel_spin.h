@@ -75,7 +75,7 @@ S2_KERNEL void spin_drift(const Run *run, const Nodes *nodes, Real *drift_x, Rea
   *drift_y = v[0][2] + part * y;
 }
 
-// The kinetic energy, excluding the motion of the centre of mass.
+// Returns the kinetic energy, excluding the motion of the centre of mass.
 S2_KERNEL Real spin_kinetic(const Run *run, const Nodes *nodes) {
   const Real(*v)[3] = nodes->at;
   Real sum = real(0), drift_x, drift_y;

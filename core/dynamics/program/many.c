@@ -1,5 +1,5 @@
-// Steps worlds side by side: one kernel steps worlds whose programs have the same tables, one lane
-// per world. Lanes are independent, so each world gets the same bits as in a separate step.
+// Steps worlds side by side. One kernel steps worlds whose programs have the same tables, in one
+// lane per world. Lanes are independent, so each world gets the same bits as in a separate step.
 #include "dynamics/control/apply.h"
 #include "dynamics/program/program.h"
 
@@ -7,8 +7,8 @@
 
 enum {
   LANES = 8,   // number of lanes of the widest kernel
-  ISLANDS = 2, // most islands per world in lanes; limited by the stack
-  QUEUES = 8,  // number of kinds of worlds that are collected at once
+  ISLANDS = 2, // maximum number of islands per world in lanes, limited by the stack
+  QUEUES = 8,  // maximum number of kinds of worlds that are collected at once
 };
 
 int s2_program_lanes(int most) {
@@ -48,7 +48,8 @@ static void many_tell(Many *many, int index, S2Status status) {
   }
 }
 
-// `pushed`: the world was prepared for a lane, so its actuators have already added their forces.
+// `pushed`: true if the world was prepared for a lane, where its actuators have already added their
+// forces.
 static void step_alone(Many *many, int index, bool pushed) {
   S2World *world = many->worlds[index];
   if (pushed) {
@@ -156,7 +157,8 @@ static void step_one(Many *many, int index) {
 
 S2Status s2_worlds_step_with(S2World *const *worlds, int count, S2Status *each, S2StepAlone *alone,
                              void *user) {
-  // A world that is listed twice would take two steps at the same time.
+  // Reject worlds that are listed twice, because such a world would take two steps at the same
+  // time.
   S2Status status = s2_ok();
   int listed = 0;
   for (; listed < count && status.code == S2_OK; listed++) {

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
-// Largest number of steps of the general path before the next attempt with the program.
+// Maximum number of steps by the general path before the program is tried again.
 enum { WAIT_MOST = 63 };
 
 // ---- Readiness --------------------------------------------------------------------------------
@@ -20,8 +20,8 @@ static void program_make(S2World *world) {
 }
 
 void s2_program_prepare(S2World *world) {
-  // The general path takes one step after each change. After that step, the world's data (touches,
-  // boxes, impulses of removed limits) are as the kernels expect.
+  // The general path takes one step after each change. This step brings the world's data (touches,
+  // boxes, impulses of removed limits) into the state that the kernels expect.
   if (world->program_is == S2_PROGRAM_STALE) {
     s2_memory_free(world->program);
     world->program = NULL;
@@ -43,8 +43,8 @@ void s2_program_hasten(S2World *world) {
   }
 }
 
-// s2_worlds_step_many omits parts of the preparation that s2_world_step does. So a world is not
-// ready if its step needs more than s2_program_write.
+// A world is not ready if its step needs more than s2_program_write, because s2_worlds_step_many
+// omits parts of the preparation in s2_world_step.
 bool s2_program_ready(S2World *world) {
   S2Program *program = world->program;
   if (world->program_is != S2_PROGRAM_MADE || program == NULL || world->stepping) {
@@ -69,8 +69,8 @@ bool s2_program_ready(S2World *world) {
   return fits && world->corrected.count == numbers;
 }
 
-// After each failure of the program, the general path takes more steps than after the previous
-// failure. So worlds that are unsuitable for programs lose little time.
+// After each failure of the program, the general path takes more steps than after the last one.
+// This saves time in worlds that are unsuitable for programs.
 static void program_misses(S2Program *program) {
   program->waits = 2 * program->waits + 1 < WAIT_MOST ? 2 * program->waits + 1 : WAIT_MOST;
   program->wait = program->waits;
@@ -176,8 +176,8 @@ static void write_island(S2World *world, const S2ProgramIsland *island, Lane lan
   keep_most(&left->solve.joint, raw);
   keep_most(&left->solve.dynamics, balance);
   keep_most(&left->joint_error, lane_number(lane, AT(S2TableState, error)));
-  // The flow by two stages makes two solves per piece. Otherwise there is a single solve, followed
-  // by projections.
+  // The two-stage flow makes two solves per piece. Otherwise there is a single solve, followed by
+  // projections.
   uint64_t passes = (uint64_t)lane_number(lane, AT(S2TableState, passes));
   uint64_t solves = table->rattles ? 2 * passes : 1;
   world->stats.projections += table->rattles ? 0 : passes;
@@ -190,7 +190,7 @@ typedef struct Flights {
   double q[S2_PROGRAM_FREE][3], v[S2_PROGRAM_FREE][3];
 } Flights;
 
-// If steps are split at events, free bodies follow the trapezoidal rule. Otherwise they move by
+// Free bodies follow the trapezoidal rule if steps are split at events. Otherwise they move with
 // their final velocities.
 static double flight_end(const S2World *world, double q, double v0, double v1, double h) {
   bool splits = s2_world_way(&world->kept.def) == S2_EVENT;

@@ -4,7 +4,8 @@
 //
 // A program is made when a world has been stepped once without changes. It is discarded when
 // anything except the motion changes. If the program does not support a step, the general path does
-// this step from the same state. So a program affects only the time of a step, not its result.
+// this step from the same state. A program therefore only affects the time of a step, not its
+// result.
 #ifndef S2_PROGRAM_H
 #define S2_PROGRAM_H
 
@@ -21,28 +22,28 @@ typedef struct S2ProgramIsland {
 
 typedef struct S2Program {
   double dt; // s: length of the steps for which the program was made.
-  // Two hashes of the islands' tables, 128 bits: worlds with equal hashes can be stepped side by
+  // Two hashes of the islands' tables, 128 bits. Worlds with equal hashes can be stepped side by
   // side.
   uint64_t kind[2];
   int islands, free, still;
-  bool boxed; // whether static bodies are in the broad phase.
-  // number of steps that the general path still takes; number after the last failure
+  bool boxed; // true if static bodies are in the broad phase.
+  // number of steps that are left to the general path; this number after the last failure
   int32_t wait, waits;
   int32_t free_slot[S2_PROGRAM_FREE];    // bodies without joints
   int32_t still_slot[S2_PROGRAM_BODIES]; // bodies that no force moves
-  bool goes[S2_PROGRAM_BODIES];          // whether these bodies have a velocity
+  bool goes[S2_PROGRAM_BODIES];          // true if the body has a velocity
   S2ProgramIsland island[];
 } S2Program;
 
-// Makes the program of a world that has none, if the world has been stepped since it changed. Call
-// it before a step of the general path, at a place where memory may run out.
+// Makes a program for a world that has none, if the world has been stepped since it changed. Call
+// this before a step of the general path, where memory may run out.
 void s2_program_prepare(S2World *world);
 
-// Makes the program at once, without waiting for that step. For callers that do not change the
+// Makes the program at once, without waiting for that step. Used by callers that do not change the
 // world.
 void s2_program_hasten(S2World *world);
 
-// Whether the world's program can do the next step. Call this exactly once per step.
+// Returns true if the world's program can do the next step. Call this exactly once per step.
 bool s2_program_ready(S2World *world);
 // Steps a world that is ready and whose callback has agreed to proceed. Returns false if the
 // general path must do the step. In that case nothing was written. *status: as for s2_world_step.
@@ -54,8 +55,9 @@ bool s2_program_step(S2World *world, S2Status *status);
 bool s2_program_proceeds(S2World *world);
 S2Status s2_program_stopped(S2World *world);
 
-// Whether the world has a program in which all islands are attached to the ground. This depends
-// only on the structure of the world, not on its steps, and not on whether a step uses the program.
+// Returns true if the world has a program in which all islands are attached to the ground. The
+// result depends only on the structure of the world. It is the same whether or not steps use the
+// program.
 bool s2_program_hangs(const S2World *world);
 
 // Compiles the program of a world (compile.c). Returns NULL if the world does not qualify.
@@ -65,9 +67,9 @@ S2Program *s2_program_compile(const S2World *world, S2Arena *arena);
 // copies its constants if `constants` is not NULL. (program.c)
 void s2_program_read(const S2World *world, int island, int lanes, int lane, double *state,
                      double *constants);
-// Writes the results of all islands to the world. `state` is the state of the first island; the
-// states of consecutive islands are `apart` doubles apart. Returns false, without writing anything,
-// if the kernel of an island missed the step or a result is not finite.
+// Writes the results of all islands to the world. `state` is the state of the first island.
+// Consecutive islands are `apart` doubles apart. If a kernel missed the step or a result is not
+// finite, writes nothing and returns false.
 bool s2_program_write(S2World *world, int lanes, int lane, const double *state, size_t apart);
 
 // Steps worlds side by side (s2_worlds_step_many). The function `alone` steps the remaining worlds,
@@ -75,7 +77,7 @@ bool s2_program_write(S2World *world, int lanes, int lane, const double *state, 
 typedef S2Status S2StepAlone(void *user, S2World *world, int index);
 S2Status s2_worlds_step_with(S2World *const *worlds, int count, S2Status *each, S2StepAlone *alone,
                              void *user);
-// The number of lanes that this processor supports, at most `most`: 1, 4 or 8.
+// Returns the number of lanes that this processor supports, which is 1, 4 or 8 and at most `most`.
 int s2_program_lanes(int most);
 // For tests: sets the largest number of lanes for this world. 0 disables programs.
 void s2_world_set_lanes(S2World *world, int most);

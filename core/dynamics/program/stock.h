@@ -1,14 +1,13 @@
 // Private to core/dynamics/program: tables of common worlds, and kernels that are compiled for
-// them. These kernels take two thirds of the time of other kernels, because they do not read a
-// table.
+// them. They take two thirds of the time of other kernels, because they do not read a table.
 #ifndef S2_STOCK_H
 #define S2_STOCK_H
 
 #include "dynamics/program/table.h"
 
 // S2_STOCK_TABLE(ID, type of the first joint, S2Table.rattles): a world of two bodies. The first
-// joint connects side a, the first body, to the world. The second joint, a hinge, connects side a,
-// the second body, to the first body.
+// joint connects the first body (side a) to the world. The second joint is a hinge that connects
+// the second body (side a) to the first.
 #define S2_STOCK_TABLES(S2_STOCK_TABLE)                                                            \
   S2_STOCK_TABLE(CART_POLE, S2_TABLE_SLIDER, false)                                                \
   S2_STOCK_TABLE(DOUBLE_PENDULUM, S2_TABLE_HINGE, false)                                           \

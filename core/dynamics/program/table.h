@@ -20,8 +20,8 @@ enum {
 
 typedef enum S2TableType { S2_TABLE_HINGE, S2_TABLE_SLIDER } S2TableType;
 
-// One product: how impulses of joint `push` change the row velocities of joint `see` through a
-// common node.
+// The effect of impulses of joint `push` on the row velocities of joint `see` through a common
+// node.
 typedef struct S2TableFill {
   int16_t node, see, see_side, push, push_side;
   int16_t block; // -1 for the diagonal block of `see`
@@ -33,17 +33,17 @@ typedef struct S2TableFill {
 typedef struct S2Table {
   int32_t stock; // S2Stock: the kernel that was compiled for this table
   int32_t nodes, grounds, joints, blocks, fills, targets;
-  bool floats;                         // whether the island is not attached to any ground
-  bool rides;                          // whether any ground moves
-  bool rattles;                        // whether the island steps by the flow of two stages
-  bool goes[S2_TABLE_GROUNDS];         // whether each ground moves
-  bool stands[S2_TABLE_GROUNDS];       // whether each ground is the world
+  bool floats;                         // true if the island is not attached to any ground
+  bool rides;                          // true if any ground moves
+  bool rattles;                        // true if the island steps by the two-stage flow
+  bool goes[S2_TABLE_GROUNDS];         // per ground: true if it moves
+  bool stands[S2_TABLE_GROUNDS];       // per ground: true if it is the world
   int16_t type[S2_TABLE_JOINTS];       // S2TableType
   int16_t a[S2_TABLE_JOINTS];          // seats
   int16_t b[S2_TABLE_JOINTS];          //
-  int16_t order[S2_TABLE_JOINTS];      // the joint that is eliminated as number k
+  int16_t order[S2_TABLE_JOINTS];      // joints in the order of elimination
   int16_t place[S2_TABLE_JOINTS];      // place[order[k]] = k
-  bool extends[S2_TABLE_JOINTS];       // whether column k + 1 has the rows of column k
+  bool extends[S2_TABLE_JOINTS];       // true if column k + 1 has the rows of column k
   int16_t column[S2_TABLE_JOINTS + 1]; // the first block of each column
   int16_t row[S2_TABLE_BLOCKS];        // per block: row of the block
   int16_t row_start[S2_TABLE_JOINTS + 1];
@@ -74,7 +74,7 @@ typedef struct S2Table {
   Number q[S2_TABLE_NODES][3], v[S2_TABLE_NODES][3];                                               \
   Number force[S2_TABLE_NODES][3]; /* forces that the program applied */                           \
   Number ground_q[S2_TABLE_GROUNDS][3], ground_v[S2_TABLE_GROUNDS][3];                             \
-  Number lambda[S2_TABLE_JOINTS][2]; /* N s, N m s: last step; then this step */                   \
+  Number lambda[S2_TABLE_JOINTS][2]; /* N s, N m s: last step on input, this step on output */     \
   Number acted[S2_TABLE_JOINTS];     /* s: duration of these impulses */                           \
   Number reaction[S2_TABLE_JOINTS][3];                                                             \
   Number corrected[S2_TABLE_NODES][3]; /* N m s, N s: S2Step.corrected, if floating */             \
@@ -91,10 +91,10 @@ typedef struct S2TableState {
   S2_TABLE_STATE(double)
 } S2TableState;
 
-// Steps 1, 4 or 8 islands side by side, one in each lane; the name contains their number. Number k
-// of the structs above is at [lanes * k + lane]. Lanes are independent: each gets the same bits as
-// in a separate step. The memory must be aligned to 8 * lanes bytes. Every processor supports 1
-// lane.
+// Steps 1, 4 or 8 islands side by side, one in each lane. The name ends in the number of lanes.
+// Entry k of the structs above is at [lanes * k + lane]. Lanes are independent: each gets the same
+// bits as in a separate step. The memory must be aligned to 8 * lanes bytes. Every processor
+// supports 1 lane.
 typedef void S2TableKernel(const S2Table *table, const void *constants, void *state);
 S2TableKernel s2_table_step_1;
 #ifdef S2_HAVE_LANES

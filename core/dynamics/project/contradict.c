@@ -1,4 +1,4 @@
-// Finds the contacts and joints that contradict each other, for the texts of warnings.
+// Finds contacts and joints that contradict each other, to name them in warnings.
 #include "dynamics/project/warn.h"
 #include "mcp/problem/conflict.h"
 
@@ -8,20 +8,20 @@
 
 enum { NAMED = 3 };
 
-// Rows count as part of a conflict if their multiplier in the proof, times the row's size, is at
-// least this fraction of the largest. Smaller multipliers are rounding errors of the search.
+// A row belongs to a conflict if its multiplier in the proof, times the size of the row, is at
+// least this fraction of the largest one. Smaller multipliers are rounding errors of the search.
 static const double TAKES_PART = 1e-4;
 
 // Parts of a joint that may take part in a conflict.
 enum { PART_OTHER = 1, PART_MOTOR = 2, PART_LIMIT = 4 };
 
 typedef struct Culprit {
-  int32_t touch, joint; // index of the touch, slot of the joint; one of them is S2_NONE
+  int32_t touch, joint; // index of the touch and slot of the joint; one of them is S2_NONE
   double off, rank;
   int parts; // PART_...; 0: unknown, or a contact
 } Culprit;
 
-typedef struct Culprits { // sorted, with the most important first
+typedef struct Culprits { // sorted by importance, the most important first
   Culprit at[NAMED];
   int count;
 } Culprits;
@@ -52,7 +52,7 @@ static void contradict_add(Culprits *list, int32_t touch, int32_t joint, double 
   }
 }
 
-// A text buffer to which writes have no effect when it is full.
+// A text buffer that ignores writes when it is full.
 typedef struct Writer {
   char *at;
   size_t size, used;
@@ -79,8 +79,8 @@ static void write_culprit(Writer *to, const S2Step *step, const Culprit *culprit
   if (culprit->joint != S2_NONE) {
     char label[S2_NAME_SIZE + 32];
     s2_joint_label(step->world, culprit->joint, label);
-    // Writes, for example, "the motor and the limit of hinge #1". If the joint's equations take
-    // part, writes only the joint.
+    // Writes, for example, "the motor and the limit of hinge #1". Names only the joint if its
+    // equations take part.
     bool motor = (culprit->parts & PART_MOTOR) != 0, limit = (culprit->parts & PART_LIMIT) != 0;
     bool named = (motor || limit) && (culprit->parts & PART_OTHER) == 0;
     write_on(to, "%s%s%s%s%s", named && motor ? "the motor " : "",
@@ -108,8 +108,8 @@ static bool contradict_angular(const S2Row *row) {
   return row->ja[1] == 0 && row->ja[2] == 0 && row->jb[1] == 0 && row->jb[2] == 0;
 }
 
-// Finds the touch of each row that follows the joint rows (from assembly->parts on); S2_NONE for a
-// tangent row.
+// Finds the touch of each row after the joint rows (from assembly->parts on). The touch of a
+// tangent row is S2_NONE.
 static void touches_of_rows(const S2Step *step, const S2Island *island, const S2Choice *choices,
                             S2SolveKind kind, int32_t *touch_of) {
   int n = 0;
@@ -127,8 +127,8 @@ static void touches_of_rows(const S2Step *step, const S2Island *island, const S2
   }
 }
 
-// Names a culprit that moves its body with an unbounded force: a kinematic body, a lock or a motor.
-// `sure`: whether the culprit is part of a proof.
+// Names a culprit that moves its body with an unbounded force, such as a kinematic body, a lock or
+// a motor. `sure`: true if the culprit is part of a proof.
 static void write_remedy(Writer *to, const S2Step *step, const Culprit *list, int count,
                          bool sure) {
   const S2World *world = step->world;
@@ -164,14 +164,14 @@ static void write_remedy(Writer *to, const S2Step *step, const Culprit *list, in
   }
 }
 
-// Whether a row acts on the ground. Such rows come first, because they show what compresses a
-// stack.
+// Returns true if a row acts on the ground. Such rows come first, because they show what compresses
+// a stack.
 static bool contradict_grounded(const S2Row *row) {
   return row->a == S2_GROUND || row->b == S2_GROUND;
 }
 
-// Whether any row requires motion. Otherwise zero velocities satisfy all rows, so there is no
-// proof.
+// Returns true if any row requires motion. If none does, zero velocities satisfy all rows, so there
+// is no proof.
 static bool asks_for_motion(const S2Problem *problem) {
   bool asks = false;
   for (int r = 0; r < problem->rows; r++) {
@@ -203,8 +203,7 @@ static Culprits contradict_proved(const S2Step *step, const S2Assembly *assembly
        !s2_mcp_conflict_quick(problem, &options, proof, step->arena))) {
     return list;
   }
-  // The first pass finds the largest share. The second pass takes the rows with a significant
-  // share.
+  // Find the largest share in the first pass. Take the rows with a significant share in the second.
   for (int pass = 0; pass < 2; pass++) {
     for (int r = 0; r < problem->rows; r++) {
       const S2Row *row = &problem->row[r];
@@ -276,7 +275,7 @@ void s2_step_warn_of_unsolved(const S2Step *step, const S2Island *island, const 
                               const S2Solution *solution) {
   S2World *world = step->world;
   if (world->warning[0] != 0) {
-    return; // only one warning per step, because the search for the cause takes time
+    return; // warn only once per step, because the search for the cause takes time
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);
   int contact_rows = assembly->problem.rows - assembly->parts;

@@ -7,15 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// Overlap that causes a warning, as a fraction of a body's size. It is far above the rounding
-// errors of boxes that are stacked at computed positions.
+// Overlap that causes a warning, as a fraction of a body's size. Boxes stacked at computed
+// positions have rounding errors far below this value.
 #define OVERLAP_WORTH_A_WARNING 1e-6
 
-// Largest number of separation rounds. Each round is a full projection. Bodies that were created at
-// one point need a few rounds.
+// Maximum number of separation rounds, each of which is a full projection. Bodies that were created
+// at one point need a few rounds.
 enum { RESOLVE_ROUNDS = 50, NAMED_IN_WARNING = 3 };
 
-// Makes a step without motion, which has touches and islands at the present positions.
+// Makes a step without motion, with the touches and islands at the present positions.
 static S2Step overlap_survey(S2World *world) {
   S2Arena *arena = &world->arena;
   int slots = world->bodies.count;
@@ -43,8 +43,8 @@ static S2Step overlap_survey(S2World *world) {
 }
 
 // Calls the filter for new pairs but does not store its results. Pre-solve callbacks are not
-// called. Finds nothing if a filter aborts or if there are too many pairs; step->world->refused
-// then contains the error.
+// called. If a filter aborts or there are too many pairs, finds nothing and stores the error in
+// step->world->refused.
 static bool overlap_search(S2Step *step) {
   S2World *world = step->world;
   S2Callbacks callbacks = world->callbacks;
@@ -157,7 +157,7 @@ static S2Status overlap_resolve(void *user) {
     if (!s2_islands_project(&step)) {
       return overlap_stopped(world);
     }
-    // A body that has moved may overlap other bodies, so repeat until no body moves.
+    // Repeat until no body moves, because a body that has moved may overlap other bodies.
     bool moved = false;
     for (int i = 0; i < 3 * world->bodies.count; i++) {
       moved |= step.q1[i] != world->q.at[i];

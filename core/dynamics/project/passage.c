@@ -8,30 +8,30 @@
 
 #include <string.h>
 
-// Fractions. DEPTH: allowed overlap, relative to the overlap from which two shapes would be pushed
-// apart to the wrong side. (That overlap is the sum of their half widths.) FINE: accuracy, relative
-// to the allowed overlap.
+// Fractions. DEPTH: allowed overlap, relative to the sum of the half widths of two shapes. At that
+// overlap, they would be pushed apart to the wrong side. FINE: accuracy relative to the allowed
+// overlap.
 #define S2_PASSAGE_DEPTH 0.5
 #define S2_PASSAGE_FINE  0.1
-// Largest number of samples of a pair in a step. If a shape moves over hundreds of its own widths,
-// its motion ends at the last sample.
+// Maximum number of samples of a pair in a step. The motion of a shape over hundreds of its own
+// widths ends at the last sample.
 #define S2_PASSAGE_LOOKS 256
 // Overlaps on the path are allowed if turning explains them. A point at the distance r that turns
 // by phi leaves the chord of its arc by CHORD phi^2 r, and the plane of a row by PLANE phi^2 r. The
 // allowed overlap is at most DEPTH times half the width of the thinner shape. Near contact, the
-// search advances by LOOK times that half width, or by 1/PARTS of the path if that is more.
+// search advances by LOOK times that half width, but at least by 1/PARTS of the path.
 #define CROSSING_CHORD 0.125
 #define CROSSING_PLANE 0.5
 #define CROSSING_DEPTH 0.25
 #define CROSSING_LOOK  0.02
 #define CROSSING_PARTS 4096.0
-// Distance by which turning may move a point off the plane of a row, as a fraction of half the
-// width of the thinner shape.
+// Distance by which turning may move a point off the plane of a contact row, as a fraction of half
+// the width of the thinner shape.
 #define TURN_DEPTH 0.25
-// rad: smaller rotations in a piece are not checked.
+// rad: smaller rotations within a piece are not checked.
 #define TURN_LOOK 0.02
 
-// m: half of the smallest width of the shape between two parallel lines.
+// m: half of the smallest width of the shape, measured between two parallel lines.
 static double half_width(const S2Shape *shape) {
   double least = shape->count > 2 ? INFINITY : 0;
   for (int i = 0; i < shape->count && shape->count > 2; i++) {
@@ -52,7 +52,7 @@ double s2_touch_smaller(const S2World *world, const S2Touch *touch) {
   return fmin(a > 0 ? a : INFINITY, b > 0 ? b : INFINITY);
 }
 
-// Whether the shape looks the same for every rotation of its body.
+// Returns true if the shape looks the same for every rotation of its body.
 static bool shape_round(const S2Shape *shape) {
   return shape->count == 1 && shape->vertices[0].x == 0 && shape->vertices[0].y == 0;
 }
@@ -84,8 +84,8 @@ double s2_touch_turns(const S2World *world, const S2Touch *touch, const double *
   const int32_t piece[2] = {touch->shape_a, touch->shape_b};
   double most = 1;
   for (int i = 0; i < 2; i++) {
-    // A rotation by phi moves a point of the body away from its tangent by at most phi^2/2 times
-    // the reach.
+    // Rotating by phi moves a point of the body away from its tangent by at most phi^2/2 times the
+    // reach.
     double turn = h * fabs(v[3 * slot[i]]), reach = world->bodies.at[slot[i]].reach;
     if (!(turn > most * TURN_LOOK)) {
       continue;
@@ -121,7 +121,8 @@ double s2_touch_depth_fine(const S2World *world, const S2Touch *touch, double de
   return fmax(S2_PASSAGE_FINE * depth, S2_TOUCH_SLOP * s2_touch_smaller(world, touch));
 }
 
-// The pose at the time `t` (s) of the motion, relative to the position of body `to` at that time.
+// Computes the pose at the time `t` (s) of the motion, relative to the position of body `to` at
+// that time.
 static S2Pose pose_at(const S2Step *step, int32_t slot, int32_t to, double t) {
   const double *q = step->q0 + 3 * slot, *v = step->carry + 3 * slot;
   const double *origin = step->q0 + 3 * to, *speed = step->carry + 3 * to;
@@ -129,22 +130,21 @@ static S2Pose pose_at(const S2Step *step, int32_t slot, int32_t to, double t) {
                  q[2] - origin[2] + t * (v[2] - speed[2]));
 }
 
-// For a pair that overlaps deeply at the start and would separate along n: returns whether it has
-// changed sides at the end of the motion.
+// Returns true if a pair has changed sides at the end of the motion. The pair overlaps deeply at
+// the start and would separate along n.
 static bool changes_sides(const S2Step *step, const S2Touch *touch, S2Vec2 n) {
   S2Pose from = pose_at(step, touch->body_a, touch->body_b, 0);
   S2Pose to = pose_at(step, touch->body_a, touch->body_b, step->h);
   return s2_dot(n, from.position) > 0 && s2_dot(n, to.position) < 0;
 }
 
-// The centre of a shape, which must not enter a piece that adjoins other pieces of its body.
-// Otherwise the shape could move along the cut between two pieces without overlapping either of
-// them deeply.
+// The centre of a shape. It must not enter a piece that adjoins other pieces of its body. Otherwise
+// the shape could slide along the cut between two pieces without overlapping either of them deeply.
 typedef struct Centre {
   S2Vec2 at;    // m, in the frame of the shape's body
   double depth; // m: a quarter of the shape's width; 0: no check is needed.
-  // m: a centre nearer to a piece than this counts as inside. Every shape's centre is farther from
-  // its own outline
+  // m: a centre nearer to a piece than this counts as inside. Every shape's centre is farther than
+  // this from its own outline.
   double fine;
 } Centre;
 
@@ -155,7 +155,7 @@ static Centre centre_of(const S2Shape *shape, const S2Shape *other) {
                   : (Centre){.depth = 0};
 }
 
-// m: the distance of a centre from a piece. INFINITY if no check is needed.
+// m: the distance of a centre from a piece, or INFINITY if no check is needed.
 static double centre_distance(const Centre *centre, S2Pose pose, const S2Shape *piece,
                               S2Pose pose_of_piece) {
   if (!(centre->depth > 0)) {
@@ -165,7 +165,7 @@ static double centre_distance(const Centre *centre, S2Pose pose, const S2Shape *
   return s2_closest(&point, pose, piece, pose_of_piece).distance;
 }
 
-// Computes s2_step_passage for one pair. *deep: whether the pair already overlaps too deeply, so
+// Computes s2_step_passage for one pair. Sets *deep to true if the pair already overlaps so deeply
 // that it will come out on the wrong side.
 static double passage_of(const S2Step *step, const S2Touch *touch, bool *deep) {
   *deep = false;
@@ -173,15 +173,15 @@ static double passage_of(const S2Step *step, const S2Touch *touch, bool *deep) {
   int32_t a = touch->body_a, b = touch->body_b;
   const double *va = step->carry + 3 * a, *vb = step->carry + 3 * b, h = step->h;
   double reach_a = world->bodies.at[a].reach, reach_b = world->bodies.at[b].reach;
-  // The largest possible relative speed of two points of the shapes.
+  // Largest possible relative speed of two points of the shapes.
   double speed =
       hypot(va[1] - vb[1], va[2] - vb[2]) + fabs(va[0]) * reach_a + fabs(vb[0]) * reach_b;
-  // If a pair is slow relative to its size, it cannot pass through within the step.
+  // A pair that is slow relative to its size cannot pass through within the step.
   double smaller = s2_touch_smaller(world, touch);
   if (!(speed * h > S2_PASSAGE_SLOW * smaller)) {
     return INFINITY;
   }
-  // The overlap from which the shapes would come out on the wrong side.
+  // Overlap at which the shapes would come out on the wrong side.
   S2Shape of_a = s2_piece_shape(world, &world->pieces.at[touch->shape_a]);
   S2Shape of_b = s2_piece_shape(world, &world->pieces.at[touch->shape_b]);
   double depth = s2_touch_depth(world, touch);
@@ -199,7 +199,7 @@ static double passage_of(const S2Step *step, const S2Touch *touch, bool *deep) {
     double room = depth + closest.distance;
     double from_a = centre_distance(&centre_a, pose_a, &of_b, pose_b);
     double from_b = centre_distance(&centre_b, pose_b, &of_a, pose_a);
-    // The pair already overlaps deeply at the start, so its motion is not stopped here.
+    // Do not stop a pair that already overlaps deeply at the start.
     if (look == 0 && (room <= fine || from_a <= 0 || from_b <= 0)) {
       *deep = changes_sides(step, touch, closest.normal);
       return INFINITY;
@@ -220,11 +220,11 @@ double s2_step_passage(const S2Step *step, const S2Touch *touch) {
   return passage_of(step, touch, &deep);
 }
 
-// The relative motion of the shapes of a touch.
+// Relative motion of the shapes of a touch.
 typedef struct Ways {
   S2Shape a, b;
-  double way; // m: path of the centres.
-  // m: contribution of turning, to first and second order: the sums of phi r and of phi^2 r
+  double way; // m: relative path of the centres
+  // m: effect of turning to first and second order, the sums of phi r and of phi^2 r
   double turned, squared;
 } Ways;
 
@@ -250,12 +250,12 @@ double s2_step_crossing(const S2Step *step, const S2Touch *touch, bool presses) 
   double h = step->h, speed = (ways.way + ways.turned) / h,
          thin = s2_touch_thin(step->world, touch);
   double widths = speed * h / (CROSSING_LOOK * thin);
-  // Skip the search if a check at the end of the step is sufficient, or if the samples would be
-  // farther apart than the thin width.
+  // Skip the search if a check at the end of the step is sufficient, or if the samples would be too
+  // far apart for the thin width.
   if (!(widths > 2) || widths * CROSSING_LOOK > CROSSING_PARTS) {
     return INFINITY;
   }
-  // The number of parts is a power of two, so small changes of the inputs rarely change it.
+  // Use a power of two as the number of parts. Small changes of the inputs rarely change it.
   double parts = fmin(exp2(ceil(log2(widths))), CROSSING_PARTS);
   double smaller = s2_touch_smaller(step->world, touch);
   double bend = ways.squared + ways.way * ways.way / smaller;

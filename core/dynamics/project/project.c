@@ -8,9 +8,9 @@
 // Newton's method iterates this problem. Joints push along their rows from the start of the step,
 // and their displacement, divided by h, is also added to the velocities. This is SHAKE (Ryckaert,
 // Ciccotti, Berendsen 1977). It adds the part of the joint impulses that the linearised rows
-// missed; otherwise a swinging body would lose energy in every step. If joints pushed along the
+// missed. Without this, a swinging body would lose energy in every step. If joints pushed along the
 // rows from the end of the step, the next solve would remove this part again. Displacements by
-// contacts are not added to the velocities, because the removal of overlaps would throw bodies
+// contacts are not added to the velocities. If they were, removing overlaps would throw bodies
 // apart.
 #include "dynamics/joints/rows.h"
 #include "dynamics/project/spin.h"
@@ -40,7 +40,7 @@ static S2JointErrors new_errors(const S2World *world, S2Arena *arena, const S2Is
   return errors;
 }
 
-// Whether a row is an equation of a joint. Equations come first, then limits and contacts.
+// Returns true if a row is an equation of a joint. Equations come first, then limits and contacts.
 static bool is_equation(const S2Assembly *assembly, int row) {
   return row < assembly->parts && assembly->problem.row[row].lo < 0;
 }
@@ -65,7 +65,7 @@ static void add_joint_displacement(const S2Assembly *assembly, const double *lam
   }
 }
 
-// The rows of hinges at q0 if the first solve had no other rows; otherwise NULL.
+// Returns the rows of hinges at q0 if the first solve had no other rows, otherwise NULL.
 static const S2JointPart *pins_at_start(const S2Island *island, const S2JointErrors *errors) {
   const S2Assembly *motion = island->motion;
   bool alone = errors->pins && motion != NULL && motion->parts == 2 * island->joints &&
@@ -76,15 +76,16 @@ static const S2JointPart *pins_at_start(const S2Island *island, const S2JointErr
   return alone ? motion->part : NULL;
 }
 
-// Whether the dry friction of a joint holds its speed at 0. Sliding friction is a known force.
+// Returns true if the dry friction of a joint holds its speed at 0. Sliding friction is a known
+// force.
 static bool friction_sticks(const S2Step *step, int32_t slot) {
-  static const double at_bound = 1 - 1e-9; // allows for the tolerance of the solves
+  static const double at_bound = 1 - 1e-9; // allow for the tolerance of the solves
   double most = step->world->joints.at[slot].friction * step->h;
   return fabs(step->joint_impulse[S2_JOINT_ROWS * slot + S2_JOINT_DRY]) < at_bound * most;
 }
 
-// Whether the displacements by joints may be added to the velocities. They must not be added in
-// these cases:
+// Returns true if the displacements by joints may be added to the velocities. They may not be added
+// in these cases:
 // - the step began with joint errors (bodies moved by the program);
 // - an impact has changed the velocities that caused the error;
 // - with blending, rows correct positions, or turning forces contribute to W;
@@ -96,7 +97,7 @@ static bool feeds_back(const S2Step *step, const S2Island *island, const S2Joint
       step->stiff[island->joint[0]]) { // h = 0: projection outside a step
     return false;
   }
-  // If an impact has changed the velocities, the error was not caused by v2.
+  // The error was not caused by v2 if an impact has changed the velocities.
   for (int i = 0; i < island->nodes; i++) {
     int32_t at = 3 * island->node[i];
     for (int c = 0; c < 3; c++) {
@@ -156,20 +157,18 @@ typedef struct Pass { // inputs of a pass, for its record
 } Pass;
 
 // SOLVED: allowed residual of a solve, relative to the error that the projection removes. LEFT:
-// allowed residual relative to the tolerance of positions, which limits the accuracy of positions
-// anyway. With a smaller value, redundant rows would contradict each other by rounding, and the
-// solver would try every method.
+// allowed residual relative to the tolerance of positions. With a smaller value, rounding would
+// make redundant rows contradict each other, and the solver would try every method.
 static const double SOLVED = 1e-9, LEFT = 1e-3;
 
-// Largest number of factorisations that the solver's flow method may spend on the displacements of
-// a pile. If a pile is jammed, no displacement separates it, and more factorisations would not find
-// one.
+// Maximum number of factorisations in the solver's flow method for the displacements of a pile. No
+// displacement separates a jammed pile, and more factorisations would not find one.
 enum { POSITIONS_FLOW = 100 };
 
 // A projection that closes gaps may move a point of a body by at most FAR times the largest error.
 // A tower that is 25 times as high as wide needs a factor of 25 to stand up on its two corners. A
-// box on three points around a bend by phi needs 1/phi. If FAR is exceeded, points are released
-// whose pull is at least the fraction PULLS of the largest pull.
+// box on three points around a bend by phi needs 1/phi. If FAR is exceeded, all points that pull
+// with at least the fraction PULLS of the largest pull are released.
 static const double FAR = 30, PULLS = 0.1;
 
 // m: the largest displacement of a point of a body by dq.
@@ -183,10 +182,10 @@ static double farthest_way(const S2Step *step, const S2Island *island, const dou
   return far;
 }
 
-// If a small error causes a large displacement, the held points nearly contradict each other. For
-// example, three points around a slight bend of the ground can be closed together only by a large
-// motion. The points with the largest pull are released, because overlaps must be removed but gaps
-// need not be closed. Returns whether a point was released.
+// Releases the points with the largest pull if a small error causes a large displacement. The held
+// points then nearly contradict each other. For example, three points around a slight bend of the
+// ground can only be closed together by a large motion. Overlaps must be removed, but gaps need not
+// be closed. Returns true if a point was released.
 static bool let_far_go(const S2Step *step, const S2Island *island, const S2Assembly *assembly,
                        const S2Solution *solution, double worst) {
   if (!step->holds || farthest_way(step, island, solution->v) <= FAR * worst) {
@@ -220,7 +219,7 @@ typedef enum Moved { MOVED, NOT_SOLVED, TOO_FAR } Moved;
 static Moved solve_positions(S2Step *step, const S2Island *island, S2Assembly *assembly,
                              double worst, const Pass *pass, S2Shaken *shaken) {
   S2World *world = step->world;
-  // The velocity scale is the size of the error, so that small errors are removed with the same
+  // Use the size of the error as the velocity scale, so that small errors are removed with the same
   // relative accuracy.
   double scale = fmax(worst, S2_PROJECTION_TRIGGER * island->length);
   assembly->problem.velocity_scale = scale;
@@ -240,8 +239,8 @@ static Moved solve_positions(S2Step *step, const S2Island *island, S2Assembly *a
   if (let_far_go(step, island, assembly, &solution, worst)) {
     return TOO_FAR;
   }
-  // Linearised rows are accurate only for small rotations. The next pass does the remaining
-  // rotation.
+  // Linearised rows are only accurate for small rotations. Leave the remaining rotation to the next
+  // pass.
   double turn = 0;
   for (int i = 0; i < island->nodes; i++) {
     turn = fmax(turn, fabs(solution.v[3 * i]));
@@ -292,17 +291,17 @@ static bool project(S2Step *step, const S2Island *island, double worst, double s
   return moved == TOO_FAR ? project(step, island, worst, stiffness, shaken) : moved == MOVED;
 }
 
-// The largest s in [0, 1] with a s^2 + b s <= room, where a and room are not negative.
+// Returns the largest s in [0, 1] with a s^2 + b s <= room. a and room must not be negative.
 static double largest_fraction(double a, double b, double room) {
   room = fmax(room, 0);
   double root = sqrt(b * b + 4 * a * room);
   return a + b <= room ? 1 : b > 0 ? 2 * room / (b + root) : (root - b) / (2 * a);
 }
 
-// The fraction of the displacements by joints (divided by h) that is added to the velocities. The
-// energy must not exceed the energy of the unconstrained motion. If the step turns a body far or a
-// contact is near, the energy must also not exceed the initial energy plus the work of forces. The
-// reason: the energy of SHAKE oscillates about the true energy, with an amplitude that grows with
+// Returns the fraction of the displacements by joints (divided by h) that is added to the
+// velocities. The energy must not exceed that of the unconstrained motion. If the step turns a body
+// far or a contact is near, it must also not exceed the initial energy plus the work of forces.
+// This is because the energy of SHAKE oscillates about the true energy. The amplitude grows with
 // the rotation per step.
 static double harmless_fraction(const S2Step *step, const S2Island *island, const double *by_joints,
                                 S2Vec2 frame) {
@@ -409,15 +408,15 @@ static double project_shake(S2Step *step, S2Island *island, S2JointErrors *error
   bool converges = s2_step_shake(step, island, errors, &shaken, &worst) ||
                    shake_by_passes(step, island, &shaken, &worst);
   give_back_spin(step, island, spin, INFINITY);
-  // A rigid rotation does not violate any joint, so only the displacements without rotation are fed
-  // back.
+  // Only feed back the displacements without rotation, because a rigid rotation does not violate
+  // any joint.
   double *by_joints = NULL;
   if (spin->kept) { // remove the rotation from the displacements
     by_joints = s2_arena_copy(step->arena, shaken.dq, 3 * island->nodes);
     s2_note_set_spin(step, island, S2_ACT_SPIN_DQ, 0, shaken.dq);
     s2_island_set_spin(step, island, 0, shaken.dq);
   }
-  // The energy is measured relative to the ground of the island.
+  // Measure the energy relative to the ground of the island.
   int32_t *ground = S2_TAKE(step->arena, int32_t, S2_HOLDERS(island));
   int grounds = s2_island_holders(step, island, false, ground);
   S2Vec2 frame = s2_island_frame(step, island, ground, grounds);
@@ -438,8 +437,8 @@ static double project_shake(S2Step *step, S2Island *island, S2JointErrors *error
   return worst;
 }
 
-// The gap at q1 of a contact point of the solve: the gap of the same feature, or else the gap that
-// the solve predicted.
+// Returns the gap at q1 of a contact point of the solve. This is the gap of the same feature, or
+// else the gap that the solve predicted.
 static double gap_at_end(const S2Step *step, int32_t index, int k) {
   const S2Touch *solved = &step->touches_solved[index], *now = &step->touches[index];
   const S2TouchPoint *point = &solved->points[k];
@@ -523,7 +522,7 @@ static void keep_best(const S2Step *step, const S2Island *island, double worst, 
   best->worst = fmin(best->worst, worst);
 }
 
-// Returns to the best positions. If errors cannot vanish, Newton steps diverge and would lift
+// Returns to the best positions. Newton steps diverge if errors cannot vanish, and would lift
 // bodies unnecessarily.
 static void go_back(const S2Step *step, S2Island *island, const Best *best) {
   island->joint_error = NAN; // the last measured error belongs to other positions
@@ -537,7 +536,7 @@ static void go_back(const S2Step *step, S2Island *island, const Best *best) {
 }
 
 // Records joints that have no error, for example between bodies at rest, because the derivatives of
-// poses depend on them. Contacts are not recorded: the solve already closes them, and a projection
+// poses depend on them. Contacts are not recorded. The solve already closes them, and a projection
 // would put them exactly at the boundary between open and closed.
 static void note_joints(S2Step *step, S2Island *island, S2JointErrors *errors, double worst) {
   S2World *world = step->world;
@@ -595,7 +594,7 @@ static void project_island(S2Step *step, S2Island *island) {
     s2_arena_rewind(step->arena, start_mark);
     return;
   }
-  // Keep the best positions so far, because the errors may be impossible to remove.
+  // Keep the best positions so far, because it may be impossible to remove the errors.
   Best best = {worst, S2_TAKE(step->arena, double, 3 * island->nodes), 0};
   keep_best(step, island, worst, &best);
   Spin spin = keep_spin(step, island);
@@ -615,7 +614,7 @@ static void project_island(S2Step *step, S2Island *island) {
   mark = s2_arena_mark(step->arena);
   keep_best(step, island, worst, &best);
   bool done = worst <= island->enough;
-  // Then do Newton steps. If they stall, increase the inertias, so that bodies turn less.
+  // Then do Newton steps. If they stall, increase the inertias to make bodies turn less.
   double stiffness = 1;
   for (int pass = 0; pass < S2_PROJECTION_PASSES && !done; pass++) {
     double before = worst;
@@ -626,7 +625,7 @@ static void project_island(S2Step *step, S2Island *island) {
     keep_best(step, island, worst, &best);
     done = !solved || worst <= island->enough;
   }
-  // If the last pass is not the best one, return to the best positions.
+  // Return to the best positions if they are not from the last pass.
   if (worst > best.worst) {
     go_back(step, island, &best);
     if (best.noted < fed) { // the velocities already contain the feedback
@@ -665,8 +664,8 @@ bool s2_islands_project(S2Step *step) {
   return s2_islands_run(step, project_work, NULL, NULL);
 }
 
-// For islands that project_island() does not process: records momentum corrections, and removes the
-// energy that rebounds have added.
+// Records momentum corrections and removes the energy that rebounds have added, in islands that
+// project_island() does not process.
 static void settle_accounts(S2Step *step) {
   for (int i = 0; i < step->island_count; i++) {
     s2_island_correct_balance(step, &step->islands[i]);

@@ -6,8 +6,8 @@
 //
 // where the last term is the work of lifting bodies beyond the motion of v1. The speeds u are
 // relative speeds of touching bodies, so the sum does not limit the work of obstacles, joints and
-// damping. If joint displacements of the projection were added to v2, the sum has the additional
-// term D2 M (v1 - ride), because no contact absorbed that energy. Here `ride` is the velocity of
+// damping. The sum has the additional term D2 M (v1 - ride) if joint displacements of the
+// projection were added to v2, because no contact absorbed that energy. `ride` is the velocity of
 // the ground. If the sum is positive, this energy is removed from v2. A step can therefore lift
 // bodies only with energy that its contacts absorbed. Event stepping has a separate energy account
 // (energy.c).
@@ -31,7 +31,7 @@ static double of_bodies(const S2Step *step, const S2Island *island, const double
   return gain;
 }
 
-// The work of contacts, from their logged impulses and the lever arms of the solves.
+// Computes the work of contacts from their logged impulses and the lever arms of the solves.
 static double of_contacts(const S2Step *step, const S2Island *island) {
   double gain = 0;
   for (int i = 0; i < island->touches; i++) {
@@ -54,7 +54,7 @@ static double of_contacts(const S2Step *step, const S2Island *island) {
 typedef struct Account {
   int32_t *ground; // slots
   int grounds;
-  // 3 per node: v2 relative to the ground of the node, and the velocity of that ground
+  // 3 per node: v2 relative to the ground of the node; the velocity of that ground
   double *now, *ride;
   double excess;  // J: energy that the step has added (the sum above)
   double kinetic; // J: kinetic energy from which it may be taken
@@ -96,9 +96,9 @@ void s2_island_repay(S2Step *step, const S2Island *island, bool fed) {
     return;
   }
   s2_note_slow(step, island, excess, fed, account.ground, account.grounds);
-  // Reduce all speeds so that the added energy is removed.
+  // Reduce all speeds to remove the added energy.
   double most = fmax(0, kinetic - excess);
-  // Scale rotation and translation alike, because the motion of a pivoting body consists of both.
+  // Scale rotation and translation by the same factor, because a pivoting body does both.
   if (account.grounds > 0) {
     double fraction = kinetic > 0 ? sqrt(most / kinetic) : 0;
     for (int i = 0; i < 3 * island->nodes; i++) {
@@ -107,7 +107,7 @@ void s2_island_repay(S2Step *step, const S2Island *island, bool fed) {
   } else {
     s2_island_cap(step, island, most, now); // this conserves momentum
   }
-  // The change counts as a correction, because neither forces nor contacts cause it.
+  // Record the change as a correction, because neither forces nor contacts cause it.
   for (int i = 0; i < island->nodes; i++) {
     double *v2 = step->v2 + 3 * island->node[i];
     const double dv[3] = {now[3 * i] - v2[0], now[3 * i + 1] - v2[1], now[3 * i + 2] - v2[2]};

@@ -7,8 +7,8 @@
 // J1 contains the rows at q1 of the first pass, or J0 if the factor of the first solve can be used.
 // If passes remove too little of the error, J1 is updated, and the matrix becomes Newton's matrix.
 // (With J0 instead of J1, the fraction of the error that remains after a pass is about the step's
-// rotation in rad. In a stretched chain it is several times larger.) While the matrix is kept, a
-// pass computes only the errors and one substitution.
+// rotation in rad. In a stretched chain it is several times larger.) With the same matrix, a pass
+// only computes the errors and one substitution.
 #include "dynamics/joints/rows.h"
 #include "dynamics/step/touch.h"
 #include "dynamics/trace/notes.h"
@@ -21,13 +21,14 @@ typedef struct Shake {
   S2JointErrors *errors;     // at q1
   S2Problem problem;         // equations at q0; their right-hand side is 0
   const S2JointPart *part;   // data of the problem's rows
-  bool has_motion;           // whether the rows come from S2Island.motion
+  bool has_motion;           // true if the rows come from S2Island.motion
   S2Bilateral matrix;        //
   double *change;            // per row: -dl
   double *start, *dq, *last; // 3 per node: initial q1; displacement; previous displacement
 } Shake;
 
-// m: the largest joint error. NAN if the equations of the joints differ from those of the problem.
+// m: the largest joint error, or NAN if the equations of the joints differ from those of the
+// problem.
 static double shake_largest(const Shake *shake) {
   return shake->errors->rows == shake->problem.rows ? shake->errors->largest : NAN;
 }
@@ -187,7 +188,7 @@ bool s2_step_shake(S2Step *step, S2Island *island, S2JointErrors *errors, S2Shak
     bool slow = now * (now / before) * (now / before) > done; // two more passes would not suffice
     small = small && (!slow || s2_bilateral_factor(&shake.matrix, errors->side));
   }
-  // SHAKE ignores contacts and limits, so check that it does not violate them.
+  // SHAKE ignores contacts and limits. Check that it does not violate them.
   double left = now;
   if (island->touches > 0 || errors->limited) {
     shake_collide(&shake);

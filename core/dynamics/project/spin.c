@@ -1,8 +1,8 @@
 // Angular momentum of floating islands.
-// Projection moves masses but not their momenta, which changes the angular momentum. Full SHAKE
-// would correct this, but the energy limit prevents a part of the correction. A rigid motion does
+// Projection moves masses without their momenta, which changes the angular momentum. Full SHAKE
+// would correct this, but the energy limit suppresses a part of the correction. Rigid motions do
 // not violate any joint. The rotation about the centre of mass is therefore set from the angular
-// momentum, and the energy limit applies only to the remaining motion.
+// momentum, and the energy limit only applies to the rest of the motion.
 #include "dynamics/project/spin.h"
 #include "dynamics/trace/notes.h"
 
@@ -12,8 +12,8 @@
 // covers the error of numerical derivatives.
 static const double BALANCED = 1e-8;
 
-// Whether the forces of each row of a constraint on its two bodies cancel, and their moments as
-// well. For other joints, this is always true.
+// Returns true if the forces and moments of each row of a constraint cancel over its two bodies.
+// Always true for other joints.
 static bool spin_balances(const S2Step *step, const S2Joint *joint) {
   S2JointAt at = {step->world, joint, step->q0, step->t - step->world->kept.time, NULL};
   const double *qa = step->q0 + 3 * joint->a, *qb = step->q0 + 3 * joint->b;
@@ -35,7 +35,7 @@ static bool spin_balances(const S2Step *step, const S2Joint *joint) {
   return good;
 }
 
-// Whether only joints act, and only between bodies of the island. With contacts or ground, a
+// Returns true if only joints act, between bodies of the island. With contacts or ground, a
 // rotation could do work against friction or close contacts. (The joints of a gear belong to the
 // same island.)
 bool s2_island_floats(const S2Step *step, const S2Island *island) {
@@ -78,7 +78,7 @@ static Whole whole_of(const S2Step *step, const S2Island *island) {
   return whole;
 }
 
-// Velocities are relative to the first body. This only reduces rounding errors, because the arms
+// Use velocities relative to the first body. This only reduces rounding errors, because the arms
 // are relative to the centre of mass.
 static double spin_of(const S2Step *step, const S2Island *island, const Whole *whole,
                       const double *v) {
@@ -200,8 +200,8 @@ double s2_island_kinetic_within(const S2Step *step, const S2Island *island, cons
   return sum / 2;
 }
 
-// Whether the joint has a spring or compliance, which may add energy that the unconstrained motion
-// does not contain.
+// Returns true if the joint has a spring or compliance. These may add energy that the unconstrained
+// motion does not contain.
 static bool is_elastic(const S2Joint *joint) {
   const S2JointWeights *weights = &joint->compliance;
   return joint->has_spring || weights->size > 0 || weights->linear > 0 || weights->angular > 0;
@@ -230,8 +230,8 @@ double s2_island_most_kinetic(const S2Step *step, const S2Island *island, double
 }
 
 // Keeps the velocity of the centre of mass and the common rotation, and reduces the remaining
-// motion. If that is not sufficient, because masses moved far inwards, also reduces the rotation.
-// Adds changes to v, which limits rounding errors.
+// motion. Also reduces the rotation if that is not sufficient because masses moved far inwards.
+// Adds changes to v to limit rounding errors.
 void s2_island_cap(const S2Step *step, const S2Island *island, double most, double *v) {
   double kinetic = s2_island_kinetic_within(step, island, v);
   if (kinetic <= most) {

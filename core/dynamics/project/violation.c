@@ -1,4 +1,4 @@
-// The violation of an island's contacts, joints and limits at q1.
+// Measures the violation of an island's contacts, joints and limits at q1.
 #include "dynamics/joints/rows.h"
 #include "dynamics/project/project.h"
 
@@ -38,7 +38,7 @@ static double measure_pins(const S2Step *step, const S2Island *island, const S2R
   return largest;
 }
 
-// Within this function, errors->largest is the square of the largest error.
+// errors->largest is the square of the largest error until the end of this function.
 static double joints_violation(const S2Step *step, S2Island *island, S2JointErrors *errors) {
   S2ArenaMark mark = s2_arena_mark(step->arena);
   const S2Rot *turn = s2_step_turns(step, island, step->q1);

@@ -1,5 +1,5 @@
 // Steps an island on which only joints act, by two stages (rattle.h).
-// The substep is split into pieces that are short enough to keep the rotations of bodies small.
+// The substep is split into short pieces to keep the rotations of bodies small.
 #include "dynamics/rattle/rattle.h"
 #include "dynamics/audit/audit.h"
 #include "dynamics/rattle/rattle_numbers.h"
@@ -11,19 +11,19 @@
 #include <string.h>
 
 static const double TURN = S2_RATTLE_TURN;
-// Largest number of pieces of a substep. With this number of pieces, rotations are not limited,
-// provided that the stages are solved. Wheels on their hubs are an example.
+// Largest number of pieces of a substep. With this number of pieces, any rotation is accepted if
+// the stages are solved, for example of wheels on their hubs.
 enum { PIECES = S2_RATTLE_PIECES };
 // ASKS: maximum number of evaluations of force laws in stage 1 until force and velocity agree.
-// SLOW: after this number of evaluations, finite differences are used.
+// SLOW: number of evaluations after which finite differences are used.
 enum { ASKS = 40, SLOW = 3 };
-// Fractions of a force. AGREED: below this error, the law agrees with the velocity. NEAR: if the
-// error stays above this value, the law is held at its initial value.
+// Fractions of a force. AGREED: error below which a law agrees with the velocity. NEAR: error above
+// which a law is held at its initial value.
 static const double AGREED = 1e-14, NEAR = 1e-8;
 // Step of the finite differences of laws, as a fraction of the velocity.
 static const double DIFFERENCE = 1e-6;
 // Fractions of a piece's length. RISES: step of finite differences with respect to the length.
-// LATEST: a limit that closes in this last part of the piece does not shorten it.
+// LATEST: a limit that closes within this last part of a piece does not shorten the piece.
 static const double RISES = 1e-3, LATEST = 1e-9;
 
 // STIFF: forces turn too fast, even with the largest number of pieces.
@@ -54,8 +54,8 @@ static int count_laws(const S2Step *step, const S2Island *island) {
   return count;
 }
 
-// `touches`: number of touches that may have rows. Each touch has two points with friction and
-// viscosity.
+// `touches`: number of touches that may have constraint rows. Each touch has two points with
+// friction and viscosity.
 static S2Rattle rattle_make(S2Step *step, S2Island *island, const S2LawFrame *frame, int touches) {
   S2Arena *arena = step->arena;
   int rows = S2_JOINT_ROWS * island->joints + 6 * touches, n = 3 * island->nodes;
@@ -137,11 +137,11 @@ static void rattle_place_ground(const S2Rattle *rattle, double since, double *q)
 }
 
 // Finds the late rows: limits that are initially open, and contacts that are initially away from
-// their surface. Their impulse acts when they close, after a part of the motion. Stage 1 therefore
-// pushes along J1. Along J0, the impulse would add energy if the rows turn.
+// their surface. They get their impulse when they close, so stage 1 pushes along J1. If the rows
+// turn, an impulse along J0 would add energy.
 static void find_late(S2Rattle *rattle) {
   for (int r = 0; r < rattle->rows; r++) {
-    // A compliant contact is late if it is initially open and its spring is too stiff for the
+    // A compliant contact is late if it is open at the start and its spring is too stiff for the
     // trapezoidal rule.
     if (s2_rattle_of_contact(&rattle->term[r])) {
       int normal = s2_rattle_normal(rattle, r);
@@ -156,7 +156,7 @@ static void find_late(S2Rattle *rattle) {
   }
 }
 
-// Sets the velocity scale V and the accuracy that follows from it. V is the largest of the island's
+// Sets the velocity scale V and the accuracy that follows from it. V is the maximum of the island's
 // speed and the speeds that drives cause.
 static void set_speed(S2Rattle *rattle) {
   double length = rattle->island->length;
@@ -180,8 +180,8 @@ static void set_speed(S2Rattle *rattle) {
 
 // ---- Forces ------------------------------------------------------------------------------------
 
-// Sets the forces of a stage: the forces that are constant over the step plus the forces of laws in
-// `law` (3 per slot; NULL if there are no laws).
+// Sets the forces of a stage. They are the forces that are constant over the step plus the forces
+// of laws, `law` (3 per slot), which is NULL if there are no laws.
 static void set_force(const S2Rattle *rattle, const double *law) {
   const S2Step *step = rattle->step;
   for (int i = 0; i < 3 * rattle->nodes; i++) {
@@ -224,8 +224,8 @@ static bool ask_laws(const S2Rattle *rattle, const double *q, const double *v, d
   return going;
 }
 
-// Computes `slope`, the damping of each law, by finite differences at the velocities u. The damping
-// is minus the derivative of the law with respect to the velocity of its own body.
+// Computes `slope`, the damping of each law, by finite differences at the velocities u. This is
+// minus the derivative of the law with respect to the velocity of its own body.
 static bool rattle_find_slopes(const S2Rattle *rattle, const double *law) {
   S2Step *step = rattle->step;
   S2ArenaMark mark = s2_arena_mark(step->arena);
@@ -245,8 +245,8 @@ static bool rattle_find_slopes(const S2Rattle *rattle, const double *law) {
   return going;
 }
 
-// The relative difference between the current forces of laws and the forces with which stage 1 was
-// solved.
+// Returns the relative difference between the current forces of laws and those with which stage 1
+// was solved.
 static double laws_off(const S2Rattle *rattle, const double *was, const double *law) {
   double off = 0;
   for (int i = 0; i < rattle->nodes; i++) {
@@ -261,7 +261,7 @@ static double laws_off(const S2Rattle *rattle, const double *was, const double *
 }
 
 // Solves stage 1 repeatedly with f(q0, u), until the laws that depend on velocities agree with u.
-// If a law does not agree, it is held at its initial value.
+// Holds the laws at their initial values if they do not agree.
 static Outcome first_with_laws(S2Rattle *rattle, double *law) {
   S2Step *step = rattle->step;
   int n = 3 * step->world->bodies.count;
@@ -389,7 +389,7 @@ static Outcome second_with_laws(S2Rattle *rattle, double *law) {
   return s2_rattle_second(rattle) ? SOLVED : TOO_LONG;
 }
 
-// `law`: on entry, the forces of laws at q0 and v0; on return, the forces at q1 and u. NULL if no
+// `law` contains the forces of laws at q0 and v0. It receives the forces at q1 and u. NULL if no
 // law acts.
 static Outcome solve_stages(S2Rattle *rattle, double *law, bool last) {
   rattle->rests = rattle->arrival.any = false;
@@ -417,15 +417,15 @@ static Outcome solve_stages(S2Rattle *rattle, double *law, bool last) {
   return brings ? TOO_LONG : outcome;
 }
 
-// Sets l to the guess, which is the impulses for the previous length, scaled to the current length.
-// Not used with ground friction, because its rows change direction.
+// Sets l to the guess, the impulses for the previous length scaled to the current length. Ground
+// friction does not use the guess, because its rows change direction.
 static void recall_guess(S2Rattle *rattle) {
   for (int r = 0; r < rattle->rows && rattle->grounds == 0; r++) {
     rattle->l[r] = rattle->guess[r];
   }
 }
 
-// Solves a piece from q0 and v0 to q1 and v1. `last`: whether to accept any rotation of bodies.
+// Solves a piece from q0 and v0 to q1 and v1. `last`: true to accept any rotation of bodies.
 static Outcome solve_piece(S2Rattle *rattle, double *law, bool last) {
   S2Step *step = rattle->step;
   double elapsed = rattle->done;
@@ -459,8 +459,8 @@ static Outcome solve_piece(S2Rattle *rattle, double *law, bool last) {
   return step->world->refused.code != S2_OK ? ABORTED : outcome;
 }
 
-// Solves stage 1 with a different length. *value: the smallest final value of a limit; *row: the
-// row of this limit.
+// Solves stage 1 with a different length. Writes the smallest final value of a limit to *value and
+// the row of this limit to *row.
 static Outcome look_again(S2Rattle *rattle, double *law, bool last, double h, double *value,
                           int *row) {
   S2ArenaMark mark = s2_arena_mark(rattle->step->arena);
@@ -478,7 +478,7 @@ static Outcome look_again(S2Rattle *rattle, double *law, bool last, double h, do
 }
 
 // Computes `rises`, the derivative of the closing limit's value with respect to the length of the
-// piece. It is 0 if it is unknown. Only the derivative of the step needs it.
+// piece. Sets it to 0 if it is unknown. It is only needed for the derivative of the step.
 static Outcome find_rise(S2Rattle *rattle, double *law, bool last) {
   S2ArenaMark mark = s2_arena_mark(rattle->step->arena);
   double tau = rattle->h, value[2];
@@ -502,8 +502,8 @@ static Outcome find_rise(S2Rattle *rattle, double *law, bool last) {
   return outcome;
 }
 
-// Solves a piece of length h. If `frees` is true and an initially open limit closes within it, the
-// piece ends at that time.
+// Solves a piece of length h. If `frees` is true, the piece ends when an initially open limit
+// closes.
 static Outcome solve_to_meeting(S2Rattle *rattle, double *law, bool last, bool frees) {
   double whole = rattle->h, value;
   int row;
@@ -514,7 +514,7 @@ static Outcome solve_to_meeting(S2Rattle *rattle, double *law, bool last, bool f
   if (outcome != SOLVED || !(value < -rattle->enough)) {
     return outcome;
   }
-  // The motion depends on the length of the piece, so stage 1 is solved again for each length.
+  // Solve stage 1 again for each length, because the motion depends on the length of the piece.
   S2RattleMeeting meeting = {.hi = whole, .at_lo = rattle->at0.value[row], .at_hi = value};
   for (double next = whole; outcome == SOLVED && next > 0 && fabs(value) > rattle->enough;) {
     next = s2_rattle_next_length(&meeting);
@@ -523,8 +523,8 @@ static Outcome solve_to_meeting(S2Rattle *rattle, double *law, bool last, bool f
     s2_rattle_narrow(&meeting, h, value);
   }
   rattle->met = row;
-  // If a limit closes at the very end of the piece, it does not shorten the piece. It becomes a row
-  // of the whole piece.
+  // A limit that closes at the very end of the piece does not shorten it. It becomes a row of the
+  // whole piece.
   if (outcome == SOLVED && rattle->h > whole * (1 - LATEST)) {
     rattle->met = S2_NONE;
     rattle->frees = false;
@@ -555,9 +555,9 @@ static void rattle_go_on(S2Rattle *rattle) {
   rattle->last = rattle->h;
 }
 
-// Solves the substep in `pieces` pieces of equal length. If limits close, some of these pieces are
-// divided. *made: the resulting number of pieces. `record`: s2_rattle_record_size numbers per
-// piece, or NULL. `answers`: one per law, stage and piece.
+// Solves the substep in `pieces` pieces of equal length. Divides pieces in which limits close.
+// *made: the resulting number of pieces. `record`: s2_rattle_record_size numbers per piece, or
+// NULL. `answers`: one per law, stage and piece.
 static Outcome solve_pieces(S2Rattle *rattle, const S2RattleSums *sums, int pieces, double *record,
                             S2LawAnswer *answers, int *made) {
   S2Step *step = rattle->step;
@@ -668,7 +668,7 @@ bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
   double *law = lawful ? S2_TAKE(step->arena, double, 3 * step->world->bodies.count) : NULL;
   S2RattleSums sums = {S2_TAKE_ZEROED(step->arena, double, S2_JOINT_ROWS * island->joints),
                        S2_TAKE_ZEROED(step->arena, double, 3 * island->joints)};
-  // Solve one piece of the step. If it is too long, the caller shortens it.
+  // Solve one piece of the step. The caller shortens pieces that are too long.
   Outcome outcome = solve_to_meeting(&rattle, law, last, flow->frees);
   bool met = outcome == SOLVED && rattle.met != S2_NONE;
   flow->met = met ? rattle.h : INFINITY;
@@ -717,7 +717,7 @@ static double turn_at_first(S2Step *step, S2Island *island, const S2LawFrame *fr
 
 static int pieces_at_first(S2Step *step, S2Island *island, const S2LawFrame *frame) {
   double turn = turn_at_first(step, island, frame);
-  // Within a piece, the direction of forces is explicit. Use enough pieces to limit (h w)^2.
+  // The direction of forces is explicit within a piece. Use enough pieces to limit (h w)^2.
   double stiff = sqrt(island->turning / S2_TURNS_TOO_FAST);
   int pieces = 1;
   while (pieces < PIECES && (pieces * TURN < turn || pieces < stiff)) {

@@ -10,13 +10,14 @@
 
 enum { SYMMETRIC = 40 }; // maximum number of passes
 static const double SOLVED = S2_RATTLE_SOLVED;
-// The cached contact modes are valid up to this scaled residual.
+// The cached contact modes are valid if the scaled residual does not exceed this value.
 static const double MODES_HOLD = 1e-11;
 // Below this scaled residual, the impulses of the previous step are the solution, up to rounding.
 static const double GUESS_HOLDS = 1e-14;
 
-// The state of a row in the solution (x, v) of a certified problem. Either the impulse or the speed
-// of the row is 0, up to the solver's residual. The larger of the two determines the state.
+// Returns the state of a row in the solution (x, v) of a certified problem. Either the impulse or
+// the speed of the row is 0, up to the solver's residual. The larger of the two determines the
+// state.
 static S2RattleState state_of(const S2Problem *problem, S2RattleLaw law, int r, const double *v,
                               double x) {
   const S2Row *row = &problem->row[r];
@@ -53,10 +54,10 @@ static int order_rows(const S2RattleStage *stage, int32_t *of) {
   return n;
 }
 
-// The offset between the unknown of the certified problem and the impulse of row r. In stage 2, the
-// unknowns of contacts are the sums of both stages. If there are contacts, equations also use sums.
-// If contacts and joints share a load in an undetermined ratio, the solver then chooses the
-// smallest solution for the sums, and each stage gets half of it.
+// Returns the offset between the unknown of the certified problem and the impulse of row r. In
+// stage 2, the unknowns of contacts are the sums of both stages. If there are contacts, equations
+// also use sums. If contacts and joints share a load in an undetermined ratio, the solver then
+// chooses the smallest solution for the sums, and each stage gets half of it.
 static double impulse_beside(const S2RattleStage *stage, int r) {
   const S2Rattle *rattle = stage->rattle;
   bool sums = stage->second && rattle->touches > 0 && rattle->term[r].law == S2_RATTLE_EQUATION &&
@@ -131,7 +132,7 @@ static bool find_certified(const S2RattleStage *stage, Certified *certified) {
   return certified->solution.residual.scaled < 1e3 * SOLVED;
 }
 
-// Copies the impulses to the stage. Without contacts, also copies the active set.
+// Copies the impulses to the stage. If there are no contacts, also copies the active set.
 static void take_certified(S2RattleStage *stage, const Certified *certified) {
   const S2Rattle *rattle = stage->rattle;
   const double *v = certified->solution.v, *x = certified->solution.lambda;
@@ -176,8 +177,8 @@ bool s2_stage_solve_symmetric(S2RattleStage *stage) {
   return s2_stage_accept(stage, SOLVED);
 }
 
-// m: the largest difference between the true error of a row and the error that the certified
-// problem predicts. Only rows that push or are violated count.
+// Returns the largest difference (m) between the true error of a row and the error that the
+// certified problem predicts. Ignores rows that neither push nor are violated.
 static double off_certified(const S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   double worst = stage->turned;
@@ -196,7 +197,8 @@ static double off_certified(const S2RattleStage *stage) {
 }
 
 // Linearises stage 1 at the velocities caused by the guessed impulses. This saves a pass if the
-// rows have not changed since the previous step. False: these velocities are too far from v0.
+// rows have not changed since the previous step. Returns false if these velocities are too far from
+// v0.
 static bool stage_set_out(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   bool near = !stage->second;
@@ -218,15 +220,15 @@ static bool stage_set_out(S2RattleStage *stage) {
   return near;
 }
 
-// Whether the problem is a single contact. Its solution has a closed form, so there are no modes to
-// cache.
+// Returns true if the problem is a single contact. Its solution has a closed form, so there are no
+// modes to cache.
 static bool one_contact(const S2Problem *problem) {
   return problem->rows <= 2 && problem->row[0].lo == 0 && problem->row[0].hi == INFINITY;
 }
 
-// Solves the certified problem of the first pass. *modes: its contact modes and their matrix
-// factor, or NULL. A solution by modes is exact, and the stage is certified later. False: no method
-// finds a solution.
+// Solves the certified problem of the first pass. *modes receives its contact modes and their
+// matrix factor, or NULL. If there are modes, the solution is exact, and the stage is certified
+// later. Returns false if no method finds a solution.
 static bool first_pass(S2RattleStage *stage, Certified *certified, S2ActiveModes **modes) {
   S2Arena *arena = stage->rattle->step->arena;
   *certified = make_certified(stage);
@@ -258,9 +260,9 @@ bool s2_stage_solve_modes(S2RattleStage *stage) {
   return solved;
 }
 
-// Repeats the correction with the modes and the factor of the first pass until the held rows have
-// no error. Late rows still use the matrix of the first pass, although their directions have
-// changed. False: the passes do not converge.
+// Corrects the impulses with the modes and the factor of the first pass until the held rows have no
+// error. Late rows still use the matrix of the first pass, although their directions have changed.
+// Returns false if the passes do not converge.
 static bool correct_in_modes(S2RattleStage *stage, const Certified *certified,
                              S2ActiveModes *modes) {
   const S2Rattle *rattle = stage->rattle;

@@ -11,8 +11,9 @@
 
 // ---- Rows --------------------------------------------------------------------------------------
 
-// m: an upper bound of the lever arm of a contact normal about the body's centre. For a rounded
-// shape, this is a bound for its core polygon, because all normals pass through that polygon.
+// Returns an upper bound (m) of the lever arm of a contact normal about the body's centre. The
+// bound of a rounded shape depends only on its core polygon, because all normals pass through that
+// polygon.
 static double normal_arm(const S2World *world, int32_t index) {
   S2Shape shape = s2_piece_shape(world, &world->pieces.at[index]);
   double arm = 0;
@@ -22,8 +23,8 @@ static double normal_arm(const S2World *world, int32_t index) {
   return arm;
 }
 
-// 1/kg: an upper bound of the relative speed caused by a unit impulse at a contact point, along the
-// normal or the surface. It depends only on masses and lever arms, not on poses.
+// Returns an upper bound (1/kg) of the relative speed caused by a unit impulse at a contact point,
+// along the normal or the surface. The bound does not depend on poses.
 static double touch_mobility(const S2World *world, const S2Touch *touch, bool normal) {
   const int32_t slots[2] = {touch->body_a, touch->body_b};
   const int32_t shapes[2] = {touch->shape_a, touch->shape_b};
@@ -38,8 +39,9 @@ static double touch_mobility(const S2World *world, const S2Touch *touch, bool no
   return w;
 }
 
-// Whether the spring is slow enough for the trapezoidal rule: (h w)^2 + 2 h w_d <= 4. Here w^2 is
-// the mobility times the stiffness, and w_d is the mobility times the damping.
+// Returns true if the spring is slow enough for the trapezoidal rule. The condition is (h w)^2 + 2
+// h w_d <= 4, where w^2 is the mobility times the stiffness and w_d is the mobility times the
+// damping.
 static bool spring_resolved(const S2Rattle *rattle, const S2Touch *touch) {
   double h = rattle->step->dt, w = touch_mobility(rattle->step->world, touch, true);
   return w * h * (h + 2 * touch->compliance * touch->damping) <= 4 * touch->compliance;
@@ -79,7 +81,7 @@ static void contact_add_term(S2Rattle *rattle, const S2RattleTerm *term, double 
 }
 
 void s2_rattle_add_contacts(S2Rattle *rattle) {
-  // Guess: half of the step's impulse, scaled to the length of the piece.
+  // The guess is half of the step's impulse, scaled to the length of the piece.
   double half = rattle->h / rattle->step->dt / 2;
   for (int i = 0; i < rattle->touches; i++) {
     const S2Touch *touch = &rattle->at0.touch[i];
@@ -128,8 +130,8 @@ void s2_rattle_add_contacts(S2Rattle *rattle) {
 // The damper therefore acts only on the displacement below the surface, even if the contact closes
 // during the piece.
 
-// Computes C' and b of a row over the time h: C' = C/(h (theta h + C D)), b = value/(theta h + C
-// D).
+// Computes C' and b of a row over the time h.
+// C' = C/(h (theta h + C D)), b = value/(theta h + C D)
 static void soften_touch(const S2Touch *touch, double h, double theta, double value,
                          double *compliance, double *bias) {
   double e = theta * h + touch->compliance * touch->damping;
@@ -267,7 +269,7 @@ static S2Touch *copy_touches(const S2Rattle *rattle) {
   return copy;
 }
 
-// Writes the impulses of a stage (l or k) to the touches, with the geometry at which they act.
+// Writes the impulses of a stage (l or k) to the touches, with the geometry of that stage.
 static void put_stage(const S2Rattle *rattle, const double *of, bool second, S2Touch *to) {
   for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];

@@ -6,9 +6,9 @@
 // The disc is represented by a bounded row along the motion and an unbounded row across it. The
 // force on a sliding body turns with its motion. If the momentum without ground friction has a
 // component across the motion, the force gets a proportional component. The row across the motion
-// is therefore compliant, with C = |v|/(bound h). The rows are then aligned with the motion of the
-// solution and solved again, which is a Newton step for the friction law. At the solution, the
-// force across the motion is zero.
+// is therefore compliant, with C = |v|/(bound h). After each solve, the rows are aligned with the
+// new motion and solved again. This is Newton's method for the friction law, and the force across
+// the motion converges to zero.
 //
 // If a body slides in stage 1 and stage 2 does not reverse it, k = l along the mean velocity. This
 // method is of second order even if the velocity turns. Otherwise each stage has separate rows,
@@ -28,7 +28,8 @@ static bool is_ground(const S2Rattle *rattle, int place) {
   return joint->type == S2_GROUND_FRICTION;
 }
 
-// The row of the joint along the motion in a stage. Negative: the joint has no friction force.
+// Returns the row of the joint along the motion in a stage, or a negative number if the joint has
+// no friction force.
 static int ground_row(const S2Rattle *rattle, int place, bool second) {
   return is_ground(rattle, place)
              ? rattle->row_of[place][second ? S2_GROUND_SECOND : S2_GROUND_FIRST]
@@ -39,12 +40,12 @@ static int ground_node(const S2Rattle *rattle, int r) {
   return rattle->step->node_of[s2_rattle_joint(rattle, &rattle->term[r])->a];
 }
 
-// N s: the radius of the friction disc in a stage.
+// Returns the radius (N s) of the friction disc in a stage.
 static double disc_radius(const S2Rattle *rattle, int r, bool second) {
   return rattle->term[r].most * rattle->h * (second ? 1 : 0.5);
 }
 
-// m/s: smaller speeds are rounding errors.
+// Returns the speed (m/s) below which speeds are rounding errors.
 static double ground_still(const S2Rattle *rattle) {
   return S2_RATTLE_ROUNDING * s2_island_speed(rattle->step, rattle->island);
 }

@@ -1,4 +1,4 @@
-// Passes the results of both stages to the step: to its audit, residuals, statistics and warnings.
+// Passes the results of both stages to the audit, residuals, statistics and warnings of the step.
 #include "dynamics/audit/audit.h"
 #include "dynamics/rattle/rattle.h"
 #include "dynamics/step/acted.h"
@@ -51,8 +51,8 @@ void s2_rattle_keep_flow(S2Step *step, const S2Island *island, double end, doubl
   S2Step first = *step, second = *step;
   first.v2 = second.v0 = flow->u;
   second.v2 = flow->v1;
-  // Find whether any contact pushes. If none does, only forces act, and the path of each body
-  // follows the trapezoidal rule.
+  // Check if any contact pushes. If none does, only forces act, and the path of each body follows
+  // the trapezoidal rule.
   bool presses = false;
   for (int i = 0; i < island->touches; i++) {
     for (int k = 0; k < flow->first[i].count; k++) {

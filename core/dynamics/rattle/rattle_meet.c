@@ -1,6 +1,6 @@
 // Joint limits that close within a piece of the two-stage flow.
-// The piece ends at that time, and stage 2 treats the limit as closed. The coordinate therefore
-// stops at its limit, and the rows have the directions of that pose.
+// The piece ends when the limit closes, and stage 2 treats the limit as closed. The coordinate
+// therefore stops at its limit, and the rows have the directions of that pose.
 #include "dynamics/rattle/rattle.h"
 
 #include <math.h>
@@ -22,8 +22,8 @@ double s2_rattle_least_limit(const S2Rattle *rattle, int *row) {
   return least;
 }
 
-// Returns the zero of the parabola through both bounds and the bound that was replaced last,
-// measured from `lo`. Without a third point, returns the zero of the chord.
+// Returns the zero of the parabola through both bounds and the bound that was replaced last. The
+// zero is measured from `lo`. If no bound has been replaced, returns the zero of the chord.
 static double meet_interpolate(const S2RattleMeeting *at) {
   double width = at->hi - at->lo, chord = (at->at_hi - at->at_lo) / width, bend = 0;
   if (at->left) {

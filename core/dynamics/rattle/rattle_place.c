@@ -9,7 +9,7 @@
 
 static const double SOLVED = 1e-9; // tolerance of the scaled residual of a pass.
 
-// Whether the row can have a position error. *off: the size of the error at q0, m.
+// Returns true if the row can have a position error. *off receives the size of the error (m) at q0.
 static bool row_off(const S2Rattle *rattle, int r, double *off) {
   const S2RattleTerm *term = &rattle->term[r];
   double size = s2_rattle_turns(&rattle->at0.side[r]) ? rattle->island->length : 1;

@@ -1,4 +1,5 @@
-// The record of a piece of the two-stage flow is an array of numbers. The derivative reads it.
+// Writes and reads the record of a piece of the two-stage flow, for the derivative. The record is
+// an array of numbers.
 #include "dynamics/rattle/rattle.h"
 
 bool s2_island_rebounds(const S2Step *step, const S2Island *island) {

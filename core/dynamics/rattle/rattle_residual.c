@@ -16,7 +16,8 @@ static void move_nodes(const S2Rattle *rattle, const double *u) {
   }
 }
 
-// Computes r of stage 1 at the velocities v: (g(q1) - from)/h + C l + b.
+// Computes the residuals of stage 1 at the velocities v.
+// r = (g(q1) - from)/h + C l + b
 void s2_stage_measure_first(S2RattleStage *stage, const double *v) {
   S2Rattle *rattle = stage->rattle;
   double h = rattle->h;
@@ -32,7 +33,7 @@ void s2_stage_measure_first(S2RattleStage *stage, const double *v) {
 }
 
 // Updates the directions of late rows, which push along their final directions. Returns the
-// resulting displacement error, m.
+// resulting displacement error (m).
 static double turn_late(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   double worst = 0, length = rattle->island->length;
@@ -61,7 +62,7 @@ static double turn_late(S2RattleStage *stage) {
 }
 
 // Computes the residuals r of all rows at the impulses x. Returns the largest error of a held row,
-// as a displacement in m.
+// as a displacement (m).
 double s2_stage_measure(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   double worst = 0, fastest = 0;
@@ -87,7 +88,7 @@ double s2_stage_measure(S2RattleStage *stage) {
 }
 
 // Computes the residual of a stage that has only equations. The velocities follow from the
-// impulses, so only the rows have errors. False: the stage has other rows.
+// impulses, so only the rows have errors. Returns false if the stage has other rows.
 static bool certify_equations(const S2RattleStage *stage, S2Residual *residual) {
   const S2Rattle *rattle = stage->rattle;
   double scaled = 0;
@@ -106,8 +107,8 @@ static bool certify_equations(const S2RattleStage *stage, S2Residual *residual) 
   return true;
 }
 
-// Computes the residual of the stage's problem with the current rows. Rows with a known impulse are
-// omitted, because they have no condition in this stage.
+// Computes the residual of the stage's problem with the current rows. Omits rows with a known
+// impulse, because they have no condition in this stage.
 S2Residual s2_stage_certificate(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   S2Arena *arena = rattle->step->arena;
@@ -151,7 +152,7 @@ void s2_stage_stand_still(S2RattleStage *stage) {
   }
 }
 
-// Whether the scaled residual is at most `most`. If so, it is recorded.
+// Returns true if the scaled residual is at most `most`. If so, it is recorded.
 bool s2_stage_accept(S2RattleStage *stage, double most) {
   S2Residual residual;
   if (!certify_equations(stage, &residual)) {

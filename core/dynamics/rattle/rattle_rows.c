@@ -9,15 +9,15 @@
 
 // ---- Supported joints --------------------------------------------------------------------------
 
-// Whether the flow supports a constraint defined by the program. It must be rigid and act on at
-// most two bodies. It must not be one-sided, bounded or at velocity level.
+// Returns true if the flow supports a constraint defined by the program. It must be rigid and act
+// on at most two bodies. It must not be one-sided, bounded or at velocity level.
 static bool takes_constraint(const S2Joint *joint) {
   return !s2_constraint_one_sided(joint) && !joint->velocity_only && joint->more[0] == S2_NONE &&
          s2_joint_is_rigid(joint);
 }
 
-// 1/kg: an upper bound of the speed that a unit impulse causes along a linear row of the joint. It
-// depends only on masses and lever arms, not on poses.
+// Returns an upper bound (1/kg) of the speed that a unit impulse causes along a linear row of the
+// joint. The bound does not depend on poses.
 static double linear_mobility(const S2World *world, const S2Joint *joint) {
   const int32_t slots[2] = {joint->a, joint->b};
   const S2Vec2 arms[2] = {joint->local_a, joint->local_b};
@@ -31,10 +31,10 @@ static double linear_mobility(const S2World *world, const S2Joint *joint) {
   return w;
 }
 
-// Whether double precision suffices for the lighter body. An impulse that stops the heavier body
-// has a relative rounding error of 1e-16. It therefore changes the speed of the lighter body by
-// 1e-16 of the speed of the heavier body, times the mobility times the heavier mass. (Projection is
-// more accurate, because it stores each impulse as two doubles.)
+// Returns true if double precision suffices for the lighter body. An impulse that stops the heavier
+// body has a relative rounding error of 1e-16. It therefore changes the speed of the lighter body
+// by 1e-16 of the speed of the heavier body, times the mobility times the heavier mass. (Projection
+// is more accurate, because it stores each impulse as two doubles.)
 static bool digits_suffice(const S2World *world, const S2Joint *joint) {
   double heavier = 0;
   for (int i = 0; i < 2; i++) {
@@ -89,9 +89,10 @@ bool s2_island_takes_pieces(const S2Step *step, const S2Island *island) {
 // oscillations that are too fast for the step, and tends to the rigid row as C = K^-1 tends to 0.
 // Multiplied by C, these are the rows of compliance.c for h and for h/2, with twice the compliance.
 
-// 1/(kg m^2): an upper bound of the mobility of the joint's angle. If the joint has a pin, it
-// reduces the mobility to 1/I_a + 1/I_b - c' S^-1 c. Here S is the mobility of the pin, and c
-// couples the pin and the angle. The poses are those at the joint's creation.
+// Returns an upper bound, in 1/(kg m^2), of the mobility of the joint's angle. Uses the poses at
+// the creation of the joint. If the joint has a pin, the mobility is
+// 1/I_a + 1/I_b - c' S^-1 c
+// where S is the mobility of the pin, and c couples the pin and the angle.
 static double angular_mobility(const S2World *world, const S2Joint *joint) {
   const S2JointKind *kind = s2_joint_kind(joint->type);
   bool pinned = kind->equation[0] == s2_measure_x && joint->compliance.size == 0 &&
@@ -118,7 +119,7 @@ static double angular_mobility(const S2World *world, const S2Joint *joint) {
   return pinned && det > 0 ? fmax(w - taken, 0) : w;
 }
 
-// An upper bound of the mobility of a combination of rows.
+// Returns an upper bound of the mobility of a combination of rows.
 static double mixed_mobility(const S2World *world, const S2Joint *joint, const S2JointRow *rows,
                              int count, const double *mix) {
   double root = 0;
@@ -135,7 +136,7 @@ static double mixed_mobility(const S2World *world, const S2Joint *joint, const S
 static void rattle_soften(const S2Joint *joint, const S2JointRow *rows, int count, double h,
                           double beta, S2SoftRow soft[S2_JOINT_EQUATIONS]) {
   S2JointRow still[S2_JOINT_EQUATIONS];
-  for (int i = 0; i < count; i++) { // differences over the piece already contain the rates
+  for (int i = 0; i < count; i++) { // the differences over the piece already include the rates
     still[i] = rows[i];
     still[i].rate = still[i].speed = still[i].bend = 0;
   }
@@ -146,10 +147,11 @@ static bool rows_coupled(const S2Joint *joint) {
   return joint->compliance.size > 0 || joint->damping.size > 0;
 }
 
-// Finds the rows that the step resolves: rows with w <= 2 C'. Here w is the mobility of the row,
-// and C' is its compliance in the trapezoidal rule over the whole step h. Without damping, this
-// means h^2 w K <= 4. Without a spring, it means h w D <= 2. Rows coupled by matrices are resolved
-// together or not at all. `soft`: receives the rows of the trapezoidal rule over dt.
+// Finds the rows that the step is short enough to resolve. These rows have w <= 2 C', where w is
+// the mobility of the row and C' is its compliance in the trapezoidal rule over the whole step h.
+// Without damping, the condition is h^2 w K <= 4. Without a spring, it is h w D <= 2. Rows coupled
+// by matrices are resolved together or not at all. `soft` receives the rows of the trapezoidal rule
+// over dt.
 static void find_resolved(const S2World *world, double dt, const S2Joint *joint,
                           const S2JointRow *rows, int count, bool resolved[S2_JOINT_EQUATIONS],
                           S2SoftRow soft[S2_JOINT_EQUATIONS]) {
@@ -307,14 +309,14 @@ static void terms_add_servo(const S2Rattle *rattle, const S2JointAt *at, int pla
 }
 
 static S2RattleState state_before(const S2RattleTerm *term, double before, double h) {
-  double full = term->most * h / 2 * (1 - 1e-9); // the bound, less a tolerance for rounding
+  double full = term->most * h / 2 * (1 - 1e-9); // the bound minus a tolerance for rounding
   return term->law == S2_RATTLE_BOUNDED && before >= full    ? S2_RATTLE_AT_HI
          : term->law == S2_RATTLE_BOUNDED && before <= -full ? S2_RATTLE_AT_LO
          : term->law == S2_RATTLE_LIMIT && !(before > 0)     ? S2_RATTLE_OPEN
                                                              : S2_RATTLE_HELD;
 }
 
-// Sets the initial guess: half of the impulses of the last step or piece, and its active set.
+// Sets the initial guess to half of the impulses of the last step or piece, with its active set.
 static void terms_guess(const S2Rattle *rattle) {
   const S2Step *step = rattle->step;
   for (int r = 0; r < rattle->rows; r++) {
@@ -397,7 +399,7 @@ static S2JointRow terms_combine(const double *mix, const S2JointRow *of, int cou
   return sum;
 }
 
-// Measures a rigid hinge, the most common joint.
+// Measures a rigid hinge. This is the most common joint.
 static void measure_pin(const S2JointAt *at, const int32_t *of, const S2RattleRows *rows) {
   S2Pin pin;
   s2_measure_pin(at, &pin);
@@ -481,7 +483,7 @@ void s2_rattle_measure(const S2Rattle *rattle, const double *q, double elapsed,
   s2_arena_rewind(step->arena, mark);
 }
 
-// Whether the joint has a compliant row that uses implicit Euler.
+// Returns true if the joint has a compliant row that uses implicit Euler.
 static bool softens_at_end(const S2Rattle *rattle, const int32_t *of) {
   bool any = false;
   for (int i = 0; i < S2_JOINT_EQUATIONS; i++) {
@@ -593,8 +595,8 @@ static void push_of_hinge(const S2RowSides *side, double impulse, double reactio
   reaction[2] += impulse * side->a[2];
 }
 
-// J: the magnitude of a difference between two values of the work of row r. One uses the mean
-// velocity of each stage, and the other uses the mean speed u of the piece.
+// Returns the magnitude (J) of the difference between two values of the work of row r. One value
+// uses the mean velocity of each stage, and the other uses the mean speed u of the piece.
 static double paced_work(const S2Rattle *rattle, int r) {
   const S2RowSides *side = &rattle->at1.side[r];
   const int32_t *node_of = rattle->step->node_of;
@@ -646,7 +648,7 @@ void s2_rattle_add_impulses(const S2Rattle *rattle, const S2RattleSums *sums, do
       for (int c = 0; c < 3; c++) {
         half[0][c] += first[c];
         half[1][c] += second[c];
-        // The effort of an actuator is not part of the reaction.
+        // The reaction does not include the effort of an actuator.
         sums->reaction[3 * i + c] += rattle->term[r].effort ? 0 : first[c] + second[c];
       }
     }

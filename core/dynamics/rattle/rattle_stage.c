@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-// SETS: maximum number of active sets to try. CERTIFIED: every fourth set is taken from the
+// SETS is the maximum number of active sets to try. Every fourth set (CERTIFIED) is taken from the
 // certified problem.
 enum { SETS = 12, CERTIFIED = 4 };
 enum { PASSES = S2_RATTLE_PASSES };
@@ -22,8 +22,8 @@ static const double NO_SPEED = S2_RATTLE_NO_SPEED;
 // Multiples of the rounding error of positions. GAP_ROUNDED: a smaller gap counts as closed.
 // SPRING_ROUNDED: the permitted deformation error of a spring whose impulse balances the forces.
 static const double GAP_ROUNDED = 2, SPRING_ROUNDED = 16;
-// Because of rounding errors, an impulse may exceed its bound by this fraction of the bounds or of
-// the impulse.
+// An impulse may exceed its bound by this fraction of the bounds or of the impulse, because of
+// rounding errors.
 static const double SLACK = 1e-15;
 
 // ---- Newton ------------------------------------------------------------------------------------
@@ -41,7 +41,7 @@ static void hold_row(S2RattleStage *stage, int r) {
   stage->index[stage->held++] = r;
 }
 
-// Lists the held rows, including bounded rows, grouped by joint. Grouping gives fewer blocks.
+// Lists the held rows, including bounded rows. Groups them by joint to get fewer blocks.
 static void choose_active(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   stage->held = 0;
@@ -74,8 +74,8 @@ static bool take_pattern(S2RattleStage *stage) {
   return rattle->patterned;
 }
 
-// Factors the matrix of the held rows. False: there is no factor, or a redundant row was removed
-// from the set (*again is true).
+// Factors the matrix of the held rows. Returns false if there is no factor, or if a redundant row
+// was removed from the set. In the second case, *again is true.
 static bool stage_factor(S2RattleStage *stage, bool *again) {
   S2Rattle *rattle = stage->rattle;
   for (int i = 0; i < stage->held; i++) {
@@ -110,7 +110,7 @@ static bool newton_pass(S2RattleStage *stage, double *now, double *before) {
   return isfinite(*now);
 }
 
-// Runs Newton's method on the held rows. False: it does not converge.
+// Runs Newton's method on the held rows. Returns false if it does not converge.
 static bool stage_newton(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   double rounding = fmax(100 * rattle->enough, ROUNDING * rattle->speed * rattle->h);
@@ -158,7 +158,7 @@ static void put_bounds(S2RattleStage *stage) {
   }
 }
 
-// Whether all rows satisfy their bounds. Changes the states of the rows that do not.
+// Returns true if all rows satisfy their bounds. Changes the states of the rows that do not.
 static bool stage_revise(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   double tiny = rattle->enough / rattle->h;
@@ -217,7 +217,7 @@ static bool stage_solve(S2RattleStage *stage) {
     if ((stage->second ? pass % CERTIFIED < CERTIFIED - 1 : pass % CERTIFIED > 0) && solved) {
       continue;
     }
-    // If Newton's method failed, its impulses are useless as a guess.
+    // If Newton's method failed, its impulses are not a useful guess.
     for (int r = 0; r < stage->rattle->rows && !solved; r++) {
       stage->x[r] = s2_stage_knows(stage->state[r]) ? stage->x[r] : 0;
     }
@@ -229,8 +229,8 @@ static bool stage_solve(S2RattleStage *stage) {
   return s2_stage_solve_symmetric(stage);
 }
 
-// Solves repeatedly. After each solve, aligns the ground friction rows with the motion of the
-// solution, until both agree.
+// Solves repeatedly, until the ground friction rows agree with the motion of the solution. After
+// each solve, aligns the rows with the motion.
 static bool solve_turning(S2RattleStage *stage) {
   S2Rattle *rattle = stage->rattle;
   double before = INFINITY;
@@ -313,7 +313,7 @@ static void make_first(S2RattleStage *stage) {
     if (term->source == S2_RATTLE_OF_GAP) {
       rattle->pushed[r] = rattle->point[r] = rattle->at0.touch[term->place].points[term->index];
     }
-    if (rattle->touches > 0) { // with contacts, the solver finds the active set
+    if (rattle->touches > 0) { // if there are contacts, the solver finds the active set
       stage->state[r] = S2_RATTLE_HELD;
     }
     bool free = rattle->frees && rattle->late[r] && !s2_rattle_of_contact(term);
@@ -340,7 +340,7 @@ static void push_nodes(const S2Row *row, double x, double *rhs) {
   }
 }
 
-// m/s or rad/s: the speed of moving ground along a row at the end of the piece.
+// Returns the speed (m/s or rad/s) of moving ground along a row at the end of the piece.
 static double ground_speed(const S2Rattle *rattle, int r) {
   const S2Step *step = rattle->step;
   const S2RowSides *side = &rattle->at1.side[r];
@@ -368,7 +368,7 @@ int s2_rattle_lock_of(const S2Rattle *rattle, int r) {
   return s2_lock_component(joint, term->index);
 }
 
-// m/s or rad/s: for a lock that the program moves, the mean rate minus the final rate.
+// Returns the mean rate minus the final rate (m/s or rad/s) of a lock that the program moves.
 static double lock_speed(const S2Rattle *rattle, int r) {
   int c = s2_rattle_lock_of(rattle, r);
   if (c == S2_NONE) {
@@ -383,15 +383,15 @@ double s2_rattle_given_speed(const S2Rattle *rattle, int r) {
   return ground_speed(rattle, r) + lock_speed(rattle, r);
 }
 
-// Bounds the friction of a contact that uses the trapezoidal rule. In stage 2 its normal impulse is
-// known, so the bounds of friction are known, too.
+// Bounds the friction of a contact that uses the trapezoidal rule. The bounds are known in stage 2,
+// because the normal impulse is known.
 static void bound_friction(const S2Rattle *rattle, int r, S2Row *row) {
   row->coupled_to = -1;
   row->hi = 2 * row->mu * rattle->l[r - 1];
   row->lo = -row->hi;
 }
 
-// Marks a row whose impulse is known and is therefore not an unknown of the stage.
+// Marks a row as known. Its impulse is not an unknown of the stage.
 static void know_row(S2RattleStage *stage, int r) {
   stage->state[r] = S2_RATTLE_KNOWN;
   stage->x[r] = stage->row[r].lo = stage->row[r].hi = 0;
@@ -485,7 +485,7 @@ static void stage_take_halves(S2RattleStage *stage) {
   }
 }
 
-// Whether a limit with restitution closes at the end of the piece.
+// Returns true if a limit with restitution closes at the end of the piece.
 static bool limit_arrives(const S2Rattle *rattle, int r) {
   const S2RattleTerm *term = &rattle->term[r];
   return term->restitution > 0 && rattle->late[r] && rattle->l[r] == 0 &&
@@ -493,9 +493,9 @@ static bool limit_arrives(const S2Rattle *rattle, int r) {
 }
 
 // Finds the limits that rebound. A limit that closes with restitution causes an impact at that
-// time. Stage 2 without these limits gives the arrival speeds. A coordinate does not rebound if
-// forces alone would return it to its limit within half a step. This rule prevents an endless
-// sequence of impacts. False: not solved.
+// time. Stage 2 is solved without these limits to find the arrival speeds. A coordinate does not
+// rebound if forces alone would return it to its limit within half a step. This rule prevents an
+// endless sequence of impacts. Returns false if stage 2 is not solved.
 static bool find_rebounds(S2Rattle *rattle) {
   S2RattleArrival *arrival = &rattle->arrival;
   S2RattleStage stage = stage_make(rattle, true);
@@ -547,8 +547,8 @@ bool s2_rattle_second(S2Rattle *rattle) {
   return solved;
 }
 
-// m: for bodies at rest, the difference between the gap of row r and the gap that corresponds to
-// its impulse.
+// Returns the difference (m) between the gap of row r and the gap that corresponds to its impulse,
+// for bodies at rest.
 static double gap_off(const S2RattleStage *stage, int r) {
   const S2Rattle *rattle = stage->rattle;
   const S2RattleTerm *term = &rattle->term[r];
@@ -556,8 +556,8 @@ static double gap_off(const S2RattleStage *stage, int r) {
   return per != 0 ? stage->r[r] * per : rattle->at1.value[r];
 }
 
-// The scaled residual caused by the rounding error of positions through contact springs. It is at
-// most a tenth of the residual that counts as solved.
+// Returns the scaled residual that contact springs cause if positions have rounding errors. The
+// result is at most a tenth of the residual that counts as solved.
 static double rest_rounding(const S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   double most = 0;
@@ -586,9 +586,9 @@ static S2Residual certify_rest(S2RattleStage *stage, double rounded) {
   return s2_stage_certificate(stage);
 }
 
-// Computes impulses that balance the forces at the current gaps. They deform springs by a few times
-// the rounding error of positions, and the next step then finds the island at rest. If there are no
-// such impulses, x is unchanged.
+// Computes impulses that balance the forces at the current gaps. The springs then have errors of
+// only a few times the rounding error of positions, so the next step finds the island at rest. If
+// there are no such impulses, x is unchanged.
 static void balance_rest(S2RattleStage *stage) {
   const S2Rattle *rattle = stage->rattle;
   double *guess = s2_arena_copy(rattle->step->arena, stage->x, rattle->rows);
@@ -599,8 +599,8 @@ static void balance_rest(S2RattleStage *stage) {
   }
 }
 
-// Whether the impulses of the previous step balance the forces, except for rounding errors of
-// positions that springs amplify.
+// Returns true if the impulses of the previous step balance the forces, except for rounding errors
+// of positions that springs amplify.
 static bool rests_but_for_rounding(S2RattleStage *stage, S2Residual *residual) {
   *residual = certify_rest(stage, SPRING_ROUNDED);
   if (residual->scaled <= ROUNDING) {

@@ -12,10 +12,10 @@ static const double TURN = S2_RATTLE_TURN;
 // than 1 rad in a piece and friction throws it against another body, the piece ends with overlaps.
 static const double ROUND = 0.25;
 
-// rad: the part of a node's rotation `turn` that affects its rows. Rows act on a wheel at its hub
-// and on a disc at its centre, so their angles have no effect in a piece. The whole rotation counts
-// if a row acts at the radius of gyration or farther from the centre. If bodies may meet, the whole
-// rotation also counts for bodies that are not round or not held by a joint.
+// Returns the part (rad) of a node's rotation `turn` that affects its rows. Rows act on a wheel at
+// its hub and on a disc at its centre, so their angles have no effect in a piece. The whole
+// rotation counts if a row acts at the radius of gyration or farther from the centre. If bodies may
+// meet, the whole rotation also counts for bodies that are not round or not held by a joint.
 double s2_rattle_seen_turn(const S2Rattle *rattle, int node, double turn) {
   int32_t of = rattle->island->node[node];
   bool meets = rattle->kept == NULL && !s2_body_round(rattle->step->world, of);
@@ -48,8 +48,8 @@ double s2_rattle_seen_turn(const S2Rattle *rattle, int node, double turn) {
   return fmin(turn, fmax(part, least * turn));
 }
 
-// Whether row r holds the point of a hinge or weld. The two rows of such a point are equivalent for
-// all pairs of axes, so the axes may turn.
+// Returns true if row r holds the point of a hinge or weld. The two rows of such a point are
+// equivalent for all pairs of axes, so the axes may turn.
 static bool holds_point(const S2Rattle *rattle, int r) {
   const S2RattleTerm *term = &rattle->term[r];
   if (s2_rattle_of_contact(term) || term->law != S2_RATTLE_EQUATION) {
@@ -77,10 +77,10 @@ bool s2_rattle_turns_too_far(const S2Rattle *rattle) {
   return far;
 }
 
-// Whether the forces found in stage 1 turn too fast for the piece, which treats their directions
-// explicitly. The number of pieces was chosen from the forces of the last step, which may have been
-// zero. Constraints of scripts are not checked, because their second derivatives would cost too
-// much here.
+// Returns true if the forces found in stage 1 turn too fast for the piece, which treats their
+// directions explicitly. The number of pieces was chosen from the forces of the last step, which
+// may have been zero. Constraints of scripts are not checked, because their second derivatives
+// would cost too much here.
 bool s2_rattle_loads_turn(const S2Rattle *rattle) {
   const S2World *world = rattle->step->world;
   for (int i = 0; i < rattle->island->joints; i++) {
@@ -105,8 +105,8 @@ bool s2_rattle_loads_turn(const S2Rattle *rattle) {
 
 // ---- Energy -------------------------------------------------------------------------------------
 
-// The speed along row r with the given sides. Bodies have the velocities v (3 per node), and ground
-// bodies have the velocities `ground` (3 per slot).
+// Returns the speed along row r. Bodies have the velocities v (3 per node), and ground bodies have
+// the velocities `ground` (3 per slot).
 static double speed_along(const S2Rattle *rattle, int r, const S2RowSides *side, const double *v,
                           const double *ground) {
   const int32_t *node_of = rattle->step->node_of;
@@ -125,8 +125,8 @@ static double speed_along(const S2Rattle *rattle, int r, const S2RowSides *side,
   return speed;
 }
 
-// J: the work of rigid contacts along their normals in both stages, relative to the moving ground.
-// If rows do not turn, only contacts that close do work, and that work is never positive.
+// Returns the work (J) of rigid contacts along their normals in both stages, relative to the moving
+// ground. If rows do not turn, only contacts that close do work, and that work is never positive.
 static double work_of_contacts(const S2Rattle *rattle) {
   const S2Step *step = rattle->step;
   const double *mean = step->free_v, *end = s2_rattle_ground_end(rattle);
@@ -147,7 +147,7 @@ static double work_of_contacts(const S2Rattle *rattle) {
   return work;
 }
 
-// J: the work of forces at the mean velocities of both stages, minus their work along the
+// Returns the work (J) of forces at the mean velocities of both stages, minus their work along the
 // displacement. If forces push bodies onto a contact, this difference is negative, and the contact
 // returns the energy.
 static double work_of_forces(const S2Rattle *rattle) {
@@ -159,10 +159,10 @@ static double work_of_forces(const S2Rattle *rattle) {
   return work;
 }
 
-// J: the work of joint rows at the velocity u of the piece, minus the work of their impulses along
-// the changes of their values. This difference would be 0 if rows did not turn. (The values of
-// rigid rows do not change.) Rows that use the trapezoidal rule do not count. `rigid`: receives the
-// part of rigid rows.
+// Returns the work (J) of joint rows at the velocity u of the piece, minus the work of their
+// impulses along the changes of their values. The values of rigid rows do not change. The
+// difference would be 0 if rows did not turn. Rows that use the trapezoidal rule are not included.
+// `rigid` receives the part of rigid rows.
 static double work_of_joints(const S2Rattle *rattle, double *rigid) {
   const double *ground = rattle->step->free_v;
   double work[2] = {0, 0};
@@ -181,8 +181,8 @@ static double work_of_joints(const S2Rattle *rattle, double *rigid) {
   return *rigid + work[1] / 2;
 }
 
-// J: the kinetic energy at the velocities v (3 per node). It is relative to the ground or, for an
-// island without ground, to the centre of mass.
+// Returns the kinetic energy (J) at the velocities v (3 per node). It is relative to the ground or,
+// for an island without ground, to the centre of mass.
 static double moving_energy(const S2Rattle *rattle, const double *v) {
   double frame[3] = {0, rattle->island->frame.x, rattle->island->frame.y}, moving = 0;
   if (!rattle->island->grounded) {
@@ -203,7 +203,7 @@ static double moving_energy(const S2Rattle *rattle, const double *v) {
   return moving;
 }
 
-// J: the kinetic energy of the velocity changes that forces cause in the piece.
+// Returns the kinetic energy (J) of the velocity changes that forces cause in the piece.
 static double energy_given(const S2Rattle *rattle) {
   double moving = 0;
   for (int i = 0; i < 3 * rattle->nodes; i++) {
@@ -213,9 +213,9 @@ static double energy_given(const S2Rattle *rattle) {
   return moving;
 }
 
-// Whether a row with an impulse changes its direction by more than S2_RATTLE_SWAY_TURN in the
-// piece. A rod between two points may turn even if no body does. The directions of hinges, welds
-// and sliders do not count, because they turn with a body or not at all.
+// Returns true if a row with an impulse changes its direction by more than S2_RATTLE_SWAY_TURN in
+// the piece. A rod between two points may turn even if no body does. The directions of hinges,
+// welds and sliders do not count, because they turn with a body or not at all.
 static bool rods_turn(const S2Rattle *rattle) {
   for (int r = 0; r < rattle->rows; r++) {
     const S2RattleTerm *term = &rattle->term[r];
@@ -250,6 +250,7 @@ bool s2_rattle_rows_bring(const S2Rattle *rattle) {
     return work > S2_RATTLE_SWAY * before;
   }
   double allowed = S2_RATTLE_SWAY * (before + moving_energy(rattle, rattle->v1));
-  // Stiff compliant rows with implicit Euler may remove energy. Only their energy gain is limited.
+  // Stiff compliant rows that use implicit Euler may remove energy, so limit only their energy
+  // gain.
   return work_of_joints(rattle, &rigid) > allowed || fabs(rigid) > allowed;
 }

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-// Whether solves of islands may be skipped. This requires that islands depend only on the state,
-// the forces and the contents of the world, and not on callbacks.
+// Returns true if solves of islands may be skipped. This requires that islands depend only on the
+// state, the forces and the contents of the world, and not on callbacks.
 static bool rest_allowed(const S2Step *step) {
   const S2World *world = step->world;
   const S2WorldDef *def = &world->kept.def;
@@ -140,7 +140,7 @@ bool s2_rest_keeps(S2Step *step, const S2Island *island) {
 
 // ---- A step is over ---------------------------------------------------------------------------
 
-// Whether the step has left the bodies of an island in place and at rest, without a solve.
+// Returns true if the step has left the bodies of an island in place and at rest without a solve.
 static bool island_rests(const S2Step *step, const S2Island *island, const S2RestIsland *found) {
   const S2World *world = step->world;
   bool rests = found->solves > 0 && !found->solved && island->joints == 0;
@@ -213,7 +213,7 @@ void s2_rest_commit(const S2Step *step) {
   if (!any) {
     return;
   }
-  // Do all allocations first, because they may fail. Then write.
+  // Allocate all memory before the first write, because allocations may fail.
   int slots = world->bodies.count;
   s2_array_reserve(rest->body, slots);
   s2_array_reserve(rest->given, S2_REST_GIVEN * slots);

@@ -1,8 +1,8 @@
 // Bisecting stepping (lcp-physics, appendix A.1). Contacts act if they are closer than the margin.
 // There is no prediction. A step or substep that ends in an overlap is undone and repeated with
-// half its length. The published rule needs a tolerance, because a turning edge overlaps a vertex
-// that moves along it at any step length. The rule also needs a smallest length. At this length, an
-// overlap is accepted with a warning, and position projection removes it.
+// half its length. The published rule is extended by a tolerance, because a turning edge overlaps a
+// vertex that moves along it at any step length. It is also extended by a smallest length. At this
+// length, an overlap is accepted with a warning, and position projection removes it.
 #include "dynamics/audit/audit.h"
 #include "dynamics/joints/rows.h"
 #include "dynamics/project/passage.h"
@@ -18,7 +18,8 @@
 
 #include <string.h>
 
-// m/s: the rebound speed of a near contact point due to restitution, or 0 if it does not rebound.
+// Returns the rebound speed (m/s) of a near contact point due to restitution, or 0 if it does not
+// rebound.
 static double bisect_return(const S2Step *step, const S2Touch *touch, int k) {
   S2Vec2 n = touch->points[k].at.normal;
   double u = s2_touch_velocity(touch, k, n, step->v0);
@@ -31,8 +32,8 @@ static bool bisect_near(const S2Step *step, const S2Touch *touch, int k) {
   return touch->points[k].at.gap <= step->world->kept.def.contact_margin && !s2_touch_soft(touch);
 }
 
-// The target speed of a contact. It is the rebound speed or the speed that removes an overlap,
-// whichever is larger.
+// Returns the target speed of a contact. This is the rebound speed or the speed that removes an
+// overlap, whichever is larger.
 static S2Choice bisect_target(const S2Step *step, const S2Touch *touch, int k, bool use) {
   double back = bisect_return(step, touch, k);
   double lift = -s2_step_gap_bias(step, fmin(touch->points[k].at.gap, 0));
@@ -48,12 +49,12 @@ static S2Choice bisect_target(const S2Step *step, const S2Touch *touch, int k, b
 // Chooses the contact rows. Soft contacts are predictive, because a compression without a force
 // would create energy. Restitution targets use the velocities before the solve. If any contact has
 // a restitution target, separating contacts get no rows, because they would gain energy. Later
-// impacts handle them. Returns whether a restitution target applies.
+// impacts handle them. Returns true if a restitution target applies.
 static bool bisect_choose(const S2Step *step, const S2Island *island, S2Choice *choices,
                           bool *touching) {
   double tiny = s2_island_rest_speed(step, island);
   bool bounces = false;
-  // Check first whether any contact bounces, because the rows depend on it.
+  // Check first if any contact bounces, because the rows depend on it.
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
     for (int k = 0; k < touch->count; k++) {
@@ -150,9 +151,9 @@ void s2_bisect_forget(S2Step *step, const S2Bisect *bisect) {
   s2_notes_rewind(step, bisect->noted);
 }
 
-// Whether rebounds lift bodies too far. Bodies move with their rebound velocities during the whole
-// substep. If several points of a body bounce in sequence, the potential energy of the lift may
-// exceed the remaining kinetic energy. Shorter substeps lift less.
+// Returns true if rebounds lift bodies too far. Bodies move with their rebound velocities during
+// the whole substep. If several points of a body bounce in sequence, the potential energy of the
+// lift may exceed the remaining kinetic energy. Shorter substeps lift less.
 static bool lifts_too_much(const S2Step *step) {
   bool any = false;
   for (int i = 0; i < step->island_count && !any; i++) {
@@ -162,8 +163,8 @@ static bool lifts_too_much(const S2Step *step) {
   return any;
 }
 
-// Whether shapes would turn past each other or pass through each other, wholly or partly, in the
-// motion of the last solve.
+// Returns true if shapes would turn past each other, or would wholly or partly pass through each
+// other, in the motion of the last solve.
 static bool bisect_passes_through(const S2Step *step) {
   bool any = s2_step_turning(step, step->v1) > 1;
   for (int i = 0; i < step->touch_count && !any; i++) {
@@ -210,7 +211,7 @@ void s2_bisect_go_on(S2Step *step, S2Bisect *bisect) {
   // Ignore a remainder that is only a rounding error.
   bisect->left -= bisect->h;
   bisect->left = bisect->left > S2_BISECT_ROUNDING * step->dt ? bisect->left : 0;
-  bisect->next = 2 * bisect->h; // next, try twice the successful length or the whole remainder
+  bisect->next = 2 * bisect->h; // next, try twice the length that succeeded, or the whole remainder
   step->cut_short = bisect->left > 0 && world->kept.def.stepping_partial;
 }
 

@@ -2,12 +2,13 @@
 // Energy is measured relative to the touched bodies. It therefore does not depend on the frame of
 // reference, and the work of moving obstacles does not count.
 //
-// A flow pushes along the contact rows of its start, but the bodies and the rows turn during the
-// flow. With v1, a body that pivots about a corner therefore separates from it or moves into it at
-// q1. For this reason v2 satisfies the rows at q1. Positions are then as in Newmark's method, and
-// velocities as in implicit Euler. With v1, the next flow would begin with a separating corner, and
-// a pressing contact would open. With either velocity, and with projection, energy errors of order
-// h^3 per step remain. These errors are removed from the velocities of each connected part.
+// A flow (the motion of a piece) pushes along the contact rows of its start, but the bodies and the
+// rows turn during the flow. With v1, a body that pivots about a corner therefore separates from it
+// or moves into it at q1. For this reason v2 satisfies the rows at q1. Positions then follow
+// Newmark's method, and velocities follow implicit Euler. With v1, the next flow would begin with a
+// separating corner, and a pressing contact would open. Both v1 and v2 leave energy errors of order
+// h^3 per step, and so does projection. These errors are removed from the velocities of each
+// connected part.
 #include "dynamics/project/spin.h"
 #include "dynamics/schemes/event.h"
 #include "dynamics/step/acted.h"
@@ -25,17 +26,17 @@ static bool event_rests(const S2EventRun *event) {
   return any;
 }
 
-// Whether the resting point k of a touch is closed at q1 and approaches with v1. The impulse of the
-// flow cannot be used here, because it is 0 up to rounding if no force acts.
+// Returns true if the resting point k of a touch is closed at q1 and approaches with v1. The
+// impulse of the flow cannot be used here, because it is 0 up to rounding if no force acts.
 static bool turns_in(const S2EventRun *event, const S2Touch *touch, int k) {
   const S2ManifoldPoint *at = &touch->points[k].at;
   return at->gap <= event->slop &&
          s2_touch_velocity(touch, k, at->normal, event->step->v1) < -event->tiny;
 }
 
-// For points that pressed or approach: whether the relative velocities at v1 along the rows of the
-// flow differ from those along the rows at q1. Also true if forces have changed (`changed`) and
-// points rest. False if a pressing point does not exist at q1.
+// Examines points that pressed or approach. Returns true if their relative velocities at v1 differ
+// between the rows of the flow and the rows at q1. Also returns true if forces have changed
+// (`changed`) and points rest. Returns false if a pressing point does not exist at q1.
 static bool has_turned(const S2EventRun *event, const S2Touch *solved, bool changed) {
   const S2Step *step = event->step;
   bool turned = changed && event_rests(event), there = true;
@@ -86,16 +87,17 @@ bool s2_event_turn(const S2EventRun *event, const S2Touch *solved, bool changed,
 // ---- Connected parts --------------------------------------------------------------------------
 
 typedef struct Parts { // connected parts of an island
-  int32_t *root;       // per node: the first node of its part.
-  // Per root node: J, the energy of speeds that are too small for solves to remove. It has no
+  int32_t *root;       // the first node of the part of each node
+  // The energy (J) of speeds that are too small for solves to remove, per root node. It has no
   // derivative.
   double *rounding;
-  double *gain, *most; // per root node, J: energy gain; sum of the magnitudes of its terms.
+  // per root node: energy gain (J), and the sum of the magnitudes of its terms (J)
+  double *gain, *most;
   // The touches of the island that moved the positions, and the touches that changed the
   // velocities.
   const S2Touch *carried, *acted;
   bool flowed, turned; // as S2Repaid
-  bool whole;          // whether the whole island is one part
+  bool whole;          // true if the whole island is one part
 } Parts;
 
 static int32_t root_of(const Parts *parts, int32_t node) {
@@ -111,7 +113,7 @@ static void energy_join(const Parts *parts, int32_t a, int32_t b) {
   parts->root[a < b ? b : a] = a < b ? a : b;
 }
 
-// A node of the touch, or S2_GROUND if neither side has a node.
+// Returns a node of the touch, or S2_GROUND if neither side has a node.
 static int32_t node_of(const S2Step *step, const S2Touch *touch) {
   int32_t a = step->node_of[touch->body_a];
   return a != S2_GROUND ? a : step->node_of[touch->body_b];
@@ -133,7 +135,7 @@ static bool energy_closed(const S2EventRun *event, const S2Touch *touch) {
   return any;
 }
 
-// Whether touch i of the island connects its bodies.
+// Returns true if touch i of the island connects its bodies.
 static bool energy_holds(const S2EventRun *event, const Parts *parts, int i) {
   return parts->whole || energy_presses(&parts->carried[i]) || energy_presses(&parts->acted[i]) ||
          energy_closed(event, &event->step->touches[event->island->touch[i]]);
@@ -162,7 +164,7 @@ static void energy_add(const Parts *parts, int32_t node, double gain) {
 
 // ---- Reduction of the velocities --------------------------------------------------------------
 
-// Creates an island from a part: its nodes and its touches with impulses. `ground`: receives the
+// Creates an island from the nodes of a part and its touches with impulses. `ground` receives the
 // ground bodies of the part.
 static S2Island part_of(const S2EventRun *event, const Parts *parts, int32_t root, int32_t *ground,
                         int *grounds) {
@@ -216,14 +218,14 @@ void s2_event_ride(const S2Step *step, const int32_t *ground, int grounds, int32
 
 // A part whose velocities are reduced. If the part touches ground, all velocities relative to the
 // ground are reduced by the same factor, because rotation and translation of a pivoting body depend
-// on each other. If there is no ground, momentum is conserved, and internal motion is reduced
-// before the rotation of the whole part.
+// on each other. Otherwise the internal motion is reduced first, then the rotation of the whole
+// part, so momentum is conserved.
 typedef struct Part {
   S2Island island;
   int32_t *ground;
   int grounds;
-  double *v, *ride; // 3 per node: velocities relative to the ground; velocities of the ground
-  double kinetic;   // J: available kinetic energy
+  double *v, *ride; // velocities relative to the ground and velocities of the ground, 3 per node
+  double kinetic;   // available kinetic energy (J)
 } Part;
 
 static Part get_part(const S2EventRun *event, const Parts *parts, int32_t root) {
@@ -253,8 +255,8 @@ static void repay_part(const S2EventRun *event, const Parts *parts, int32_t root
   if (!(gain > 0 || edge)) {
     return;
   }
-  // The kinetic energy is relative to the part's ground. Energy gains below rounding errors are not
-  // recorded.
+  // The kinetic energy is relative to the part's ground. Energy gains within rounding errors are
+  // not recorded.
   Part part = get_part(event, parts, root);
   double most = fmax(0, part.kinetic - gain), less = 1;
   S2Repaid repaid = {.energy = noted > S2_SPIN_ROUNDING * part.kinetic ? noted : 0, // 0: rounding

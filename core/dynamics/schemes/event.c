@@ -1,4 +1,4 @@
-// Event stepping: the step of each island is split where its bodies meet (docs/stepping.md).
+// Event stepping splits the step of each island at its impact times (docs/stepping.md).
 // A piece of the step has four parts:
 //
 // 1. Points that touch and approach take part in an impact of zero duration. All resting points of
@@ -13,9 +13,9 @@
 //
 // After S2_EVENT_SPLITS pieces, the remainder is one two-stage flow with predictive rows
 // (finish_rattled) or a speculative step. An island with only joints takes its whole step by the
-// two-stage flow. With S2_AUTO, a large island takes a speculative step. Islands are found from the
-// distances that bodies may move in the whole step. Bodies that meet within the step are therefore
-// in one island.
+// two-stage flow. With S2_AUTO, a large island takes a speculative step. Islands are built from the
+// distances that bodies may move in the whole step, so bodies that meet within the step are in one
+// island.
 #include "dynamics/schemes/event.h"
 #include "dynamics/audit/audit.h"
 #include "dynamics/joints/rows.h"
@@ -38,11 +38,12 @@
 enum { JOINT_SUM = S2_JOINT_ROWS + 3 };
 
 // After this number of solves that miss their tolerance, an island takes the simplest kind of step.
-// If bodies are squeezed, hardly any solve in a search for meeting times has a solution.
+// If bodies are squeezed, hardly any solve in a search for impact times has a solution.
 enum { MISSES = 4 };
 // Number of bisections for the part of the restitution that adds no energy.
 enum { STRIKE_TRIES = 16 };
-// Fraction of the energy of the change of velocity below which a gain is rounding.
+// An energy gain is a rounding error if it is below this fraction of the energy of the velocity
+// change.
 static const double STRIKE_ROUNDING = 1e-9;
 
 // ---- Impulses ---------------------------------------------------------------------------------
@@ -57,8 +58,8 @@ static void keep_contacts(const S2EventRun *event, const S2Touch *touches) {
   }
 }
 
-// Adds the joint impulses of the last solve to the sums. `audited`: audits have recorded the
-// separate impulses, which may cancel in the sum.
+// Adds the joint impulses of the last solve to the sums. `audited` is true if audits have recorded
+// the separate impulses, which may cancel in the sum.
 static void keep_joints(const S2EventRun *event, bool audited) {
   const S2Step *step = event->step;
   const double nothing[3] = {0};
@@ -86,8 +87,8 @@ static void take_reactions(const S2EventRun *event, double *to) {
   }
 }
 
-// Passes joint impulses to audits. Impulses before a stop (`gave`) and during it may cancel, so
-// audits record both.
+// Passes joint impulses to audits. The impulses of a stop and the impulses before it (`gave`) may
+// cancel, so audits record both.
 static void audit_stop(const S2EventRun *event, const double *gave) {
   const S2Step *step = event->step;
   const S2Island *island = event->island;
@@ -99,7 +100,7 @@ static void audit_stop(const S2EventRun *event, const double *gave) {
 }
 
 // Stops joint coordinates that have reached their limits. Called after positions are corrected.
-// False: aborted.
+// Returns false if aborted.
 static bool stop_arrived(const S2EventRun *event) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
@@ -117,8 +118,8 @@ static bool stop_arrived(const S2EventRun *event) {
 // straight along v1, which satisfies the rows of the start. If a pressing contact has turned since
 // then, its bodies approach with v1 at the end. Without the stop, they would collide at the start
 // of the next piece and bounce, although they never separated. Touching pairs that do not approach
-// take part, as in an impact. Other approaching pairs collide in the next piece. *stops: whether
-// any pair was stopped. False: aborted.
+// take part, as in an impact. Other approaching pairs collide in the next piece. Sets *stops to
+// true if any pair was stopped. Returns false if aborted.
 static bool stop_turned(const S2EventRun *event, bool *stops) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
@@ -165,8 +166,8 @@ static void follow_near(const S2Step *step, S2Touch *touch, double margin) {
   }
 }
 
-// Distributes the impulses of the whole step to the touches at its end, as guesses for the next
-// step. If a feature no longer exists, its impulse is assigned to the nearest feature.
+// Distributes the impulses of the whole step to the touches at its end. They are guesses for the
+// next step. If a feature no longer exists, the nearest feature gets its impulse.
 static void hand_out_impulses(const S2EventRun *event) {
   S2Step *step = event->step;
   double margin = step->world->kept.def.contact_margin;
@@ -252,8 +253,8 @@ static void look_how_far(const S2EventRun *event) {
 
 // ---- Turning bodies ----------------------------------------------------------------------------
 
-// The number of pieces into which the remainder of the step must be split, because bodies with the
-// velocities v turn while contacts press.
+// Returns the number of pieces into which the remainder of the step must be split. More than one
+// piece is needed if bodies with the velocities v turn fast while contacts press.
 static double turns_of(const S2EventRun *event, const double *v, double h) {
   const S2Step *step = event->step;
   double most = 1;
@@ -266,8 +267,8 @@ static double turns_of(const S2EventRun *event, const double *v, double h) {
   return most;
 }
 
-// Whether the island takes the simplest kind of step. Solvers other than `auto` may fail on
-// problems that have a solution, so their failures do not count.
+// Returns true if the island takes the simplest kind of step. Solvers other than `auto` may fail on
+// problems that have a solution, so their failures are ignored.
 static bool gives_up(const S2EventRun *event) {
   bool tells = event->step->world->kept.def.solver == S2_SOLVER_AUTO;
   return tells && event->step->unsolved - event->missed >= MISSES;
@@ -277,12 +278,13 @@ static int most_splits(const S2EventRun *event) {
   return event->island->joints > 0 ? S2_EVENT_JOINTED_SPLITS : S2_EVENT_SPLITS;
 }
 
-// Whether a piece of length h must not be shortened further.
+// Returns true if a piece of length h must not be shortened further.
 static bool is_least(const S2EventRun *event, double h) {
   return h * S2_TURN_PIECES <= event->left || event->turns >= S2_TURN_PIECES;
 }
 
-// Whether bodies with their final velocities turn by at most twice the limit in a flow of length h.
+// Returns true if bodies with their final velocities turn by at most twice the limit in a flow of
+// length h.
 static bool turns_fit(const S2EventRun *event, double h) {
   return is_least(event, h) || turns_of(event, event->step->v1, h) <= 2;
 }
@@ -300,8 +302,8 @@ static void set_horizon(S2EventRun *event, const double *v) {
   event->horizon = pieces > 1 ? event->left / pieces : event->left;
 }
 
-// m/s^2: the acceleration of the gap at point k due to rotation alone. The normal and the points
-// turn with the bodies.
+// Returns the acceleration (m/s^2) of the gap at point k due to rotation alone. The normal and the
+// points turn with the bodies.
 static double turning_acceleration(const S2EventRun *event, const S2Touch *touch, int k,
                                    const double *v) {
   const S2TouchPoint *point = &touch->points[k];
@@ -314,8 +316,8 @@ static double turning_acceleration(const S2EventRun *event, const S2Touch *touch
   return by_a * by_a * of_a + by_b * by_b * of_b + 2 * fmax(by_a, by_b) * slide;
 }
 
-// m/s: the change of the approach speed due to rotation in half a piece, if rotation limits the
-// length of pieces.
+// Returns the change of the approach speed (m/s) due to rotation in half a piece, if rotation
+// limits the length of pieces.
 static double slow_by_turning(const S2EventRun *event, const S2Touch *touch, int k) {
   return event->horizon < event->left
              ? turning_acceleration(event, touch, k, event->step->v0) * event->horizon / 2
@@ -324,8 +326,8 @@ static double slow_by_turning(const S2EventRun *event, const S2Touch *touch, int
 
 // ---- Impacts -----------------------------------------------------------------------------------
 
-// m/s: the change of the approach speed due to forces in half a step. Restitution applies only to
-// faster contacts, which prevents an endless sequence of impacts.
+// Returns the change of the approach speed (m/s) due to forces in half a step. Restitution applies
+// only to faster contacts. This prevents an endless sequence of impacts.
 static double event_slow(const S2EventRun *event, const S2Touch *touch, int k) {
   S2Vec2 n = touch->points[k].at.normal;
   double then = s2_touch_velocity(touch, k, n, event->v_start);
@@ -333,10 +335,10 @@ static double event_slow(const S2EventRun *event, const S2Touch *touch, int k) {
   return fmax(fabs(free_then - then) / 2 + slow_by_turning(event, touch, k), event->tiny);
 }
 
-// m/s: the change of the approach speed due to forces in half a step if the other body were held.
-// Forces do not change the relative speed of bodies that fall together. Once a third body stops one
-// of them, however, the other approaches again. Such a point therefore takes part even if its
-// separation speed is above `slow`.
+// Returns the change of the approach speed (m/s) due to forces in half a step if the other body
+// were held. Forces do not change the relative speed of bodies that fall together. If a third body
+// stops one of them, however, the other body approaches it again. Such a point therefore takes part
+// in the impact even if its separation speed is above `slow`.
 static double slow_if_held(const S2EventRun *event, const S2Touch *touch, int k) {
   const S2TouchPoint *point = &touch->points[k];
   S2Vec2 n = point->at.normal;
@@ -367,8 +369,8 @@ static bool event_strikes(const S2EventRun *event, const double *v) {
   return false;
 }
 
-// Chooses the points of an impact. Touching points satisfy J v+ >= -`part` e J v. If forces alone
-// would return a point, it is slow and e = 0.
+// Chooses the points of an impact. After the impact, touching points satisfy J v+ >= -`part` e J v.
+// A point that forces alone would return to the surface is slow, and its e is 0.
 static void choose_struck(const S2EventRun *event, double part) {
   const S2Step *step = event->step;
   for (int i = 0; i < event->island->touches; i++) {
@@ -390,8 +392,8 @@ static void choose_struck(const S2EventRun *event, double part) {
   }
 }
 
-// Whether the impulses P of contacts have added energy, relative to the surfaces, since the
-// velocities `start`: P (u0 + u2)/2 = P u2 - dv'M dv/2.
+// Returns true if the impulses P of contacts have added energy, relative to the surfaces, since the
+// velocities `start`. The energy is P (u0 + u2)/2 = P u2 - dv'M dv/2.
 static bool strike_gains(const S2EventRun *event, const double *start) {
   const S2Step *step = event->step;
   const S2Island *island = event->island;
@@ -418,8 +420,8 @@ static bool strike_gains(const S2EventRun *event, const double *start) {
 }
 
 // Solves the impacts of touching points. Newton's restitution and friction together may add energy
-// (Kane's example). The restitution of all points is then reduced to the largest part that adds
-// none. The derivative does not include the change of this part. False: aborted.
+// (Kane's example). The restitution of all points is then multiplied by the largest fraction that
+// adds no energy. The derivative treats this fraction as constant. Returns false if aborted.
 static bool event_strike(const S2EventRun *event) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
@@ -476,15 +478,15 @@ static bool event_strike(const S2EventRun *event) {
 
 // ---- Flow -------------------------------------------------------------------------------------
 
-// Whether point k of a touch is closed at the start of the piece, and separates so slowly that
-// forces may close it again.
+// Returns true if point k of a touch is closed at the start of the piece and separates so slowly
+// that forces may close it again.
 static bool sets_out_closed(const S2EventRun *event, const S2Touch *touch, int k) {
   const S2ManifoldPoint *at = &touch->points[k].at;
   return !s2_touch_soft(touch) && at->gap <= event->slop &&
          s2_touch_velocity(touch, k, at->normal, event->step->v0) <= slow_if_held(event, touch, k);
 }
 
-// Chooses the resting points. Returns whether there are resting points or other rows.
+// Chooses the resting points. Returns true if there are resting points or other rows.
 static bool choose_resting(const S2EventRun *event) {
   const S2Step *step = event->step;
   bool some = event->island->joints > 0;
@@ -505,7 +507,7 @@ static bool choose_resting(const S2EventRun *event) {
   return some;
 }
 
-// Chooses the rows of points that are still listed as resting. Returns whether there are rows.
+// Chooses the rows of points that are still listed as resting. Returns true if there are rows.
 static bool choose_again(const S2EventRun *event) {
   bool some = event->island->joints > 0;
   for (int i = 0; i < event->island->touches; i++) {
@@ -550,15 +552,15 @@ static void put_back(const S2EventRun *event, const double *q) {
 // whether and how the flow of a piece must be repeated
 typedef enum Again {
   AGAIN_NOT,
-  AGAIN_WITHOUT, // without the row of a point that separated during the flow.
-  // With half the length, because the point separates with its row and is driven back without it.
+  AGAIN_WITHOUT, // without the row of a point that separated during the flow
+  // With half the length. The point separates if it has a row, and is driven back if it has none.
   AGAIN_SHORTER,
 } Again;
 
 // Finds points that separate during the flow. They pressed at its start, and projection closed them
-// at its end. However, they carry no impulse with the rows at the end, which have turned. `open`:
-// the touches at the end before they were closed. Sets the impulses of these points to 0 there.
-// Returns whether there are such points.
+// at its end. They carry no impulse at the end, because the rows have turned. `open` contains the
+// touches at the end before projection. Sets the impulses of these points to 0 in `open`. Returns
+// true if there are such points.
 static bool lets_go_of(const S2EventRun *event, S2Touch *open) {
   const S2Step *step = event->step;
   bool any = false;
@@ -609,10 +611,10 @@ static void forget_closed(const S2EventRun *event) {
 }
 
 // Marks resting points that overlapped at the end of the flow although their row had no impulse.
-// Such an overlap occurs if one body turns while it slides along the other, which the rows at the
-// start do not include. If the projection leaves hardly any gap at such a point, the point presses
-// and must be closed. `open`: the touches at the end of the flow. Returns whether there are such
-// points.
+// Such an overlap occurs if one body turns while it slides along the other, because the rows of the
+// start do not turn. If the projection leaves hardly any gap at such a point, the point presses and
+// must be closed. `open` contains the touches at the end of the flow. Returns true if there are
+// such points.
 static bool close_driven(const S2EventRun *event, const S2Touch *open) {
   bool any = false;
   for (int i = 0; i < event->island->touches; i++) {
@@ -640,7 +642,7 @@ static bool arrive_at_end(S2EventRun *event, const S2Touch *solved, const double
                           bool *turned, Again *again) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
-  if (solved == NULL) { // the remainder was speculative
+  if (solved == NULL) { // the remainder was a speculative step
     event_project(event, false);
     return true;
   }
@@ -696,8 +698,8 @@ static void end_rattled(S2EventRun *event, double h) {
   event->left -= h;
 }
 
-// Ends a piece: projects the errors of the flow, records the impulses of contacts and stops joints
-// at their limits. The touches are at q1. `solved`: as in s2_event_repay.
+// Ends a piece. Projects the errors of the flow, records the impulses of contacts, and stops joints
+// at their limits. The touches are at q1. `solved` is the same as in s2_event_repay.
 static bool end_piece(S2EventRun *event, double h, const S2Touch *solved, Again *again) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
@@ -735,8 +737,8 @@ static bool end_piece(S2EventRun *event, double h, const S2Touch *solved, Again 
   return true;
 }
 
-// s: the time after which a fast and thin body would pass through another body, or infinite. *of:
-// the touch of the two bodies.
+// Returns the time (s) after which a fast, thin body would pass through another body, or INFINITY.
+// *of receives the touch of the two bodies.
 static double event_passage(const S2EventRun *event, const S2Touch **of) {
   double first = INFINITY;
   for (int i = 0; i < event->island->touches; i++) {
@@ -748,8 +750,8 @@ static double event_passage(const S2EventRun *event, const S2Touch **of) {
   return first;
 }
 
-// If the step cannot be split further, stops bodies where they would pass through a body that is
-// not kinematic.
+// If the step cannot be split further, stops bodies before they pass through a body that is not
+// kinematic.
 static void stop_short(const S2EventRun *event) {
   S2Step *step = event->step;
   const S2Touch *of = NULL;
@@ -769,8 +771,9 @@ static void look_ahead_in_pieces(S2EventRun *event) {
   }
 }
 
-// Takes a predictive piece. If shapes without a row overlap at its end or within it, repeats the
-// piece with rows for them. `solved`: as in s2_island_look_ahead. False: aborted.
+// Takes a predictive piece. If shapes without a row overlap within the piece or at its end, repeats
+// the piece with rows for them. `solved` is the same as in s2_island_look_ahead. Returns false if
+// aborted.
 static bool look_ahead_with_unforeseen(S2EventRun *event, bool *solved) {
   S2Step *step = event->step;
   bool found = true;
@@ -787,14 +790,14 @@ static bool look_ahead_with_unforeseen(S2EventRun *event, bool *solved) {
   return true;
 }
 
-// Takes a predictive step over the remainder, or over half of it if the solve of a pile does not
-// converge soon. (The problem of a half step is a different one.) The step ends early if a body
-// would pass through another. *h: receives the length of the step.
+// Takes a predictive step over the remainder. If the solve of a pile does not converge soon, takes
+// a step over half the remainder, whose solve may converge. The step ends early if a body would
+// pass through another. *h receives the length of the step.
 static bool look_ahead_or_halve(S2EventRun *event, double *h) {
   S2Step *step = event->step;
   const S2Island *island = event->island;
   int noted = s2_notes_mark(step);
-  // Whether an earlier search has already tried the whole step.
+  // True if an earlier search has already tried the whole step.
   bool known = event->halved && event->done == 0;
   *h = known ? event->left / 2 : event->left;
   set_horizon(event, step->v0);
@@ -875,8 +878,8 @@ static bool finish_speculatively(S2EventRun *event, int splits) {
 
 // ---- The step of an island --------------------------------------------------------------------
 
-// Whether the island needs implicit Euler. Joints are rows at velocity level with SHAKE, which
-// conserves energy only with implicit Euler. With the trapezoidal rule, a pendulum would gain
+// Returns true if the island needs implicit Euler. Joints are rows at velocity level with SHAKE,
+// which conserves energy only with implicit Euler. With the trapezoidal rule, a pendulum would gain
 // energy of order h. The prediction of soft contacts also uses implicit Euler.
 static bool needs_euler(const S2Step *step, const S2Island *island) {
   bool needs = island->joints > 0;
@@ -886,9 +889,9 @@ static bool needs_euler(const S2Step *step, const S2Island *island) {
   return needs;
 }
 
-// Islands with few pairs are split at meetings even if they have many bodies. The flow of a joint
-// therefore does not change when other bodies come near. In piles, the search for meetings would
-// need many difficult solves.
+// The step of an island with few pairs is split at impact times even if the island has many bodies.
+// The motion of a joint therefore does not change when other bodies come near. In piles, the search
+// for impact times would need many difficult solves.
 bool s2_island_looks_ahead(const S2Step *step, const S2Island *island) {
   bool splits = island->touches <= S2_AUTO_PAIRS && s2_island_rattles_on(step, island);
   bool many =
@@ -898,7 +901,7 @@ bool s2_island_looks_ahead(const S2Step *step, const S2Island *island) {
   bool asks = false;
   for (int i = 0; i < island->joints && !asks; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
-    asks = joint->stabilization > 0; // false for NAN, which means the world's setting
+    asks = joint->stabilization > 0; // false for NAN, which selects the world's setting
   }
   return island->touches == 0 || many || asks;
 }
@@ -913,9 +916,9 @@ static bool has_limits(const S2Step *step, const S2Island *island) {
   return has;
 }
 
-// Whether a touching point separates and returns within the flow, although forces alone would
-// return it only after the step. In that case, other touching points drive it back, so it becomes a
-// resting point.
+// Returns true if a touching point separates and returns within the flow, although forces alone
+// would return it only after the step. Such a point is driven back by other touching points, so it
+// becomes a resting point.
 static bool comes_back(const S2EventRun *event, const S2Touch *before, int first, S2FlowEnd ends) {
   S2Resting *resting = &event->resting[first];
   if (!ends.meets || !(ends.at < event->horizon) || resting->count == 2) {
@@ -938,7 +941,7 @@ static bool comes_back(const S2EventRun *event, const S2Touch *before, int first
   return back;
 }
 
-// Whether the flow drives a point whose row was removed into the touched body. Such a point
+// Returns true if the flow drives a point whose row was removed into the touched body. Such a point
 // separates later, not immediately.
 static bool driven_without(const S2EventRun *event, const S2Touch *before) {
   bool any = false;
@@ -955,7 +958,7 @@ static bool driven_without(const S2EventRun *event, const S2Touch *before) {
 
 // Finds touching points that separate but are reversed by a spring or a joint within the flow. With
 // implicit Euler, motion is straight along v1, so bodies would overlap from the start. Such a point
-// becomes a resting point. Returns whether there are such points.
+// becomes a resting point. Returns true if there are such points.
 static bool turns_round(const S2EventRun *event, const S2Touch *before) {
   bool any = false;
   for (int i = 0; i < event->island->touches; i++) {
@@ -975,8 +978,8 @@ static bool turns_round(const S2EventRun *event, const S2Touch *before) {
   return any;
 }
 
-// Whether shapes that do not rest overlap at the end of a flow without a known meeting. In that
-// case, predictive rows must stop them, because projection would lift bodies.
+// Returns true if shapes that do not rest overlap at the end of a flow for which no impact was
+// found. Predictive rows must stop these shapes, because projection would lift bodies.
 static bool runs_into(const S2EventRun *event) {
   const S2Step *step = event->step;
   bool any = false;
@@ -992,18 +995,18 @@ static bool runs_into(const S2EventRun *event) {
   return any;
 }
 
-// A flow from the start of a piece, and its first meeting.
+// A flow (a motion from the start of a piece) and its first meeting (the first impact time).
 typedef struct Way {
   S2Touch *solved; // the touches of the island in the flow
   int first;       // index of the touch that meets
-  double h;        // s: length of the flow, up to the meeting or the end of the step
-  bool meets;      // whether the flow ends at the meeting
-  bool cut;        // whether the flow ends because later motion may contain a meeting
-  bool lost;       // whether no motion without a meeting was found
-  bool driven;     // whether the flow drives a point whose row was removed into the touched body
+  double h;        // length of the flow (s), up to its first meeting or the end of the step
+  bool meets;      // true if the flow ends at the meeting
+  bool cut;        // true if the flow ends early, because later motion may contain a meeting
+  bool lost;       // true if no motion without a meeting was found
+  bool driven;     // true if the flow drives a point whose row was removed into the touched body
 } Way;
 
-// Computes the flow of length way->h, and finds its first meeting. False: aborted.
+// Computes the flow of length way->h, and finds its first meeting. Returns false if aborted.
 static bool flow_way(S2EventRun *event, bool rows, Way *way, S2FlowEnd *ends, int *first) {
   if (!s2_event_flow(event, way->h, rows)) {
     return false;
@@ -1017,22 +1020,22 @@ static bool flow_way(S2EventRun *event, bool rows, Way *way, S2FlowEnd *ends, in
   return true;
 }
 
-// Whether touch i of the island has a closed point that does not rest.
+// Returns true if touch i of the island has a closed point that does not rest.
 static bool way_closes(const S2EventRun *event, int i) {
   const S2Touch *touch = &event->step->touches[event->island->touch[i]];
   const S2TouchPoint *point = s2_flow_nearest(touch, &event->resting[i]);
   return point != NULL && fabs(point->at.gap) <= event->slop;
 }
 
-// Whether the rows are valid for the whole flow: bodies turn little enough, and pressing points
-// stay near their surfaces.
+// Returns true if the rows are valid for the whole flow. Bodies must turn little, and pressing
+// points must stay near their surfaces.
 static bool way_fits(const S2EventRun *event, const Way *way) {
   return is_least(event, way->h) ||
          (turns_fit(event, way->h) && s2_event_rows_hold(event, way->solved));
 }
 
-// Ends the flow at its first meeting. The motion depends on the length of the flow, so another pair
-// may meet first in the shorter flow.
+// Ends the flow at its first impact time. The motion depends on the length of the flow, so another
+// pair may meet first in the shorter flow.
 static bool shorten_way(S2EventRun *event, bool rows, int noted, Way *way, S2FlowEnd ends) {
   int first = way->first;
   for (int more = 0; ends.at < way->h * (1 - S2_EVENT_ROUNDING); more++) {
@@ -1041,8 +1044,8 @@ static bool shorten_way(S2EventRun *event, bool rows, int noted, Way *way, S2Flo
       return true;
     }
     way->first = first;
-    // Shorten the flow to the meeting. If its time is not known, shorten the flow to the last time
-    // that is known to precede any meeting.
+    // Shorten the flow to the impact time. If that time is not known, shorten the flow to the last
+    // time that is known to precede any impact.
     double tau = fmax(ends.at, S2_EVENT_ROUNDING * event->left);
     bool meets = ends.meets;
     if (ends.meets) {
@@ -1070,7 +1073,7 @@ static bool shorten_way(S2EventRun *event, bool rows, int noted, Way *way, S2Flo
 }
 
 // Computes the flow of length way->h. Points that separate and are driven back within the flow
-// become resting points and get rows. False: aborted.
+// become resting points and get rows. Returns false if aborted.
 static bool flow_with_returns(S2EventRun *event, bool *rows, int noted, Way *way, S2FlowEnd *ends) {
   for (int more = 0;; more++) {
     if (!flow_way(event, *rows, way, ends, &way->first)) {
@@ -1097,7 +1100,7 @@ static void shorten_horizon(S2EventRun *event, int noted, Way *way, double h) {
 }
 
 // Finds a flow that is solved and whose rows are valid (way_fits). The flow does not end at
-// meetings. The time of its first meeting follows from its path. False: aborted.
+// impacts. Its first impact time is computed from its path. Returns false if aborted.
 static bool find_flow(S2EventRun *event, bool *rows, int noted, Way *way, S2FlowEnd *ends) {
   for (bool fits = false; !fits;) {
     if (!flow_with_returns(event, rows, noted, way, ends)) {
@@ -1114,7 +1117,7 @@ static bool find_flow(S2EventRun *event, bool *rows, int noted, Way *way, S2Flow
       return true;
     }
     event->flow.failed = false;
-    if (!fits) { // bodies turn too far, or points leave their rows.
+    if (!fits) { // bodies turn too far, or points leave their rows
       // End the flow at a limit, or halve it.
       event->arrived += arrives;
       shorten_horizon(event, noted, way, arrives ? event->flow.met : way->h / 2);
@@ -1123,8 +1126,9 @@ static bool find_flow(S2EventRun *event, bool *rows, int noted, Way *way, S2Flow
   return true;
 }
 
-// Finds the motion of a piece. `rows`: whether there are rows. The notes of the piece begin at
-// `noted`. If the flow to a meeting is not solved, tries a shorter piece. False: aborted.
+// Finds the motion of a piece. `rows` is true if there are constraint rows. The notes of the piece
+// begin at `noted`. If the flow to an impact is not solved, tries a shorter piece. Returns false if
+// aborted.
 static bool find_way(S2EventRun *event, bool rows, int noted, Way *way) {
   for (bool found = false; !found;) {
     *way = (Way){.solved = way->solved, .h = event->horizon};
@@ -1163,9 +1167,9 @@ static void choose_all(const S2EventRun *event) {
   }
 }
 
-// Takes the remainder of the step by the two-stage flow, with rows for all near points. If bodies
-// turn too far, takes only a part of it. *done is false if there is no solution or if a body passes
-// through another. False: aborted.
+// Advances the island to the end of the step by the two-stage flow, with rows for all near points.
+// If bodies turn too far, advances it only by a part of the remainder. *done is false if there is
+// no solution or if a body passes through another. Returns false if aborted.
 static bool finish_rattled(S2EventRun *event, int splits, bool *done) {
   S2Step *step = event->step;
   Way way = {.solved = S2_TAKE(step->arena, S2Touch, event->island->touches)};
@@ -1209,8 +1213,8 @@ static bool finish_rattled(S2EventRun *event, int splits, bool *done) {
   return going;
 }
 
-// Takes the remainder of the step without a search for meetings: by the two-stage flow if that has
-// a solution, otherwise as a speculative step. False: aborted.
+// Advances the island to the end of the step without searching for impact times. Uses the two-stage
+// flow, or a speculative step if that flow has no solution. Returns false if aborted.
 static bool finish_piece(S2EventRun *event, int splits) {
   bool done = false;
   if (event->rattles && !finish_rattled(event, splits, &done)) {
@@ -1219,8 +1223,8 @@ static bool finish_piece(S2EventRun *event, int splits) {
   return done || finish_speculatively(event, splits);
 }
 
-// Computes the flow of a piece with the chosen rows, and ends the piece. *again: whether and how
-// the flow must be repeated. False: aborted.
+// Computes the flow of a piece with the chosen rows, and ends the piece. *again tells if and how
+// the flow must be repeated. Returns false if aborted.
 static bool flow_piece(S2EventRun *event, int splits, bool rows, Way *way, Again *again) {
   S2Step *step = event->step;
   int noted = s2_notes_mark(step);
@@ -1242,13 +1246,13 @@ static bool flow_piece(S2EventRun *event, int splits, bool rows, Way *way, Again
       return false;
     }
   }
-  // If the search has failed or missed a meeting, use predictive rows.
+  // If the search has failed or missed an impact, use predictive rows.
   if (way->lost || (!way->meets && !way->cut && runs_into(event))) {
     s2_event_put_touches(event, way->solved);
     s2_notes_rewind(step, noted);
     return finish_piece(event, splits);
   }
-  // 4. The piece ends at the meeting or at the end of the step.
+  // 4. The piece ends at the impact time or at the end of the step.
   event->splits += way->meets || way->cut;
   s2_event_note_arrival(event, way->meets ? way->first : S2_NONE);
   if (way->cut) { // the time of the cut depends on the inputs
@@ -1261,7 +1265,7 @@ static bool flow_piece(S2EventRun *event, int splits, bool rows, Way *way, Again
   return end_piece(event, way->h, way->solved, again);
 }
 
-// Takes one piece; false: aborted.
+// Takes one piece. Returns false if aborted.
 static bool next_piece(S2EventRun *event, int splits) {
   S2Step *step = event->step;
   event->released = 0;
@@ -1313,7 +1317,7 @@ static bool next_piece(S2EventRun *event, int splits) {
   Way way = {.solved = S2_TAKE(step->arena, S2Touch, event->island->touches)};
   int noted = s2_notes_mark(step);
   S2EventRun start = *event;
-  // s: length of the first flow, which has the rows of all resting points
+  // length (s) of the first flow, which has rows for all resting points
   double pressed = event->horizon;
   for (;;) {
     Again again = AGAIN_NOT;
@@ -1337,7 +1341,7 @@ static bool next_piece(S2EventRun *event, int splits) {
   }
 }
 
-// Whether the island is a pile whose solves may be abandoned in favour of shorter steps.
+// Returns true if the island is a pile whose solves may be abandoned in favour of shorter steps.
 static bool may_halve(const S2Step *step, const S2Island *island) {
   const S2WorldDef *def = &step->world->kept.def;
   return island->touches > S2_ATTEMPT_TOUCHES && island->joints == 0 && !isfinite(step->budget) &&
@@ -1402,7 +1406,7 @@ void s2_event_back_to_start(S2Step *step, const S2EventSearch *start) {
   step->t = step->world->kept.time;
 }
 
-// Whether all ground bodies of the island are at rest.
+// Returns true if all ground bodies of the island are at rest.
 static bool ground_stands(const S2Step *step, const S2Island *island) {
   const S2Body *bodies = step->world->bodies.at;
   bool stands = true;
@@ -1414,7 +1418,7 @@ static bool ground_stands(const S2Step *step, const S2Island *island) {
   return stands;
 }
 
-// Takes the whole step by the two-stage flow, if that flow supports the island. *done: whether the
+// Takes the whole step by the two-stage flow if the flow supports the island. *done is true if the
 // step is solved.
 static bool rattle_whole(S2EventRun *event, bool *done) {
   event->done = 0;
@@ -1433,7 +1437,8 @@ static bool rattle_whole(S2EventRun *event, bool *done) {
 }
 
 // Steps one island. Islands share arrays, but each island uses separate elements. They also share
-// the ground bodies, which stay at the start of the step for islands with predictive steps.
+// the ground bodies. An island that takes predictive steps needs the ground bodies at the start of
+// the step.
 static bool event_work(S2Step *step, S2Island *island, void *user) {
   S2EventRun *run = user;
   if (s2_rest_keeps(step, island)) {
@@ -1444,7 +1449,7 @@ static bool event_work(S2Step *step, S2Island *island, void *user) {
   event.island = island;
   event.splits = 0;
   if (island->touches > 0) {
-    island->motion = NULL; // only islands without contacts can reuse the rows of their first solve
+    island->motion = NULL; // only islands without contacts can reuse the rows of the first solve
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);
   step->h = step->dt;

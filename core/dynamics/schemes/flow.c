@@ -1,13 +1,14 @@
 // Finds the time of impact of two shapes.
 //
-// The method is conservative advancement along the normal of the nearest points. Every vertex of
-// both core polygons has a bound on its displacement along that axis. The bound is its motion to
-// second order, minus phi^2/2 times the lever arm for a rotation by phi. The shapes cannot meet
-// before the first of these bounds closes the gap, so the search continues from that time. The axis
-// is fixed or turns with one of the bodies. Turning axes are needed for a vertex that meets a
-// turning edge: along a fixed axis, the far end of the edge would seem to arrive first. Each axis
-// gives a valid lower bound of the time, so the largest bound is used. The search converges like
-// Newton's method and never passes the root. If no body rotates, one advance is exact.
+// The method is conservative advancement along the normal of the nearest points. The displacement
+// of each vertex of both core polygons along that axis has a bound. For a rotation by phi, the
+// bound is the motion of the vertex to second order, minus phi^2/2 times the lever arm. The shapes
+// cannot meet before the first of these bounds closes the gap, so the search continues from that
+// time. The axis is fixed or turns with one of the bodies. Turning axes are needed for a vertex
+// that meets a turning edge: along a fixed axis, the far end of the edge would seem to arrive
+// first. Each axis gives a valid lower bound of the time, so the largest bound is used. The search
+// converges like Newton's method and never passes the root. If no body rotates, one advance is
+// exact.
 //
 // The whole motion is covered by such bounds. If the number of advances does not suffice, the
 // result is the latest time that is known to be free of contact. That case is never reported as "no
@@ -18,8 +19,8 @@
 
 #include <string.h>
 
-// Maximum number of advances of one search. Most impacts at an angle take fewer than ten. If a pair
-// grazes a round body, each advance is only about the square root of the gap.
+// Maximum number of advances of one search. Most impacts at an angle take fewer than ten. Grazing a
+// round body takes more, because each advance is only about the square root of the gap.
 #define ADVANCES 200
 // Number of samples of the overlap of a pair on its path around a corner. Such an overlap grows
 // until it ends at the corner, so the true depth is at most (8/7)^2 times the last sampled depth.
@@ -43,7 +44,7 @@ static void collide_at(const S2Flow *flow, S2Touch *touch, double s) {
   s2_touch_collide(flow->step->world, touch, flow->step->q1, INFINITY);
 }
 
-// The closest points of a pair, ignoring neighbouring segments of chains.
+// Returns the closest points of a pair, ignoring neighbouring segments of chains.
 static S2Closest closest_at(const S2Flow *flow, const S2Touch *touch, double s) {
   place_pair(flow, touch, s);
   return s2_touch_closest(flow->step->world, touch, flow->step->q1);
@@ -63,14 +64,14 @@ const S2TouchPoint *s2_flow_nearest(const S2Touch *touch, const S2Resting *resti
 
 // ---- Bounds -----------------------------------------------------------------------------------
 
-// The smallest t > 0 with g + u t + a t^2 = 0, where g >= 0. If squares underflow, the result is
-// too small rather than too large.
+// Returns the smallest t > 0 with g + u t + a t^2 = 0, where g >= 0. If squares underflow, the
+// result is too small rather than too large.
 static double first_root(double g, double u, double a) {
   double inside = u * u - 4 * a * g;
   if (inside < 0 || (u >= 0 && a >= 0)) {
     return INFINITY;
   }
-  // This form avoids cancellation. A speed of -0 does not approach.
+  // This form avoids cancellation. A speed of -0 is not an approach.
   return u < 0 ? 2 * g / (sqrt(inside) - u) : fmax((u + sqrt(inside)) / (-2 * a), sqrt(g / -a));
 }
 
@@ -78,7 +79,7 @@ static double first_root(double g, double u, double a) {
 typedef struct Rim {
   int count;
   const S2Vec2 *vertex; // vertices of the core polygon, relative to the body's centre
-  double radius;        // m: radius of the rounding around the core polygon
+  double radius;        // radius of the rounding around the core polygon (m)
   S2Rot turned;
   double v[3], bend[3];
 } Rim;
@@ -106,16 +107,17 @@ static Turn turn_against(Turn turn, Turn axis) {
   return (Turn){turn.w - axis.w, turn.bend - axis.bend};
 }
 
-// rad/s: an upper bound of |phi|/t within [0, rest].
+// Returns an upper bound (rad/s) of |phi|/t within [0, rest].
 static double turn_fastest(Turn turn, double rest) {
   return fmax(fabs(turn.w), fabs(turn.w + rest * turn.bend));
 }
 
-typedef struct Bound { // a lower bound of a displacement along the axis: at + u t + a t^2
+typedef struct Bound { // at + u t + a t^2 is a lower bound of a displacement along the axis
   double at, u, a;
 } Bound;
 
-// The bound for a vertex relative to its body's centre. `turn`: the rotation relative to the axis.
+// Returns the bound for a vertex relative to its body's centre. `turn` is the rotation relative to
+// the axis.
 static Bound vertex_bound(const Rim *rim, int i, S2Vec2 normal, Turn turn, double rest,
                           double side) {
   S2Vec2 arm = s2_rotate(rim->turned, rim->vertex[i]);
@@ -127,8 +129,8 @@ static Bound vertex_bound(const Rim *rim, int i, S2Vec2 normal, Turn turn, doubl
   };
 }
 
-// The bound for the centre of body a relative to the centre of body b (`apart`), along a turning
-// axis.
+// Returns the bound for the centre of body a relative to the centre of body b (`apart`), along a
+// turning axis.
 static Bound centre_bound(const Rim *a, const Rim *b, S2Vec2 apart, S2Vec2 normal, Turn axis,
                           double rest) {
   S2Vec2 v = s2_vec2(a->v[1] - b->v[1], a->v[2] - b->v[2]);
@@ -146,8 +148,8 @@ static Bound centre_bound(const Rim *a, const Rim *b, S2Vec2 apart, S2Vec2 norma
 // A pair of shapes at the time s of the flow. The poses of its bodies are in step->q1.
 typedef struct Pair {
   Rim a, b;
-  S2Vec2 apart; // m: from the centre of b to the centre of a
-  double rest;  // s: time until the flow ends
+  S2Vec2 apart; // from the centre of b to the centre of a (m)
+  double rest;  // time until the flow ends (s)
 } Pair;
 
 static Pair pair_at(const S2Flow *flow, const S2Touch *touch, double s) {
@@ -168,14 +170,14 @@ static double nearest_along(const Rim *rim, S2Vec2 normal, double side) {
   return near;
 }
 
-// m: the distance between the two shapes along an axis.
+// Returns the distance (m) between the two shapes along an axis.
 static double apart_along(const Pair *pair, S2Vec2 normal) {
   return s2_dot(normal, pair->apart) + nearest_along(&pair->a, normal, 1) +
          nearest_along(&pair->b, normal, -1) - pair->a.radius - pair->b.radius;
 }
 
-// A time during which the two shapes stay apart along an axis with the given rotation. `gap`: the
-// distance along the axis.
+// Returns a time during which the two shapes stay apart along an axis with the given rotation.
+// `gap` is the distance along the axis.
 static double time_along(const Pair *pair, S2Vec2 n, double gap, Turn axis) {
   const Rim *a = &pair->a, *b = &pair->b;
   double rest = pair->rest, first = INFINITY;
@@ -199,8 +201,8 @@ static bool rim_turns(const Rim *rim) {
   return rim->v[0] != 0 || rim->bend[0] != 0;
 }
 
-// A time during which the two shapes stay apart, using the best axis. `gap`: the distance along the
-// normal.
+// Returns a time during which the two shapes stay apart. Uses the axis with the longest time. `gap`
+// is the distance along the normal.
 static double free_time(const Pair *pair, S2Vec2 normal, double gap) {
   double time = time_along(pair, normal, gap, (Turn){0, 0});
   const Rim *of[2] = {&pair->a, &pair->b};
@@ -235,7 +237,7 @@ static double flow_narrow(const S2Flow *flow, const S2Touch *touch, const S2Rest
     double fraction = isfinite(gap_lo) && i % 8 < 6 ? gap_lo / (gap_lo - gap_hi) : 0.5;
     double s = lo + (hi - lo) * fraction;
     double gap = s2_flow_gap(flow, touch, resting, s);
-    // Illinois method: if the same end is replaced twice, halve the value of the other end.
+    // Use the Illinois method. If the same end is replaced twice, halve the value of the other end.
     if (gap > S2_EVENT_MET * flow->slop) {
       gap_hi = side == 1 ? gap_hi / 2 : gap_hi;
       lo = s, gap_lo = gap, side = 1;
@@ -246,10 +248,11 @@ static double flow_narrow(const S2Flow *flow, const S2Touch *touch, const S2Rest
       return s;
     }
   }
-  return isfinite(gap_lo) ? lo : hi; // without a point at `lo`, the point appears at `hi`
+  return isfinite(gap_lo) ? lo : hi; // if there is no point at `lo`, the point appears at `hi`
 }
 
-// m: an upper bound of the relative motion of the pair over the whole flow, including rotations.
+// Returns an upper bound (m) of the relative motion of the pair over the whole flow, including
+// rotations.
 static double flow_length(const S2Flow *flow, const S2Touch *touch) {
   const S2Body *bodies = flow->step->world->bodies.at;
   int32_t a = touch->body_a, b = touch->body_b;
@@ -261,9 +264,9 @@ static double flow_length(const S2Flow *flow, const S2Touch *touch) {
   return gone + turned;
 }
 
-// Whether the start and the end of the flow prove that the pair does not meet in between. This is
-// the case if both have the same points, all of which rest, or if the motion is too short to close
-// the gaps.
+// Returns true if the start and the end of the flow prove that the pair does not meet in between.
+// This is the case if the motion is too short to close the gaps, or if the start and the end have
+// the same points and all of them rest.
 static bool ends_tell(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
                       const S2Touch *end, double gap, double gap_end) {
   bool same = end != NULL && touch->count > 0 && end->count == touch->count;
@@ -277,8 +280,8 @@ static bool ends_tell(const S2Flow *flow, const S2Touch *touch, const S2Resting 
   return same || far;
 }
 
-// The time at which an overlap begins, if the pair overlaps at the end of the flow or at an earlier
-// sample; else infinite.
+// Returns the time at which an overlap begins, if the pair overlaps at the end of the flow or at an
+// earlier sample. Otherwise returns INFINITY.
 static double meet_by_end(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
                           const S2Touch *end, double from, double gap) {
   double gap_end =
@@ -305,10 +308,10 @@ static S2FlowEnd flow_meets_at(double s) {
   return (S2FlowEnd){s, isfinite(s)};
 }
 
-// The time at which the overlap of a pair becomes so deep that the shapes could separate on the
-// wrong side. This search is for pairs that have rows or overlap at the start. Their rows are
-// planes from the start of the flow, which ignore rotation. If the overlap is already deep at the
-// start, there is no such time.
+// Returns the time at which the overlap of a pair becomes so deep that the shapes could separate on
+// the wrong side. Used for pairs that have rows or overlap at the start. Their rows are planes at
+// the start of the flow, which do not turn. If the overlap is already deep at the start, there is
+// no such time.
 static S2FlowEnd flow_deepens(const S2Flow *flow, const S2Touch *touch) {
   const S2World *world = flow->step->world;
   // A short relative motion cannot cause such a deep overlap.
@@ -346,8 +349,8 @@ double s2_flow_deepest(const S2Flow *flow, const S2Touch *touch, double least) {
   return deepest;
 }
 
-// The search for a pair whose contact points give no information between the time `from` and the
-// end of the flow.
+// Searches for the impact time of a pair whose contact points give no information between the time
+// `from` and the end of the flow.
 static S2FlowEnd by_end_or_deep(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
                                 const S2Touch *end, double from, double gap) {
   S2FlowEnd deep = flow_deepens(flow, touch);
@@ -355,7 +358,7 @@ static S2FlowEnd by_end_or_deep(const S2Flow *flow, const S2Touch *touch, const 
   return s <= deep.at ? flow_meets_at(s) : deep;
 }
 
-// Whether the shapes approach each other at a contact point, at the time of `pair`.
+// Returns true if the shapes approach each other at a contact point, at the time of `pair`.
 static bool flow_approaches(const Pair *pair, const S2TouchPoint *point) {
   const Rim *a = &pair->a, *b = &pair->b;
   S2Vec2 n = point->at.normal;
@@ -376,8 +379,9 @@ static int facing_end(const S2Shape *shape, int edge) {
   return edge + 1 < shape->count ? edge + 1 : 0;
 }
 
-// The distance (m) of the vertex above the edge at the time of `pair`, and a lower bound of its
-// displacement. *before: whether the vertex is in front of the edge and not beyond its ends.
+// Returns the distance (m) of the vertex above the edge at the time of `pair`, and computes a lower
+// bound of its displacement. *before is true if the vertex is in front of the edge and not beyond
+// its ends.
 static Bound facing_bound(const S2Flow *flow, const S2Touch *touch, const Pair *pair,
                           const Facing *of, bool *before) {
   const S2World *world = flow->step->world;
@@ -405,7 +409,7 @@ static Bound facing_bound(const S2Flow *flow, const S2Touch *touch, const Pair *
                  .a = centre.a + of_vertex.a};
 }
 
-// The time at which a vertex meets an edge that it does not touch at the time `from`.
+// Returns the time at which a vertex meets an edge that it does not touch at the time `from`.
 static S2FlowEnd facing_meets(const S2Flow *flow, const S2Touch *touch, const Facing *of,
                               double from) {
   double met = S2_EVENT_MET * flow->slop, s = from, left = from + flow->leaving * flow->until;
@@ -434,9 +438,9 @@ static S2FlowEnd facing_meets(const S2Flow *flow, const S2Touch *touch, const Fa
   return NOTHING;
 }
 
-// The next meeting, after `from`, of a pair that touches at a vertex and an edge and turns about
-// the vertex. Either a neighbour of that vertex meets the edge, or an end of the edge meets an edge
-// adjacent to the vertex.
+// Returns the next impact time after `from` for a vertex that touches an edge, if the pair turns
+// about the vertex. Either a neighbour of the vertex meets the edge, or an end of the edge meets an
+// edge adjacent to the vertex.
 static S2FlowEnd pivot_meets(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
                              const S2ManifoldPoint *pivot, double from) {
   bool edge_is_a = pivot->feature == S2_EDGE_A;
@@ -461,12 +465,12 @@ static S2FlowEnd pivot_meets(const S2Flow *flow, const S2Touch *touch, const S2R
     first = one.at < first.at ? one : first;
   }
   // Beyond the ends of an edge, its line may pass through other shapes of the body, so the manifold
-  // must confirm the meeting.
+  // must confirm the impact.
   double gap = isfinite(first.at) ? s2_flow_gap(flow, touch, resting, first.at) : INFINITY;
   return fabs(gap) <= flow->slop ? first : NOTHING;
 }
 
-// The next meeting of a pair with one resting point.
+// Returns the next impact time of a pair with one resting point.
 static S2FlowEnd meets_beside(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting) {
   S2FlowEnd first = NOTHING;
   for (int k = 0; k < touch->count && resting->count == 1; k++) {
@@ -477,8 +481,8 @@ static S2FlowEnd meets_beside(const S2Flow *flow, const S2Touch *touch, const S2
   return first;
 }
 
-// The next meeting of a pair that touches at a vertex that it shares with a neighbouring shape, if
-// that neighbour has the row. Corners between segments of a chain are such vertices.
+// Returns the next impact time of a pair that touches at a vertex shared with a neighbouring shape,
+// if the neighbour has the row. The corners between the segments of a chain are such vertices.
 static S2FlowEnd hidden_pivot_meets(const S2Flow *flow, const S2Touch *touch,
                                     const S2Resting *resting, double from) {
   place_pair(flow, touch, from);
@@ -492,7 +496,7 @@ static S2FlowEnd hidden_pivot_meets(const S2Flow *flow, const S2Touch *touch,
   return first;
 }
 
-// The search, from the time s on, for a pair without resting points or overlaps.
+// Searches from the time s on, for a pair without resting points or overlaps.
 static S2FlowEnd flow_advance(const S2Flow *flow, const S2Touch *touch, const S2Resting *resting,
                               const S2Touch *end, double s) {
   double met = S2_EVENT_MET * flow->slop;
@@ -507,7 +511,7 @@ static S2FlowEnd flow_advance(const S2Flow *flow, const S2Touch *touch, const S2
     const S2TouchPoint *point = s2_flow_nearest(&there, resting);
     double gap = point == NULL ? INFINITY : point->at.gap;
     S2Vec2 normal = point == NULL ? s2_vec2(0, 0) : point->at.normal;
-    // At a corner of a chain, the nearest points and the meeting may belong to the neighbouring
+    // At a corner of a chain, the nearest points and the impact may belong to the neighbouring
     // segment.
     if (point == NULL || apart_along(&pair, normal) < gap - flow->slop) {
       S2Closest closest = closest_at(flow, touch, s);

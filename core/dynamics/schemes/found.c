@@ -1,7 +1,7 @@
 // Stores initial guesses for the next search of the same step.
 // The guesses are the results of the predictive passes of this search. The next search restarts
-// with rows at the initial surfaces and mostly finds the same points. Each of its passes therefore
-// starts from the result of the corresponding pass, which usually is the solution. Guesses are also
+// with rows at the initial surfaces and usually finds the same points. Each of its passes starts
+// from the result of the same pass in this search, which usually is the solution. Guesses are also
 // stored for the impact that follows.
 #include "dynamics/impact/impact.h"
 #include "dynamics/schemes/schemes.h"
@@ -36,7 +36,7 @@ void s2_found_begin(S2Step *step) {
   }
 }
 
-// Whether the island uses stored guesses.
+// Returns true if the island uses stored guesses.
 static bool found_has(const S2Step *step, const S2Island *island, const S2Found *list) {
   return step->h == step->dt && list != NULL && island->touches > FOUND_TOUCHES;
 }
@@ -59,7 +59,7 @@ static const S2Found *found_by_pass(const S2Step *step, const S2Touch *touch, in
   return there ? &list[pass * step->found_before_count + lo] : NULL;
 }
 
-// The index of point k of the touch in the stored guess, or -1.
+// Returns the index of point k of the touch in the stored guess, or -1.
 static int found_point(const S2Found *found, const S2Touch *touch, int k) {
   for (int j = 0; found != NULL && j < found->count; j++) {
     if (found->id[j] == touch->points[k].at.id) {
@@ -79,8 +79,8 @@ static void found_put(const S2Found *found, S2Touch *touch) {
   }
 }
 
-// Stores the impulses of a touch. `less`: earlier impulses to subtract (S2_TOUCH_IMPULSES), or
-// NULL.
+// Stores the impulses of a touch. If `less` is not NULL, it contains S2_TOUCH_IMPULSES earlier
+// impulses, which are subtracted.
 static void found_take(S2Found *found, const S2Touch *touch, const double *less) {
   found->count = touch->count;
   for (int k = 0; k < touch->count; k++) {

@@ -1,5 +1,5 @@
-// Finds the times at which bodies meet in a piece of event stepping (event.c).
-// Also computes flows that end at such a time.
+// Finds the impact times of bodies in a piece of event stepping (event.c).
+// Also computes flows (motions of a piece) that end at an impact time.
 #include "dynamics/project/passage.h"
 #include "dynamics/schemes/event.h"
 
@@ -8,7 +8,7 @@
 // because an overlap that lasts for less than a fifth of the piece may be missed.
 enum { LOOKS = 4 };
 
-// The last flow as a function of time, for the bodies of the island's touches.
+// Returns the last flow as a function of time, for the bodies of the island's touches.
 static S2Flow as_function(const S2EventRun *event, double until) {
   const S2Step *step = event->step;
   for (int i = 0; i < 2 * event->island->touches; i++) {
@@ -28,7 +28,7 @@ static S2Flow as_function(const S2EventRun *event, double until) {
   return (S2Flow){event->step, until, leaving, event->v, event->bend, event->slop, looks};
 }
 
-// Restores q1, which the search for meetings has overwritten.
+// Restores q1, which the search for impact times has overwritten.
 static void go_to_end(const S2EventRun *event) {
   const S2Step *step = event->step;
   for (int i = 0; i < event->island->nodes; i++) {
@@ -43,7 +43,7 @@ static void go_to_end(const S2EventRun *event) {
   s2_event_place_ground(event);
 }
 
-// Whether the nearest point that does not rest is just touching.
+// Returns true if the nearest point that does not rest is just touching.
 static bool just_touches(const S2EventRun *event, const S2Touch *touch, const S2Resting *resting) {
   const S2TouchPoint *point = s2_flow_nearest(touch, resting);
   return point != NULL && fabs(point->at.gap) <= S2_EVENT_PRESSED * event->slop;
@@ -71,7 +71,7 @@ S2FlowEnd s2_event_find_meeting(const S2EventRun *event, const S2Touch *before, 
   return earliest;
 }
 
-// Whether the touch still has the feature of a point.
+// Returns true if the touch still has the feature of a point.
 static bool has_feature(const S2Touch *touch, uint32_t id) {
   bool any = false;
   for (int k = 0; k < touch->count; k++) {
@@ -80,8 +80,8 @@ static bool has_feature(const S2Touch *touch, uint32_t id) {
   return any;
 }
 
-// m: the current distance of a contact point from its surface. If its feature no longer exists, the
-// distance of the nearest feature.
+// Returns the current distance (m) of a contact point from its surface. If its feature no longer
+// exists, uses the nearest feature.
 static double gap_now(const S2Touch *touch, const S2TouchPoint *point) {
   double nearest = INFINITY;
   for (int k = 0; k < touch->count; k++) {
@@ -94,8 +94,8 @@ static double gap_now(const S2Touch *touch, const S2TouchPoint *point) {
   return touch->count > 0 ? nearest : 0;
 }
 
-// m: the largest distance of the resting points of touch i from their surfaces at the end of the
-// flow. *passed: whether a point has moved around a corner.
+// Returns the largest distance (m) of the resting points of touch i from their surfaces at the end
+// of the flow. *passed is true if a point has moved around a corner.
 static double off_rows(const S2EventRun *event, const S2Touch *solved, int i, bool *passed) {
   const S2Touch *touch = &event->step->touches[event->island->touch[i]];
   double off = 0;
@@ -139,27 +139,27 @@ bool s2_event_rows_hold(const S2EventRun *event, const S2Touch *solved) {
 
 // The result of a flow of a trial length, for the pair that should meet at the end of the flow.
 typedef struct Trial {
-  double gap;      // m: gap at the end of the flow
-  bool early;      // whether the pair meets before the end
-  S2FlowEnd whole; // meeting time if the flow continues for the whole piece
-  bool appears;    // whether the point that touches at the end did not exist just before the end
+  double gap;      // gap at the end of the flow (m)
+  bool early;      // true if the pair meets before the end
+  S2FlowEnd whole; // impact time if the flow continues for the whole piece
+  bool appears;    // true if the point that touches at the end did not exist just before the end
 } Trial;
 
-// s: a meeting time and the end of a flow count as equal if they differ by less than this.
+// Returns a tolerance (s). An impact time is at the end of a flow if their difference is below it.
 static double meeting_rounding(const S2EventRun *event) {
   return 4 * S2_EVENT_ROUNDING * event->left;
 }
 
-// Whether the point did not exist just before the end of a flow. The vertex between two segments of
-// a chain belongs to one of them at a time. When an edge that rests on the vertex turns, the vertex
-// may suddenly change to the other segment, even after a long contact.
+// Returns true if the point did not exist just before the end of a flow. The vertex between two
+// segments of a chain belongs to one of them at a time. When an edge that rests on the vertex
+// turns, the vertex may suddenly change to the other segment, even after a long contact.
 static bool just_appears(const S2EventRun *event, const S2Flow *way, const S2Touch *before,
                          const S2Resting *resting, double tau, double gap) {
   double earlier = fmax(tau - 2 * meeting_rounding(event), 0);
   return fabs(gap) <= event->slop && s2_flow_gap(way, before, resting, earlier) > event->slop;
 }
 
-// Computes the flow of length `tau`. False: aborted.
+// Computes the flow of length `tau`. Returns false if aborted.
 static bool flow_for(S2EventRun *event, const S2Meeting *meeting, double tau, Trial *trial) {
   const S2Touch *before = &meeting->before[meeting->first];
   const S2Resting *resting = &event->resting[meeting->first];
@@ -171,7 +171,7 @@ static bool flow_for(S2EventRun *event, const S2Meeting *meeting, double tau, Tr
   S2Flow way = as_function(event, event->horizon);
   trial->gap = s2_flow_gap(&way, before, resting, tau);
   trial->whole = s2_flow_meet(&way, before, resting, NULL);
-  // If the pair is open at the end, a meeting just before the end also counts as early.
+  // If the pair is open at the end, an impact just before the end also counts as early.
   double end = trial->gap > S2_EVENT_MET * event->slop ? tau - meeting_rounding(event)
                                                        : tau * (1 - S2_EVENT_EARLY);
   trial->early = trial->whole.at < end;
@@ -181,15 +181,15 @@ static bool flow_for(S2EventRun *event, const S2Meeting *meeting, double tau, Tr
   return true;
 }
 
-// A bracket of lengths. A flow of length `lo` ends before the meeting. A flow of length `hi` ends
-// at or after the meeting.
+// A bracket of flow lengths. A flow of length `lo` ends before the impact. A flow of length `hi`
+// ends at or after the impact.
 typedef struct Bracket {
   double lo, hi, gap_lo, gap_hi;
-  double out, gap_out; // the bound that was replaced last; gap_out 0: no such bound
+  double out, gap_out; // the bound that was replaced last, or gap_out = 0 if there is none
 } Bracket;
 
-// Replaces a bound of the bracket. After a meeting, the pair may be open at the end, on the other
-// side. In that case its gap does not count.
+// Replaces a bound of the bracket. If the shapes have passed through each other, the pair may be
+// open on the other side at the end. In that case its gap is ignored.
 static void meeting_tighten(Bracket *at, double s, const Trial *trial) {
   bool meets = trial->gap < 0 || trial->early;
   if (!meets && s > at->lo) {
@@ -223,15 +223,15 @@ static bool trial_meets(const S2EventRun *event, const Trial *trial) {
   return fabs(trial->gap) <= S2_EVENT_MET * event->slop && !trial->early;
 }
 
-// Estimates the length of a flow that meets at its end, from two lengths and the meeting times of
-// their flows.
+// Estimates the length of a flow that ends at its impact time, from two lengths and the impact
+// times of their flows.
 static double meeting_secant(double tau, double s, double last, double last_s) {
   double slope = tau != last ? (s - last_s) / (tau - last) : 0;
   return tau + (s - tau) / (1 - slope);
 }
 
-// The next length to try. Every fourth length halves the bracket, which bounds the number of
-// passes. `secant`: a length computed from meeting times, or NAN. It is used for pairs that are
+// Returns the next length to try. Every fourth length halves the bracket, which bounds the number
+// of passes. `secant` is a length computed from impact times, or NAN. It is used for pairs that are
 // open again at the end of a flow that is too long.
 static double meeting_next(const S2EventRun *event, const Bracket *at, double secant, int pass) {
   double next = at->lo + (at->hi - at->lo) / 2;
@@ -245,14 +245,14 @@ static double meeting_next(const S2EventRun *event, const Bracket *at, double se
   return secant > at->lo && secant < at->hi ? secant : next;
 }
 
-// Searches between a length without a meeting and a length whose flow meets before its end. This
-// search is used if a simple prediction fails, because the path of the flow depends on its length.
-// An example is a thrown body that a spring reverses. If no exact length is found, uses the longest
-// length that is known to precede the meeting.
+// Searches for a flow length between one without an impact and one whose flow has an impact before
+// its end. This search is used if a simple prediction fails, because the path of the flow depends
+// on its length. An example is a thrown body that a spring reverses. If no exact length is found,
+// uses the longest length that is known to precede the impact.
 static bool search_meeting(S2EventRun *event, const S2Meeting *meeting, Bracket at, double *tau,
                            bool *meets) {
   Trial trial;
-  // for the secant method: the last length with a meeting, and its meeting time
+  // for the secant method: the last length with an impact, and its impact time
   double secant = NAN, last = NAN, last_s = NAN;
   *meets = true;
   // Without an upper bound, try the whole piece.
@@ -262,7 +262,7 @@ static bool search_meeting(S2EventRun *event, const S2Meeting *meeting, Bracket 
       return false;
     }
     meeting_tighten(&at, *tau, &trial);
-    if (!isfinite(at.hi)) { // there is no meeting
+    if (!isfinite(at.hi)) { // there is no impact
       return true;
     }
     last = *tau;
@@ -298,7 +298,7 @@ bool s2_event_flow_to_meeting(S2EventRun *event, const S2Meeting *meeting, doubl
   Bracket at = {.hi = INFINITY, .gap_lo = nearest == NULL ? 0 : nearest->at.gap};
   *meets = true;
   for (int pass = 0; pass < S2_EVENT_REFINEMENTS; pass++) {
-    // Compute the flow of this length, and use the meeting time that it predicts.
+    // Compute the flow of this length, and use the impact time that it predicts.
     Trial trial;
     if (!flow_for(event, meeting, *tau, &trial)) {
       return false;
@@ -317,7 +317,7 @@ bool s2_event_flow_to_meeting(S2EventRun *event, const S2Meeting *meeting, doubl
     if (!trial.whole.meets || !(s > 0) || s == *tau) {
       break;
     }
-    // Apply the secant method to s(tau) - tau, where s is the meeting time predicted by the flow of
+    // Apply the secant method to s(tau) - tau, where s is the impact time predicted by the flow of
     // length tau.
     double next = meeting_secant(*tau, s, pass > 0 ? last : *tau, last_s);
     last = *tau;
@@ -327,8 +327,8 @@ bool s2_event_flow_to_meeting(S2EventRun *event, const S2Meeting *meeting, doubl
   return search_meeting(event, meeting, at, tau, meets);
 }
 
-// Whether other points that did not rest arrive at the same time as point k of the touch. In that
-// case, small changes of the data determine which point is first, and therefore which impact
+// Returns true if other points that did not rest arrive at the same time as point k of the touch.
+// Small changes of the inputs then determine which point arrives first, and therefore which impact
 // occurs.
 static bool others_arrive(const S2EventRun *event, int first, int k) {
   const S2Step *step = event->step;
@@ -358,8 +358,8 @@ void s2_event_note_arrival(const S2EventRun *event, int first) {
   s2_note_arrive(step, event->island, met, k, alone);
 }
 
-// The touch of the island that arrives at the start of the step and had no impulse in the last
-// step. S2_NONE: there is no such touch. *k: the point that arrives.
+// Returns the touch of the island that arrives at the start of the step and had no impulse in the
+// last step. Returns S2_NONE if there is no such touch. *k receives the point that arrives.
 static int arrives_at_start(const S2EventRun *event, int *k) {
   const S2Step *step = event->step;
   int first = S2_NONE;
@@ -384,7 +384,8 @@ static int arrives_at_start(const S2EventRun *event, int *k) {
   return first;
 }
 
-// Whether other contacts of the island press, which means that its bodies did not move freely.
+// Returns true if other contacts of the island press, which means that its bodies did not move
+// freely.
 static bool others_press(const S2EventRun *event) {
   bool any = false;
   for (int i = 0; i < event->island->touches; i++) {

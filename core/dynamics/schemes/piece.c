@@ -1,5 +1,5 @@
 // One piece of an island's step in event stepping.
-// Starts the piece, and computes the flow of its bodies without new meetings.
+// Starts the piece, and computes the motion of its bodies without new impacts.
 #include "dynamics/project/passage.h"
 #include "dynamics/project/spin.h"
 #include "dynamics/schemes/event.h"
@@ -101,8 +101,8 @@ void s2_event_copy_nodes(const S2EventRun *event, const double *from, double *to
   }
 }
 
-// Whether smooth derivatives omit a contact. They include contacts through their rows, but an
-// upcoming meeting has only a time here and no row.
+// Returns true if smooth derivatives omit a contact. They include contacts through their rows, but
+// an upcoming impact has no row here, only a time.
 static bool leaves_out(const S2EventRun *event, bool rows) {
   bool some = false;
   for (int i = 0; i < event->island->touches; i++) {

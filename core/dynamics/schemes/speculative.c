@@ -1,4 +1,4 @@
-// Speculative stepping: fixed dt, predictive rows, two solves.
+// Speculative stepping uses a fixed dt, predictive rows and two solves.
 // This is algorithm B1 in docs/stepping-options.md.
 //
 // 1. Every contact that can close within the step has a row J v + max(gap, 0)/h >= 0. The solve
@@ -8,8 +8,9 @@
 //    velocities v2. Forces do not act in the impact. Its velocities do not move bodies in this
 //    step, so forces would add energy although nothing falls.
 // 3. An impact may drive bodies into contacts that were opening. Further impacts follow until no
-//    touching contact approaches. Contacts that approach more slowly than forces change the speed
-//    in one step are stopped inelastically. The same applies to contacts of an endless sequence.
+//    touching contact approaches. If the approach speed of a contact is below the speed change
+//    caused by forces in one step, the contact is stopped inelastically. The same applies to
+//    contacts in an endless sequence of impacts.
 //
 // The prediction can be wrong in five ways. All are detected after the solve and corrected:
 // - An impact moves a body farther than its free motion. The search is repeated.
@@ -40,7 +41,7 @@
 
 #include <string.h>
 
-// Whether both bodies of a touch stay in place during the step, up to rounding.
+// Returns true if both bodies of a touch stay in place during the step, up to rounding.
 static bool touch_rests(const S2Step *step, const S2Island *island, const S2Touch *touch) {
   const int32_t slot[2] = {touch->body_a, touch->body_b};
   bool rests = true;
@@ -62,8 +63,9 @@ static S2Choice gap_choice(const S2Step *step, const S2Island *island, const S2T
   return (S2Choice){true, none ? 0 : s2_step_gap_bias(step, gap), S2_TARGET_GAP};
 }
 
-// Whether the blended motion moves bodies into each other although the velocities of the solve stop
-// them at the surface. The blended motion includes a part of the velocity before the step.
+// Returns true if the blended motion moves bodies into each other although the velocities of the
+// solve stop them at the surface. The blended motion includes a part of the velocity before the
+// step.
 static bool speculative_overshoots(const S2Step *step, const S2Island *island) {
   double beta = step->world->kept.def.beta, slop = S2_TOUCH_SLOP * island->length;
   for (int i = 0; i < island->touches && beta < 1; i++) {
@@ -96,8 +98,8 @@ static void integrate_island(S2Step *step, const S2Island *island) {
 static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t index, bool *replaced,
                               S2Choice *choices) {
   S2Touch *touch = &step->touches[index];
-  // Collect the predictions of the rows: the smallest gap, whether a far row carried an impulse,
-  // and the lift of sliding contacts under the convex contact law.
+  // Collect the predictions of the rows. These are the smallest gap, the lift of sliding contacts
+  // under the convex contact law, and whether a far row carried an impulse.
   double fine = S2_MISS_TOLERANCE * island->length, nearest = INFINITY, predicted = INFINITY;
   double rise = 0;
   bool convex = step->world->kept.def.contact == S2_CONVEX;
@@ -124,7 +126,7 @@ static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t inde
   for (int k = 0; k < there.count; k++) {
     gap = fmin(gap, there.points[k].at.gap);
   }
-  // An error of one percent of the distance is acceptable for any curvature.
+  // Accept an error of one percent of the distance for any curvature.
   double tolerance = 0.01 * nearest + fine;
   bool missed = far_impulse && gap > rise + tolerance && !touch->on_way &&
                 s2_step_passage(step, touch) > step->h;
@@ -144,7 +146,7 @@ static bool relinearise_touch(S2Step *step, const S2Island *island, int32_t inde
   return true;
 }
 
-// Restores the rows of the previous solve, if no solution with the new rows is found soon.
+// Restores the rows of the previous solve if the solve with the new rows does not converge soon.
 static void keep_rows(S2Step *step, const S2Island *island, const S2Touch *before, int noted) {
   for (int i = 0; i < island->touches; i++) {
     step->touches[island->touch[i]] = before[i];
@@ -156,7 +158,7 @@ static void keep_rows(S2Step *step, const S2Island *island, const S2Touch *befor
 
 bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choices, bool *solved) {
   bool *replaced = S2_TAKE_ZEROED(step->arena, bool, island->touches);
-  S2Touch *before = NULL; // the touches of the last solve, if rows are replaced
+  S2Touch *before = NULL; // touches of the last solve, if rows are replaced
   int noted = 0;
   for (int i = 0; i < island->touches; i++) {
     const S2Touch *touch = &step->touches[island->touch[i]];
@@ -209,7 +211,7 @@ bool s2_island_look_ahead(S2Step *step, const S2Island *island, S2Choice *choice
 
 // Chooses the rows of an impact for the velocities v before the step. `touching` (2 per touch, like
 // the choices) receives the rigid contacts that are closed at the end of the step. Arriving
-// contacts get a restitution target. `bounces`: whether a contact rebounds. Returns whether a
+// contacts get a restitution target. `bounces` is true if a contact rebounds. Returns true if a
 // contact arrives faster than it would because of forces alone.
 static bool choose_impact(const S2Step *step, const S2Island *island, const double *v,
                           S2Choice *choices, bool *touching, bool *bounces) {
@@ -304,7 +306,8 @@ static double *take_nodes(const S2Step *step, const S2Island *island, const doub
 // velocity of the step.
 static bool rattle_island(S2Step *step, S2Island *island) {
   bool done = false;
-  bool whole = step->h == step->dt; // pieces of a step with large rotations use projection
+  // steps that are split because of large rotations use projection
+  bool whole = step->h == step->dt;
   if (!whole || !s2_island_rattles(step, island) || step->stiff[island->joint[0]]) {
     return true;
   }
@@ -346,8 +349,8 @@ bool s2_step_look_ahead(S2Step *step, S2Choice *choices) {
 // contacts stop approaching. This removes energy at every contact.
 static bool speculative_land(S2Step *step, const S2Island *island, S2Choice *choices,
                              const bool *touching) {
-  // With beta below 1, a velocity error of joints changes its sign in each step. An impact removes
-  // this error.
+  // If beta is below 1, the velocity error of joints changes its sign in each step. An impact
+  // removes this error.
   bool approaches = island->joints > 0 && step->world->kept.def.beta < 1;
   double tiny = s2_island_rest_speed(step, island);
   for (int i = 0; i < island->touches; i++) {

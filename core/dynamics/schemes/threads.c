@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-// Islands with at most this many touches are not given to threads, because solving them takes about
-// as long as waking a thread.
+// Islands with at most this many touches do not run in threads, because solving them takes about as
+// long as waking a thread.
 enum { SHARED_TOUCHES = 20 };
 
 // Data of a worker. All members except the first two are reset for each island.
@@ -80,8 +80,8 @@ static S2Status task_run(void *user) {
   int32_t index = threads->list[task->item];
   Gathered *gathered = &threads->gathered[index];
   Lane *lane = &threads->lane[task->worker];
-  // Copy the world without its collected results. Also omit its callbacks, because threads must not
-  // call them.
+  // Copy the world without its collected results and without its callbacks, because threads must
+  // not call them.
   lane->world = *world;
   lane->world.callbacks = (S2Callbacks){0};
   lane->world.stats = (S2WorldStats){0};
@@ -120,8 +120,8 @@ static void threads_work(void *user, int worker, int item) {
   S2Threads *threads = user;
   bool done = s2_memory_guarded(task_run, &task).code == S2_OK;
   threads->gathered[threads->list[item]].failed = !done;
-  // Store the pointers to the arrays, which may have moved. The arrays are valid even if memory ran
-  // out.
+  // Store the pointers to the arrays, because the arrays may have moved. They are valid even if
+  // memory ran out.
   Lane *lane = &threads->lane[worker];
   lane->log = lane->world.log;
   s2_array_free(lane->world.events);
@@ -129,8 +129,8 @@ static void threads_work(void *user, int worker, int item) {
 
 // ---- A phase ----------------------------------------------------------------------------------
 
-// Whether islands may run in threads. They must depend only on the step, and no code may need them
-// in order.
+// Returns true if islands may run in threads. They must depend only on the step, and no code may
+// need them in order.
 static bool threads_allowed(const S2Step *step) {
   const S2World *world = step->world;
   const S2WorldDef *def = &world->kept.def;
@@ -139,8 +139,8 @@ static bool threads_allowed(const S2Step *step) {
          world->callbacks.pre_solve == NULL && !world->listed;
 }
 
-// Lists the islands for the threads, largest first, because all threads then finish at nearly the
-// same time. Islands with joints are excluded, because joints may call the program.
+// Lists the islands for the threads. The largest islands come first, so all threads finish at
+// nearly the same time. Islands with joints are excluded, because joints may call the program.
 static int list_shared(const S2Step *step, const bool *chosen, int32_t *list) {
   int count = 0;
   for (int i = 0; i < step->island_count; i++) {
@@ -158,8 +158,8 @@ static int list_shared(const S2Step *step, const bool *chosen, int32_t *list) {
   return count;
 }
 
-// Runs islands in threads. Returns the results of each island. NULL: the caller must process all
-// islands.
+// Runs islands in threads. Returns the results of each island, or NULL if the caller must process
+// all islands.
 static const Gathered *phase_share(S2Step *step, S2IslandWork *work, void *user,
                                    const bool *chosen) {
   if (!threads_allowed(step)) {

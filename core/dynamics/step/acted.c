@@ -1,7 +1,7 @@
-// Records the impulses of a step and where they acted, for readers of the world.
-// The touches of a step change several times: they are searched in each part of the step,
-// linearised again if they prove wrong, and updated at the end. Each time, the features of a touch
-// may change, and its stored impulses are only guesses for the next solve. The impulses of the
+// Records the impulses of a step and the points at which they acted, for users of the world.
+// The touches of a step change several times. They are searched in each part of the step,
+// linearised again if their rows are wrong, and updated at the end. Each time, the features of a
+// touch may change, and its stored impulses become guesses for the next solve. The impulses of the
 // solves are therefore logged before the touches change, with the geometry of the solves. Their
 // sum, with the lever arms, is the change of momentum of each body.
 #include "dynamics/step/acted.h"
@@ -83,7 +83,7 @@ static void acted_join(S2Acted *sum, const S2Acted *more) {
   sum->sliding = more->sliding;
 }
 
-// m/s: the speed at which a point closes its gap with the acceleration of the free motion.
+// Returns the speed (m/s) at which a point closes its gap with the acceleration of the free motion.
 static double acted_arrival(const S2Step *step, const S2Touch *touch, int k) {
   const S2ManifoldPoint *at = &touch->points[k].at;
   double u = s2_touch_velocity(touch, k, at->normal, step->v0);
@@ -94,7 +94,7 @@ static double acted_arrival(const S2Step *step, const S2Touch *touch, int k) {
   return u < 0 || gained < 0 ? sqrt(u * u - 2 * gained * at->gap) : 0;
 }
 
-// Sets the normal perpendicular to the impulse if only viscosity acts. In that case, impulses are
+// If only viscosity acts, makes the normal perpendicular to the impulse. Impulses of viscosity are
 // along the surfaces. If the surfaces turn between pieces, the sum of the impulses is along none of
 // them.
 static void acted_lie_along(S2Acted *sum) {
@@ -177,7 +177,8 @@ static void acted_swap(S2ActedList *a, S2ActedList *b) {
   *b = was;
 }
 
-// Whether the log already has the order of the list. This holds if each touch was logged once.
+// Returns true if the log already has the order of the list. This is the case if each touch was
+// logged once.
 static bool in_order(const S2Step *step) {
   int32_t next = 0;
   for (int i = 0; i < step->touch_count; i++) {
@@ -190,7 +191,8 @@ static bool in_order(const S2Step *step) {
   return true;
 }
 
-// Adds an entry to the entry of the same feature at or after `first`. If there is none, appends it.
+// Finds the entry of the same feature at or after `first`, and adds the new entry to it. If there
+// is none, appends the new entry.
 static void acted_put(S2ActedList *list, int first, const S2Acted *acted) {
   for (int i = first; i < list->count; i++) {
     if (list->at[i].feature == acted->feature) {
@@ -281,7 +283,7 @@ static bool same_pair(const S2Acted *a, const S2Acted *b) {
   return a->shape_a == b->shape_a && a->shape_b == b->shape_b;
 }
 
-// The end of the entries of a pair whose entries begin at `first`.
+// Returns the end of the entries of a pair. They begin at `first`.
 static int pair_end(const S2ActedList *list, int first) {
   int end = first;
   while (end < list->count && same_pair(&list->at[end], &list->at[first])) {
@@ -294,8 +296,9 @@ static bool pair_before(const S2Acted *a, const S2Acted *b) {
   return a->shape_a != b->shape_a ? a->shape_a < b->shape_a : a->shape_b < b->shape_b;
 }
 
-// The number of contact points whose mode (open, sticking or sliding) has changed. Open points have
-// no impulse and are not listed. Both lists are sorted by shapes, and a pair has few points.
+// Returns the number of contact points whose mode (open, sticking or sliding) has changed. Open
+// points have no impulse and are not listed. Both lists are sorted by shapes, and a pair has few
+// points.
 static uint64_t mode_changes(const S2ActedList *before, const S2ActedList *now) {
   uint64_t changes = 0;
   for (int b = 0, n = 0; b < before->count || n < now->count;) {

@@ -31,8 +31,8 @@ static S2Row contact_row(const S2Step *step, const S2Touch *touch, int k, S2Vec2
   return row;
 }
 
-// A step resolves the spring of a contact if (h w)^2 of a mass on that spring is at most this
-// value.
+// A step resolves the spring of a contact if (h w)^2 is at most this value, where w is the angular
+// frequency of a mass on the spring.
 static const double RESOLVED = 0.25;
 
 bool s2_step_blends_contacts(const S2Step *step, const S2Island *island) {
@@ -79,8 +79,8 @@ static S2Row normal_row(const S2Step *step, const S2Touch *touch, int k, const S
   return row;
 }
 
-// m/s: the speed that a compressed contact causes. It gives residuals a scale if bodies are at rest
-// and there is no gravity.
+// Returns the speed (m/s) that a compressed contact causes. It gives residuals a scale if bodies
+// are at rest and there is no gravity.
 static double pushed_speed(const S2Row *row, const double *mass) {
   double w = 0;
   for (int c = 0; c < 3; c++) {
@@ -90,9 +90,9 @@ static double pushed_speed(const S2Row *row, const double *mass) {
   return row->compliance > 0 ? fmax(-row->bias, 0) * w / (w + row->compliance) : 0;
 }
 
-// Creates the rows of viscosity: a tangential damper at each point that is in contact at the start
-// of the step, in addition to Coulomb friction. lambda = -h d u, where u is the speed at the end of
-// the step. Returns the number of rows.
+// Creates the rows of viscosity. Each point that is in contact at the start of the step gets a
+// tangential damper, in addition to Coulomb friction. Its impulse is lambda = -h d u, where u is
+// the speed at the end of the step. Returns the number of rows.
 static int drag_rows(const S2Step *step, const S2Touch *touches, const S2Island *island,
                      const S2Choice *choices, S2SolveKind kind, S2Row *rows, S2JointPart *parts,
                      double *lambda) {
@@ -101,7 +101,7 @@ static int drag_rows(const S2Step *step, const S2Touch *touches, const S2Island 
   for (int i = 0; i < island->touches && s2_solve_traits(kind).takes_time; i++) {
     int32_t index = island->touch[i];
     const S2Touch *touch = &touches[index];
-    double compliance = 1 / (step->h * touch->viscosity); // infinite if there is no viscosity
+    double compliance = 1 / (step->h * touch->viscosity); // INFINITY if there is no viscosity
     for (int k = 0; k < touch->count && isfinite(compliance); k++) {
       const S2ManifoldPoint *at = &touch->points[k].at;
       bool closed = at->gap <= touching || touch->points[k].normal_impulse > 0;
@@ -121,9 +121,9 @@ static int drag_rows(const S2Step *step, const S2Touch *touches, const S2Island 
   return n;
 }
 
-// Sets the masses, the initial velocities and their indices, and the right-hand side. It is W
-// free_v for a motion, M v2 for an impact, and 0 for displacements. After an impact it is M v2 + W
-// free_v - M v0, which adds the effect of forces alone.
+// Sets the masses, the initial velocities and their indices, and the right-hand side. The
+// right-hand side is W free_v for a motion, M v2 for an impact, and 0 for displacements. For the
+// forces after an impact it is M v2 + W free_v - M v0.
 static void assemble_nodes(const S2Step *step, const S2Island *island, S2SolveKind kind,
                            const S2NodeArrays *to) {
   bool motion = s2_solve_traits(kind).from_v0, forces = motion || kind == S2_SOLVE_FORCES;
@@ -146,8 +146,8 @@ static void assemble_nodes(const S2Step *step, const S2Island *island, S2SolveKi
 
 // Appends the rows of contacts after n rows. Each point has a normal row J v + bias >= 0 and a
 // friction row |l_t| <= mu l_n. If projection closes contacts that carried an impulse, their rows
-// are equations and come first. Raises `speed`, the scale of residuals. Returns the new number of
-// rows.
+// are equations and come first. May raise `speed`, the scale of residuals. Returns the new number
+// of rows.
 static int contact_rows(const S2Step *step, const S2Touch *touches, const S2Island *island,
                         const S2Choice *choices, S2SolveKind kind, const double *mass, S2Row *rows,
                         double *lambda, int n, double *speed) {

@@ -46,7 +46,7 @@ static S2Status commit_check(const S2Step *step) {
   return s2_ok();
 }
 
-// m: the size of the joint's bodies, which converts angular errors to lengths
+// Returns the size (m) of the joint's bodies, which converts angular errors to lengths.
 static double joint_length(const S2World *world, const S2Joint *joint) {
   double length = 0;
   length = joint->a == S2_NONE ? length : fmax(length, world->bodies.at[joint->a].reach);
@@ -102,7 +102,7 @@ static void commit_keep_own(const S2Step *step, S2Joint *joint, double elapsed) 
   memcpy(joint->pushed, step->pushed + 2 * slot, sizeof joint->pushed);
 }
 
-// Moves the goal of a lock that has yielded. If a lock with a bounded force follows a velocity, it
+// Moves the goal of a lock that has yielded. A lock with a bounded force that follows a velocity
 // does not make up the distance that it lost by yielding.
 static void commit_give_up(const S2Step *step, const S2Joint *joint, double elapsed,
                            double goal[3]) {

@@ -7,7 +7,7 @@
 // Commits a step. If the motion is not finite, fails and leaves the world unchanged.
 S2Status s2_step_commit(S2Step *step);
 // Creates the events of bodies that come near or separate, and of bodies that begin or end a
-// contact. In the `last` substep, also creates the events of impulses between bodies.
+// contact. If this is the `last` substep, also creates the events of impulses between bodies.
 // (world/contact_events.c)
 void s2_step_contact_events(S2Step *step, bool last);
 

@@ -25,7 +25,7 @@ bool s2_step_forces(S2Step *step) {
   return s2_laws_begin(step);
 }
 
-// W = M (1 + h alpha damping). At alpha = 1 damping never overshoots.
+// W = M (1 + h alpha damping). If alpha is 1, damping never reverses a velocity.
 void s2_step_free_body(const S2Step *step, int32_t slot) {
   const S2World *world = step->world;
   const S2Body *body = &world->bodies.at[slot];
@@ -44,7 +44,7 @@ void s2_step_free_body(const S2Step *step, int32_t slot) {
   for (int k = 0; k < 3; k++) {
     double damping = k == 0 ? body->angular_damping : body->linear_damping;
     mass[k] = inertial[k] * (1 + h * alpha * damping);
-    // The factor of v0. It is exactly M at alpha = 1.
+    // The factor of v0. It is exactly M if alpha is 1.
     double left = inertial[k] * (1 - h * (1 - alpha) * damping);
     free_v[k] = (left * v0[k] + h * force[k]) / mass[k];
   }

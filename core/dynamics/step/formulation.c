@@ -1,11 +1,11 @@
-// The step problem in terms of other unknowns.
+// Converts the step problem to other unknowns.
 // The notes on Compliant use velocities in eq. 13, accelerations in eq. 58 and changes of velocity
-// in eq. 60. With x = (v - v_k)/s and impulses l = s f,
+// in eq. 60. The new unknowns are x = (v - v_k)/s and f, where the impulses are l = s f.
 //
 //     W x - J' f = (c - W v_k)/s,    J x + C f + (b + J v_k)/s,    bounds over s.
 //
-// Use s = 1 for changes of velocity and s = h for accelerations, with forces f. The exact solutions
-// are the same. Only rounding errors differ.
+// The scale s is 1 for changes of velocity. For accelerations it is h, and f are forces. The exact
+// solutions are the same. Only rounding errors differ.
 #include "dynamics/step/solve.h"
 
 #include <string.h>
@@ -14,8 +14,8 @@ static double scale_of(const S2Step *step) {
   return step->world->kept.def.formulation == S2_FORM_ACCELERATION ? step->h : 1;
 }
 
-// The velocity v_k of an unknown. It is 0 for copies of a constraint's bodies, whose rows include
-// the velocity.
+// Returns the velocity v_k of an unknown. It is 0 for copies of a constraint's bodies, because
+// their rows include the velocity.
 static double before_of(const S2Assembly *assembly, const double *before, int i) {
   return assembly->place[i] == S2_NONE ? 0 : before[assembly->place[i]];
 }

@@ -68,7 +68,7 @@ static int32_t *islands_connect(S2Step *step, const Edge *edges, int edge_count)
   int slots = step->world->bodies.count;
   int32_t *parent = S2_TAKE(step->arena, int32_t, slots);
   int32_t *island_of = S2_TAKE(step->arena, int32_t, slots);
-  bool *bound = S2_TAKE_ZEROED(step->arena, bool, slots); // whether it has an edge.
+  bool *bound = S2_TAKE_ZEROED(step->arena, bool, slots); // true if it has an edge.
   // Build a forest over the slots. Each edge merges two trees.
   for (int32_t i = 0; i < slots; i++) {
     parent[i] = i;
@@ -98,7 +98,7 @@ static int32_t *islands_connect(S2Step *step, const Edge *edges, int edge_count)
   return island_of;
 }
 
-// The island of an edge, or NULL if no body of the edge can move.
+// Returns the island of an edge, or NULL if no body of the edge can move.
 static S2Island *edge_island(const S2Step *step, const int32_t *island_of, Edge edge) {
   int32_t slot = edge.a != S2_NONE ? edge.a : edge.b;
   return slot == S2_NONE ? NULL : &step->islands[island_of[slot]];
@@ -133,8 +133,8 @@ static void set_frame(const S2Step *step, S2Island *island) {
   island->frame = count > 0 ? s2_scale(1.0 / count, sum) : sum;
 }
 
-// m/s: the speed of the fastest ground surface at the island, due to rotation or a belt. (The tip
-// of a rotating bar, for example, may hit a body at rest at high speed.)
+// Returns the speed (m/s) of the fastest ground surface at the island, due to rotation or a belt.
+// (The tip of a rotating bar, for example, may hit a body at rest at high speed.)
 static double swing_of(const S2Step *step, const S2Island *island) {
   double fastest = 0;
   for (int i = 0; i < island->touches; i++) {
@@ -198,11 +198,11 @@ void s2_step_islands(S2Step *step) {
     island->nodes = island->touches = island->joints = 0;
     island->joint_error = NAN;
     if (!(island->length > 0)) {
-      island->length = 1; // bodies without shapes: any length is acceptable
+      island->length = 1; // bodies without shapes may use any length
     }
   }
   // List the bodies in ascending order. The position of a body in the list is its node index.
-  bool swings = false; // whether any ground body rotates or is a belt
+  bool swings = false; // true if any ground body rotates or is a belt
   for (int32_t i = 0; i < slots; i++) {
     step->node_of[i] = S2_GROUND;
     swings |= island_of[i] == S2_NONE && step->free_v[3 * i] != 0;
@@ -230,9 +230,9 @@ void s2_step_islands(S2Step *step) {
 
 // ---- Speed of an island -----------------------------------------------------------------------
 
-// The larger of `speed` and the speed of v relative to the frame. The speed of v is computed only
-// if it can be larger. For islands without touches, sqrt is used instead of hypot, as in the
-// kernels of programs (program/kernel_solve.h).
+// Returns the larger of `speed` and the speed of v relative to the frame. Computes the speed of v
+// only if it can be larger. Islands without touches use sqrt instead of hypot, like the kernels of
+// programs (program/kernel_solve.h).
 static double islands_faster(double speed, const S2Island *island, const double *v) {
   double vx = v[1] - island->frame.x, vy = v[2] - island->frame.y, length = island->length;
   if (fabs(vx) + fabs(vy) > speed) {

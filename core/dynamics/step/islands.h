@@ -5,10 +5,10 @@
 #include "dynamics/step/context.h"
 
 void s2_step_islands(S2Step *step); // finds the islands from touches and joints.
-// m/s: the velocity scale V of an island, max(|g| h, |v|, 1e-6 L/h). Velocities v are before and
-// after the action of forces, relative to the frame of the island.
+// Returns the velocity scale V (m/s) of an island, max(|g| h, |v|, 1e-6 L/h). The velocities v
+// before and after the action of forces are relative to the frame of the island.
 double s2_island_speed(const S2Step *step, const S2Island *island);
-// m/s: smaller speeds may be errors of the last solve.
+// Returns a speed (m/s). Smaller speeds may be errors of the last solve.
 double s2_island_rest_speed(const S2Step *step, const S2Island *island);
 
 #endif

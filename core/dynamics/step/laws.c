@@ -1,19 +1,19 @@
-// Force laws: the state that they read, and the velocities that agree with them after a piece.
+// Evaluates force laws, and finds velocities that agree with them at the end of a piece.
 #include "dynamics/step/laws.h"
 #include "dynamics/step/forces.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
 
-// Tolerances for the equation v = u + c L(v), relative to its terms, in the kinetic energy norm.
-// Errors below ROUNDING are rounding errors. For laws that are not smooth, AGREED is sufficient.
+// Relative tolerances of the equation v = u + c L(v), in the kinetic energy norm. Errors below
+// ROUNDING are rounding errors. For laws that are not smooth, an error of AGREED is sufficient.
 static const double ROUNDING = 1e-14;
 static const double AGREED = 1e-8;
-// PASSES: maximum number of evaluations until velocities and laws agree. STALLED: maximum number of
-// evaluations without improvement.
+// PASSES is the maximum number of evaluations until velocities and laws agree. STALLED is the
+// maximum number of evaluations without improvement.
 enum { PASSES = 50, STALLED = 5 };
-// SLOW: if more than this fraction of the error remains after an evaluation, the derivative of a
-// law with respect to the velocity of its body is computed by finite differences. DIFFERENCE: the
+// If more than the fraction SLOW of the error remains after an evaluation, the derivative of a law
+// with respect to the velocity of its body is computed by finite differences. DIFFERENCE is the
 // step of these differences, as a fraction of the velocity.
 static const double SLOW = 0.03, DIFFERENCE = 1e-6;
 
@@ -26,9 +26,9 @@ static bool body_goes(const S2World *world, int32_t slot) {
 
 typedef struct View {
   const S2Step *step;
-  const S2Island *island; // NULL: all bodies have the state q, v
+  const S2Island *island; // NULL if all bodies have the state q, v
   const S2LawFrame *frame;
-  double since; // s: time since the start of the frame
+  double since; // time since the start of the frame (s)
   double t;     // s
   double *q, *v;
 } View;
@@ -42,14 +42,14 @@ static S2LawOf view_of(const View *view, int32_t slot) {
   return S2_LAW_FLIES;
 }
 
-// The acceleration of a body outside the island.
+// Returns the acceleration of a body outside the island.
 static double view_bend(const View *view, int at) {
   const S2LawFrame *frame = view->frame;
   return (frame->free_v[at] - frame->v[at]) / view->step->dt;
 }
 
-// The state after the fraction `part` of the piece. Bodies of the island are between q0 and q and
-// have the velocity v. Other bodies are in free flight.
+// Returns the state after the fraction `part` of the piece. Bodies of the island are between q0 and
+// q and have the velocity v. Other bodies are in free flight.
 static View view_at(const S2Step *step, const S2Island *island, const S2LawFrame *frame,
                     const double *q, const double *v, double part) {
   int n = 3 * step->world->bodies.count;
@@ -102,7 +102,7 @@ static void laws_keep_answer(const View *view, const S2ForceCall *call, S2LawAns
   memcpy(answer->origin, call->origin, sizeof call->origin);
 }
 
-// Evaluates the law of a body. `answer`: receives the slopes, or NULL.
+// Evaluates the law of a body. `answer` receives the slopes and may be NULL.
 static bool laws_ask(const View *view, int32_t slot, double force[3], S2LawAnswer *answer) {
   const S2Step *step = view->step;
   S2World *world = step->world;
@@ -113,7 +113,7 @@ static bool laws_ask(const View *view, int32_t slot, double force[3], S2LawAnswe
                        .wanted = answer != NULL,
                        .timed = view->island != NULL};
   world->slopes.count = 0;
-  // Put the state of the view into the world, because the program reads the world. Mask memory
+  // Write the state of the view to the world, because the program reads the world. Mask memory
   // errors, because they must not jump across stack frames of the program.
   double *q = world->q.at, *v = world->v.at;
   world->q.at = view->q;
@@ -149,8 +149,8 @@ bool s2_laws_look(S2Step *step, const S2Island *island, const S2LawFrame *frame,
   return true;
 }
 
-// Lists the slots of the bodies of an island that have laws. `island` NULL: bodies outside islands
-// or, with `all`, all bodies.
+// Lists the slots of an island's bodies with laws. If `island` is NULL, lists bodies outside
+// islands or, with `all`, all bodies.
 static int laws_of(const S2Step *step, const S2Island *island, bool all, int32_t *slots) {
   View view = {.step = step, .island = island};
   int count = 0;
@@ -247,7 +247,7 @@ typedef struct Agreeing { // iteration state of a body with a law
   bool given_up, sloped, rough;
   double u[3], c[3], mass[3]; // the equation v = u + c (L - L0)
   double law[3];              // last value of the law
-  double off[3];              // error of the equation: u + c (L - L0) - v
+  double off[3];              // error u + c (L - L0) - v of the equation
   double most, before, best;  // relative errors: current, previous, smallest
   int stalled;                // number of evaluations since the smallest error
   double slope[9]; // derivative of the law with respect to the body's velocity, if `sloped`
@@ -273,7 +273,7 @@ static void agreeing_look(const View *view, Agreeing *body) {
   body->rough |= stalled && !body->given_up;
 }
 
-// Computes the slope by finite differences in the velocity of the body. False: aborted.
+// Computes the slope by finite differences in the velocity of the body. Returns false if aborted.
 static bool agreeing_find_slope(const View *view, Agreeing *body) {
   double *v = view->v + 3 * body->slot;
   for (int j = 0; j < 3; j++) {
@@ -344,7 +344,7 @@ static void agreeing_move(const View *view, Agreeing *body) {
   }
 }
 
-// Evaluates the laws until the velocities of all bodies agree with them. False: aborted.
+// Evaluates the laws until the velocities of all bodies agree with them. Returns false if aborted.
 static bool laws_agree(const View *view, Agreeing *bodies, int count, S2LawAnswer *answers) {
   bool all = false;
   for (int pass = 0; pass < PASSES && !all; pass++) {
@@ -354,7 +354,7 @@ static bool laws_agree(const View *view, Agreeing *bodies, int count, S2LawAnswe
         return false;
       }
     }
-    // Update the errors, and check whether all velocities and laws agree.
+    // Update the errors, and check if all velocities and laws agree.
     all = true;
     for (int i = 0; i < count; i++) {
       if (!bodies[i].given_up) {

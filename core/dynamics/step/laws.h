@@ -19,41 +19,42 @@ typedef struct S2LawAnswer S2LawAnswer; // defined in trace/notes.h.
 // free flight from that state.
 typedef struct S2LawFrame {
   const double *q, *v, *free_v; // 3 per slot
-  double done;                  // s: time from the start of the step to the start of the piece
+  double done;                  // time from the start of the step to the start of the piece (s)
 } S2LawFrame;
 
-// Whether a force law acts on the body.
+// Returns true if a force law acts on the body.
 static inline bool s2_step_lawful(const S2Step *step, int32_t slot) {
   const S2World *world = step->world;
   const S2Body *body = &world->bodies.at[slot];
   return body->has_law && body->enabled && body->type == S2_DYNAMIC &&
          world->callbacks.force != NULL;
 }
-// Whether a force law acts on a body of the island.
+// Returns true if a force law acts on a body of the island.
 bool s2_island_lawful(const S2Step *step, const S2Island *island);
 
-// These functions return false if aborted. s2_laws_begin is called once for each step. It finds the
-// bodies with laws and evaluates the laws at q0, v0, t.
+// These functions return false if aborted.
+// s2_laws_begin is called once for each step. It finds the bodies with laws, and evaluates the laws
+// at q0, v0, t.
 bool s2_laws_begin(S2Step *step);
 // Restores the forces of s2_laws_begin, because the step is repeated from its start.
 void s2_laws_back_to_begin(S2Step *step);
 // Evaluates the laws at the current q0, v0, t, for a piece that begins there, and sets `force` of
-// their bodies. `island` NULL: for all bodies.
+// their bodies. If `island` is NULL, does this for all bodies.
 bool s2_laws_set_out(S2Step *step, const S2Island *island, const S2LawFrame *frame);
 // Ends a piece: computes v1 and v2 of the island's bodies with laws. The force on such a body
-// becomes the mean of its values at both ends of the piece. *changed: whether a force differs
-// between both ends. `island` NULL: only computes v2 of bodies outside islands.
+// becomes the mean of its values at both ends of the piece. *changed is true if a force differs
+// between both ends. If `island` is NULL, only computes v2 of bodies outside islands.
 bool s2_laws_arrive(S2Step *step, const S2Island *island, const S2LawFrame *frame, bool *changed);
 
 // Evaluates the laws of the island's bodies at q and v (3 per slot), at the time frame->done after
 // the start of the frame. Writes their forces to `law` (3 per slot) and does not change the step.
-// `answers`: receives one answer for each body with a law, in the order of the island, or NULL. The
-// terms of the answers stay in the arena of the step.
+// `answers` receives one answer for each body with a law, in the order of the island, and may be
+// NULL. The terms of the answers stay in the arena of the step.
 bool s2_laws_look(S2Step *step, const S2Island *island, const S2LawFrame *frame, const double *q,
                   const double *v, double *law, S2LawAnswer *answers);
 
-// Computes x = A^-1 x with the 3 x 3 matrix A = 1 - diag(c) D. `transposed`: uses A'. If A is
-// singular, x is unchanged.
+// Computes x = A^-1 x with the 3 x 3 matrix A = 1 - diag(c) D. If `transposed` is true, uses A'. If
+// A is singular, x is unchanged.
 void s2_laws_solve(const double c[3], const double d[9], bool transposed, double x[3]);
 
 #endif

@@ -31,7 +31,7 @@ void s2_keep_worst(S2Residual *worst, const S2Residual *residual) {
   worst->scaled = fmax(worst->scaled, residual->scaled);
 }
 
-// Records whether an island was found at rest or needed a solve. The next step uses this.
+// Records whether an island was found at rest or needed a solve, for the next step.
 static void solve_note_rest(const S2Step *step, const S2Island *island,
                             const S2Solution *solution) {
   if (step->found_at_rest != NULL) {
@@ -73,8 +73,8 @@ static void solve_account(S2Step *step, const S2Island *island, const S2Choice *
   }
 }
 
-// The share of the remaining budget that a solve may use. Later solves and other islands need the
-// rest.
+// Returns the share of the remaining budget that a solve may use. Later solves and other islands
+// need the rest.
 static const double BUDGET_SHARE = 0.65;
 
 void s2_budget_share(const S2Step *step, const S2Island *island, S2SolverOptions *options) {
@@ -91,8 +91,8 @@ void s2_budget_spend(S2Step *step, const S2Solution *solution) {
   step->hurries |= solution->cut || given_up;
 }
 
-// Whether the solver returns a point on the central path, where all contacts push, instead of the
-// solution.
+// Returns true if the solver returns a point on the central path, where all contacts push, instead
+// of the solution.
 static bool solve_on_path(const S2WorldDef *def, S2SolveKind kind) {
   return def->solver == S2_SOLVER_NCP && def->ncp_kappa > 0 && !s2_solve_traits(kind).displacements;
 }
@@ -120,8 +120,8 @@ static bool solve_ask_program(void *user, const S2Problem *problem, const S2Solv
   return going && call.found;
 }
 
-// Whether the row presses. Either its impulse or its speed is 0, up to solver errors, so the larger
-// of the two determines the result.
+// Returns true if the row presses. Its impulse or its speed is 0, up to solver errors, so the
+// larger of the two determines the result.
 static bool solve_presses(const S2Problem *problem, const S2Solution *solution, int index) {
   const S2Row *row = &problem->row[index];
   double lambda = solution->lambda[index], w = row->compliance, speed = row->bias;
@@ -165,8 +165,8 @@ static void drop_rounding(const S2Problem *problem, S2Solution *solution) {
   }
 }
 
-// Whether the initial impulses of this motion are the solution of the last step. This is true only
-// in the first search, because later searches start from its results.
+// Returns true if the initial impulses of this motion are the solution of the last step. This is
+// true only in the first search, because later searches start from its results.
 static bool solve_is_fresh(const S2Step *step, const S2Island *island) {
   bool fresh = false;
   for (int i = 0; i < island->touches && step->passes == 1; i++) {

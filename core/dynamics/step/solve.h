@@ -9,14 +9,14 @@
 // step->joint_impulse. Impacts and later solves add their impulses. If `outcome` is not NULL, a
 // solve that misses the tolerance does not count as unsolved and leaves v and the impulses
 // unchanged. In that case, *outcome is S2_INFEASIBLE if the rows provably contradict each other,
-// else S2_MAX_ITERATIONS. False: aborted.
+// otherwise S2_MAX_ITERATIONS. Returns false if aborted.
 bool s2_step_solve(S2Step *step, const S2Island *island, const S2Choice *choices, S2SolveKind kind,
                    double *v, S2SolveStatus *outcome);
 
 // Writes a problem to the world's dump directory, if it has one.
 void s2_step_dump(S2Step *step, const S2Problem *problem);
 
-// Whether the step may continue. Called before each solve. False: the step is aborted.
+// Called before each solve. Returns false if the step is aborted.
 bool s2_step_goes_on(const S2Step *step);
 
 // Multiplies the impulses of an island's contacts or joints.
@@ -26,14 +26,14 @@ void s2_step_scale_joints(S2Step *step, const S2Island *island, double factor);
 void s2_step_add_joints(S2Step *step, const S2JointPart *parts, int count, const double *lambda,
                         double factor);
 // Sets the part of the step's budget that a solve of this island may use. s2_budget_spend subtracts
-// the work done.
+// the work of a solve from the budget.
 void s2_budget_share(const S2Step *step, const S2Island *island, S2SolverOptions *options);
 void s2_budget_spend(S2Step *step, const S2Solution *solution);
 void s2_keep_worst(S2Residual *worst, const S2Residual *residual);
 
 // s2_step_pose converts the assembled problem and its guesses to the formulation of the world.
-// s2_step_unpose converts the solution back, with the residual in velocities. `before`: velocities
-// before the step or impact, 3 per slot. (formulation.c)
+// s2_step_unpose converts the solution back, with the residual in velocities. `before` contains the
+// velocities before the step or impact, 3 per slot. (formulation.c)
 S2Problem s2_step_pose(const S2Step *step, const S2Assembly *assembly, const double *before);
 void s2_step_unpose(const S2Step *step, const S2Assembly *assembly, const double *before,
                     double tolerance, S2Solution *solution);

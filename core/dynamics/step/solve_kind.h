@@ -20,7 +20,7 @@ typedef enum S2SolveKind {
 } S2SolveKind;
 
 typedef struct S2SolveTraits {
-  bool from_v0;       // starts from the velocities at the start of the step, else from v2
+  bool from_v0;       // starts from the velocities at the start of the step, not from v2
   bool takes_time;    // forces, springs and dampers act
   bool normals;       // contacts have normal rows
   bool friction;      // contacts have friction rows
@@ -43,12 +43,13 @@ static inline S2SolveTraits s2_solve_traits(S2SolveKind kind) {
   return of[kind];
 }
 
-// Whether contact points of this touch act. Soft contacts do not act in impacts and projection.
+// Returns true if contact points of this touch act. Soft contacts do not act in impacts and
+// projection.
 static inline bool s2_solve_presses(S2SolveKind kind, const S2Touch *touch) {
   return !s2_touch_soft(touch) || s2_solve_traits(kind).takes_time;
 }
 
-// Whether contact points of this touch have friction rows.
+// Returns true if contact points of this touch have friction rows.
 static inline bool s2_solve_is_rough(S2SolveKind kind, const S2Touch *touch) {
   return touch->friction > 0 && s2_solve_traits(kind).friction;
 }

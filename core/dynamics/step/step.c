@@ -1,4 +1,4 @@
-// One step: the order of the phases for each scheme.
+// The order of the phases of a step, for each scheme.
 //
 //     forces         forces.c       gravity, applied forces, force laws; the free motion
 //     touches        touch.c        broad phase, narrow phase, impulses carried over
@@ -101,7 +101,7 @@ static void forget_impacts(S2Step *step, S2Found **pressed) {
   }
 }
 
-// Moves all bodies over the time step->h. If *turns is above 1 on return, the piece must be
+// Moves all bodies over the time step->h. If *turns is greater than 1 on return, the piece must be
 // repeated with h divided by *turns.
 static bool speculative_piece(S2Step *step, double *turns) {
   // Compute v1, which moves the positions and stops arriving contacts at the surface.
@@ -127,7 +127,7 @@ static bool speculative_piece(S2Step *step, double *turns) {
     }
     searches += 1;
   } while (s2_step_outran(step) && searches < S2_REACH_PASSES && !step->hurries);
-  // Check whether shapes that had no point in reach overlap at the end.
+  // Check if shapes that had no point in reach overlap at the end.
   bool found = !step->hurries;
   for (int pass = 0; found && pass < S2_RELINEARISE_PASSES && !step->hurries; pass++) {
     if (!s2_step_unforeseen(step, &found) || (found && !step_motion(step, &choices))) {
@@ -267,9 +267,9 @@ static bool step_bisect(S2Step *step) {
 // ---- Event, and auto --------------------------------------------------------------------------
 
 // Steps each island separately in pieces. In each piece, touching contacts that approach have an
-// impact. The bodies then move until others meet (assemble, solve, integrate), and positions are
-// projected. Some islands take one speculative step instead (s2_island_looks_ahead): islands with
-// only joints and, with S2_AUTO, large islands.
+// impact. The bodies then move until the next impact (assemble, solve, integrate), and positions
+// are projected. Some islands take one speculative step instead (s2_island_looks_ahead): islands
+// with only joints and, with S2_AUTO, large islands.
 static bool step_event(S2Step *step) {
   if (!s2_step_forces(step) || !s2_step_free_motion(step, step->dt)) {
     return false;
@@ -333,7 +333,7 @@ static S2Status step_substep(S2World *world, int substep, int substeps, bool *cu
 static S2Status step_substeps(S2World *world, int substeps) {
   size_t size = s2_world_image_size(world);
   if (size > world->before_capacity) {
-    // Reserve a quarter more. Otherwise a slowly growing world would reallocate in every step.
+    // Reserve a quarter more, so that a slowly growing world does not reallocate in every step.
     s2_memory_free(world->before);
     world->before = NULL;
     world->before_capacity = 0;

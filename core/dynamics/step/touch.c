@@ -13,7 +13,7 @@
 // on average. If many bodies are created at one point, the number of pairs grows with the square of
 // the number of bodies. A solve would then take very long and need gigabytes of memory.
 enum { CROWD_PER_SHAPE = 100, CROWD_AT_LEAST = 100000 };
-// Minimum depth of an overlap that counts here, as a fraction of the size of the smaller body.
+// The crowd limits count only overlaps deeper than this fraction of the size of the smaller body.
 #define CROWD_DEPTH 1e-3
 
 bool s2_touch_solid(const S2Touch *touch) {
@@ -36,10 +36,11 @@ static double touch_combine(S2Combine how, double a, double b) {
   return 0;
 }
 
-// Sets the compliance and damping of a pair: two springs in series, each with a damper. In slow
-// motion, both springs carry the force F, and each is compressed by C F - C^2 d F'. The pair
-// therefore has C = Ca + Cb and d = (Ca^2 da + Cb^2 db) / C^2. These are dampers in series if Ca da
-// = Cb db. The values do not jump when one side becomes rigid.
+// Sets the compliance and damping of a pair. The pair consists of two springs in series, each with
+// a damper. In slow motion, both springs carry the force F, and each is compressed by C F - C^2 d
+// F'. The pair therefore has
+// C = Ca + Cb, d = (Ca^2 da + Cb^2 db) / C^2
+// These are dampers in series if Ca da = Cb db. The values do not jump when one side becomes rigid.
 static void set_softness(S2Touch *touch, const S2Body *a, const S2Body *b) {
   double sum = a->contact_compliance + b->contact_compliance;
   touch->compliance = sum;
@@ -95,7 +96,7 @@ static S2Pose relative_pose(const double *q, int32_t slot, int32_t to) {
   return s2_pose(q[3 * slot], q[3 * slot + 1] - q[3 * to + 1], q[3 * slot + 2] - q[3 * to + 2]);
 }
 
-// The vector from the centre of body b to the centre of body a.
+// Returns the vector from the centre of body b to the centre of body a.
 static S2Vec2 touch_offset(const double *q, const S2Touch *touch) {
   const double *qa = q + 3 * touch->body_a, *qb = q + 3 * touch->body_b;
   return s2_vec2(qa[1] - qb[1], qa[2] - qb[2]);
@@ -142,19 +143,19 @@ S2Closest s2_touch_closest(const S2World *world, const S2Touch *touch, const dou
 
 // ---- Search -----------------------------------------------------------------------------------
 
-// m: the largest displacement of a point of the body due to rotation. It is at most twice the
-// distance of the point from the centre.
+// Returns the largest displacement (m) of a point of the body due to rotation. It is at most twice
+// the distance of the point from the centre.
 static double turn_reach(const S2Step *step, int32_t slot) {
   return fmin(step->h * fabs(step->free_v[3 * slot]), 2) * step->world->bodies.at[slot].reach;
 }
 
-// Whether the body's mask or category excludes all contacts. Such a body needs no search.
+// Returns true if the body's mask or category excludes all contacts. Such a body needs no search.
 static bool passes_through(const S2Body *body) {
   return body->mask == 0 || body->category == 0;
 }
 
-// m: for the search, the distance by which a body may deviate from its predicted motion within the
-// step.
+// Returns the distance (m) by which a body may deviate from its predicted motion within the step,
+// for the search.
 static double box_growth(const S2Step *step, int32_t slot) {
   const S2World *world = step->world;
   bool still = world->bodies.at[slot].type == S2_STATIC;
@@ -193,8 +194,8 @@ static void set_boxes(S2Step *step) {
   step->turned = true;
 }
 
-// m: the distance within which two bodies may meet in the step. It is the sum of the margin, the
-// relative motion of their centres, and the displacements by rotation.
+// Returns the distance (m) within which two bodies may meet in the step. It is the sum of the
+// margin, the relative motion of their centres, and the displacements by rotation.
 static double pair_reach(const S2Step *step, const S2Touch *touch) {
   int32_t a = touch->body_a, b = touch->body_b;
   const double *va = step->free_v + 3 * a, *vb = step->free_v + 3 * b;
@@ -215,8 +216,8 @@ static void overlap_times(double a_lo, double a_hi, double b_lo, double b_hi, do
   *to = fmin(*to, fmax(one, other));
 }
 
-// Whether the moving boxes of a pair meet. The broad phase only tests boxes around the whole
-// motions. Those boxes depend on the common velocity of both bodies. Without this test, islands
+// Returns true if the moving boxes of a pair meet. The broad phase only tests boxes around the
+// whole motions, which depend on the common velocity of both bodies. Without this test, islands
 // would also depend on that velocity.
 static bool boxes_meet(const S2Step *step, const S2Touch *touch) {
   const S2World *world = step->world;
@@ -333,11 +334,11 @@ bool s2_touch_ask(const S2Step *step, S2Touch *touch) {
   return touch->count == 0 || touch->asked || ask_pre_solve(step, touch);
 }
 
-// Whether a pair may be hit in this step although it has no contact point. If two segments of a
-// chain or two pieces of a body are adjacent, each contact point belongs to only one of the two
-// shapes. The other shape may still be hit in this step. Event stepping searches for meetings only
-// among the touches of an island, so it includes such a pair. Other schemes find the pair at the
-// end of the step.
+// Returns true if a pair may be hit in this step although it has no contact point. If two segments
+// of a chain or two pieces of a body are adjacent, each contact point belongs to only one of the
+// two shapes. The other shape may still be hit in this step. Event stepping searches for impact
+// times only among the touches of an island, so it includes such a pair. Other schemes find the
+// pair at the end of the step.
 static bool may_hide(const S2Step *step, const S2Touch *touch) {
   const S2World *world = step->world;
   const S2Piece *a = &world->pieces.at[touch->shape_a], *b = &world->pieces.at[touch->shape_b];
@@ -346,7 +347,7 @@ static bool may_hide(const S2Step *step, const S2Touch *touch) {
   return joined && s2_world_way(&world->kept.def) == S2_EVENT;
 }
 
-// Counts a pair in *found if it overlaps. Returns whether the number of overlapping pairs exceeds
+// Counts a pair in *found if it overlaps. Returns true if the number of overlapping pairs exceeds
 // the limit.
 static bool touch_crowded(const S2Step *step, const S2Touch *touch, int *found) {
   S2World *world = step->world;
@@ -455,7 +456,7 @@ static void put_on_way(const S2Step *step, const S2Touch *touch, double until) {
 }
 
 // If the pair overlaps after the time `until` (s) of the motion, sets its contact points,
-// linearised at that time. False: the pair does not overlap and is unchanged.
+// linearised at that time. Otherwise returns false and leaves the pair unchanged.
 static bool linearise_on_way(const S2Step *step, S2Touch *touch, double until) {
   S2Touch there = *touch;
   double deepest = 0;
@@ -487,18 +488,18 @@ static bool touch_presses(const S2Touch *touch) {
   return presses;
 }
 
-// s: the time at which a pair must be linearised again, because no row has predicted an overlap;
-// INFINITY: no such time. If a body passes through the other body or a part of it, this is the time
-// at which the passage begins, because the contact would be on the wrong side at the end. *moves:
-// whether the time depends on the inputs.
+// Returns the time (s) at which a pair must be linearised again because no row has predicted an
+// overlap, or INFINITY if there is no such time. If a body passes through the other body or a part
+// of it, this is the time at which the passage begins, because the contact would be on the wrong
+// side at the end. *moves is true if the time depends on the inputs.
 static double where_unforeseen(const S2Step *step, const S2Touch *touch, bool *moves) {
   double passage = s2_step_passage(step, touch);
   *moves = passage < step->h && s2_touch_driven(step->world, touch);
   if (*moves) { // a kinematic body cannot stop short
     return passage;
   }
-  // Soft rows predict overlaps. Without projection, the energy that a new row adds is not bounded,
-  // so keep the rows.
+  // Keep the rows if they are soft, because soft rows predict overlaps. Also keep them without
+  // projection, because the energy that a new row adds would not be bounded.
   bool projects = step->world->kept.def.stabilization == S2_PROJECTION;
   if (touch->count > 0 && (s2_touch_soft(touch) || !projects)) {
     return passage <= step->h ? passage : INFINITY;
@@ -506,8 +507,8 @@ static double where_unforeseen(const S2Step *step, const S2Touch *touch, bool *m
   bool presses = touch_presses(touch);
   double crossing = s2_step_crossing(step, touch, presses);
   if (passage <= step->h || crossing < step->h || presses) {
-    // At a kinematic body, the step may depend discontinuously on its inputs, so the derivative is
-    // one-sided.
+    // At a kinematic body, the step may be a discontinuous function of its inputs, so the
+    // derivative is one-sided.
     *moves = s2_touch_driven(step->world, touch);
     return crossing;
   }
@@ -516,8 +517,8 @@ static double where_unforeseen(const S2Step *step, const S2Touch *touch, bool *m
   return s2_touch_still(step, touch, S2_KEEP_FEATURES) ? INFINITY : step->h;
 }
 
-// Finds missing contact points of touch i within the step and, unless `within`, at its end. Sets
-// *found if the touch gets points. False: aborted.
+// Finds missing contact points of touch i within the step. Also finds them at the end of the step,
+// unless `within` is true. Sets *found to true if the touch gets points. Returns false if aborted.
 static bool look_unforeseen(const S2Step *step, int32_t i, bool within, bool *found) {
   S2Touch *touch = &step->touches[i];
   bool moves;
@@ -555,7 +556,7 @@ bool s2_island_unforeseen_within(const S2Step *step, const S2Island *island, boo
   return going;
 }
 
-// m: the relative motion of two bodies within the step.
+// Returns the relative motion (m) of two bodies within the step.
 static double touch_moved(const S2Step *step, int32_t a, int32_t b) {
   const double *qa = step->q0 + 3 * a, *qb = step->q0 + 3 * b;
   const double *ra = step->q1 + 3 * a, *rb = step->q1 + 3 * b;

@@ -14,8 +14,8 @@ static void *note_copy(S2Notes *notes, const void *from, size_t bytes) {
   return to;
 }
 
-// Copies data into the notes. If `like` is not NULL and the stored data `like` are equal, shares
-// them instead.
+// Copies data into the notes. If the stored data `like` are equal, uses them instead of a copy.
+// `like` may be NULL.
 static void *note_copy_like(S2Notes *notes, const void *from, size_t bytes, const void *like) {
   return like != NULL && (bytes == 0 || memcmp(like, from, bytes) == 0)
              ? (void *)like
@@ -94,7 +94,7 @@ void s2_note_joints(const S2Notes *notes, const S2Note *substep, S2Joint *joints
 
 static bool *note_ahead(const S2Step *step) {
   S2Notes *notes = step->world->notes;
-  return step->world->kept.def.beta < 1 // else v1 moves all bodies
+  return step->world->kept.def.beta < 1 // otherwise v1 moves all bodies
              ? note_copy(notes, step->ahead, sizeof(bool) * (size_t)notes->slots)
              : NULL;
 }
@@ -119,7 +119,7 @@ void s2_note_free(const S2Step *step) {
   }
 }
 
-// Whether v1 has been solved since the free motion. If not, no act reads it.
+// Returns true if v1 has been solved since the free motion. If not, no act reads it.
 static bool note_solved_since_free(const S2Notes *notes) {
   S2Act act = S2_ACT_RESET;
   for (int i = notes->at.count - 1; i >= 0 && act != S2_ACT_FREE; i--) {
@@ -186,8 +186,8 @@ static bool note_are_nodes(const S2Island *island, const double *of, const doubl
   return same;
 }
 
-// The last note of an act on an island of the same size, which usually is the same island. S2_ACTS:
-// any act. NULL: the last few notes contain no such note.
+// Returns the last note of an act on an island of the same size, which usually is the same island.
+// S2_ACTS stands for any act. Returns NULL if the last few notes contain no such note.
 static const S2Note *note_last_like(const S2Notes *notes, const S2Island *island, S2Act act) {
   enum { NEAR = 8 };
   int end = notes->at.count > NEAR ? notes->at.count - NEAR : 0;
@@ -226,8 +226,8 @@ void s2_note_island(const S2Step *step, const S2Island *island, S2Act act, const
 }
 
 // The record of a touch begins with the part of S2Touch before its points. Then each point has a
-// byte that states whether it carries an impulse, followed by its geometry. The impulses are
-// included only if the derivative reads them: for viscosity and in event stepping.
+// byte that tells if it carries an impulse, followed by its geometry. The impulses are recorded
+// only for viscosity and event stepping, where the derivative reads them.
 enum { HEAD_OF_TOUCH = offsetof(S2Touch, points) };
 
 static size_t note_point_size(const S2WorldDef *def, const S2Touch *touch) {
@@ -268,7 +268,7 @@ static bool note_has_touch(const S2WorldDef *def, const void *kept, const S2Touc
 static const void *note_keep_touch(const S2Step *step, int32_t index, const S2Touch *touch) {
   S2Notes *notes = step->world->notes;
   const S2WorldDef *def = &step->world->kept.def;
-  // Extend the list of last records to this touch. NULL: no record in this step.
+  // Extend the list of last records to this touch. NULL means that there is no record in this step.
   while (notes->latest.count <= index) {
     *s2_array_append(notes->latest) = NULL;
   }
@@ -288,7 +288,7 @@ static const void *note_keep_touch(const S2Step *step, int32_t index, const S2To
   return notes->latest.at[index];
 }
 
-// Records the touches that have rows, and their choices. `choices` NULL: records all touches.
+// Records the touches that have rows, and their choices. If `choices` is NULL, records all touches.
 static void note_keep_touches(const S2Step *step, const S2Island *island, const S2Choice *choices,
                               const S2Touch *touches, S2Note *note) {
   S2Notes *notes = step->world->notes;
@@ -341,13 +341,14 @@ void s2_note_choices(const S2NoteIsland *of, S2Choice *choices) {
   }
 }
 
-// Records the data of joints. `displaces`: for a projection, whose rows do not use impulses.
+// Records the data of joints. `displaces` is true for a projection, because its rows do not use
+// impulses.
 static void note_keep_joints(const S2Step *step, const S2Island *island, bool displaces,
                              S2Note *note) {
   S2Notes *notes = step->world->notes;
   bool pushed = false, stiff = false, changed = false;
   const double *began = s2_note_at(notes, notes->substep)->substep.impulse;
-  // Check whether there is anything to record, which is seldom the case.
+  // Check if there is anything to record. Usually there is not.
   for (int i = 0; i < island->joints; i++) {
     int32_t slot = island->joint[i];
     const double *impulse = step->joint_impulse + S2_JOINT_ROWS * slot;
@@ -394,7 +395,7 @@ void s2_note_solve(const S2Step *step, const S2Island *island, const S2Choice *c
   note->solve.into_v1 = v == step->v1;
   note->solve.rows = assembly->problem.rows;
   note->solve.fraction = 1;
-  // Skip the copy if the velocities before the solve are the free motion, which is usual.
+  // Skip the copy if the velocities before the solve are the free motion. This is the usual case.
   note->solve.before =
       note_nodes_are(island, v, step->free_v) ? NULL : note_of_nodes(notes, island, v);
   note->of->lambda = note_numbers(notes, solution->lambda, note->solve.rows);
@@ -504,8 +505,8 @@ void s2_note_feedback(const S2Step *step, const S2Island *island, double fractio
   S2Note *note = s2_note_add_island(step, island, S2_ACT_FEEDBACK);
   note->solve.fraction = fraction;
   note->solve.rows = shaken->count;
-  // Share data if possible: usually the velocities are the result of the last solve, and the
-  // displacements are the result of the last projection.
+  // Share data if possible. The velocities are usually the result of the last solve, and the
+  // displacements are usually the result of the last projection.
   const S2Note *solve = note_last_like(notes, island, S2_ACT_SOLVE);
   const S2Note *shake = note_last_like(notes, island, S2_ACT_SHAKE);
   bool solved = solve != NULL && note_are_nodes(island, solve->solve.x, step->v2);
@@ -715,8 +716,8 @@ void s2_note_arrive(const S2Step *step, const S2Island *island, int32_t met, int
   }
 }
 
-// Records the touches island->touch[i] of the list `touches`. `index`: the indices of the list in
-// S2Step.touches.
+// Records the touches island->touch[i] of the list `touches`. `index` contains the indices of this
+// list in S2Step.touches.
 static void note_keep_these(const S2Step *step, const S2Island *island, const S2Touch *touches,
                             const int32_t *index, S2NoteIsland *of) {
   S2Notes *notes = step->world->notes;

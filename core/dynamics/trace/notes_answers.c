@@ -1,4 +1,4 @@
-// Records the calls of the program's functions in a step, with their results and slopes.
+// Records the calls of the program's functions in a step, with their results and derivatives.
 #include "dynamics/trace/notes.h"
 
 #include <math.h>

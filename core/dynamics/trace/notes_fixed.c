@@ -1,5 +1,5 @@
-// Data that the notes of many steps share as long as they do not change.
-// These are settings, bodies, shapes and joints.
+// Data that the notes of many steps share.
+// These are settings, bodies, shapes and joints, which seldom change.
 #include "dynamics/trace/notes.h"
 
 #include <assert.h>

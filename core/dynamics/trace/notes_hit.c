@@ -1,15 +1,15 @@
 // Detects impacts in steps of given length.
 // These are speculative and bisecting steps, and speculative remainders of event stepping. The
-// derivative assumes that an impact stays in its step when the data change. It therefore does not
-// include the effect of a change of the impact time, however short the steps are
-// (docs/gradients.md).
+// derivative assumes that an impact stays in its step when the inputs change. It therefore never
+// includes the effect of a change of the impact time, even if steps are short (docs/gradients.md).
 #include "dynamics/joints/rows.h"
 #include "dynamics/step/islands.h"
 #include "dynamics/trace/notes.h"
 
-// Whether a point arrives with speed. Its speed must exceed half of the change by forces, which
-// excludes resting, sliding and rolling contacts. Its initial gap must exceed `far` (m), because
-// points that touch at the start of the step always have their impact at that time.
+// Returns true if a point arrives with speed. Its speed must exceed half of the change by forces
+// within the step. This excludes resting, sliding and rolling contacts. Its initial gap must exceed
+// `far` (m). This excludes points that touch at the start of the step, because their impact is
+// always at that time.
 static bool hit_arrives(const S2Step *step, const S2Island *island, const S2Touch *touch,
                         double far, double reach) {
   bool any = false;

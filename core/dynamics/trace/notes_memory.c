@@ -1,4 +1,4 @@
-// The memory of notes: a list of blocks that grows, and shrinks when an attempt is discarded.
+// The memory of notes. It is a list of blocks that grows, and shrinks when an attempt is discarded.
 #include "dynamics/trace/notes.h"
 
 #include <stdint.h>

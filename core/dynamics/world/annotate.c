@@ -13,8 +13,8 @@ const char *s2_annotation_type_name(S2AnnotationType type) {
   return names[type];
 }
 
-// Removes the annotations that new ones replace: those with the name `name` or, if it is NULL,
-// those without a name that were made before the last step ended.
+// Removes the annotations that new ones replace. These have the name `name`. If `name` is NULL,
+// they have no name and were made before the last step ended.
 static void annotate_forget(S2World *world, const char *name) {
   int kept = 0;
   for (int i = 0; i < world->annotations.count; i++) {

@@ -77,10 +77,10 @@ static void vertices_give(S2World *world, int32_t first, int count) {
 
 // The sum of the masses of shapes. If no shape has an area, density times length replaces the mass.
 typedef struct MassSum {
-  double weight;  // kg, or kg/m if all shapes are bare segments
+  double weight;  // in kg, or in kg/m if all shapes are bare segments
   double inertia; // moment of inertia of the weight about the centre
   S2Vec2 centre;
-  bool solid; // whether a shape has an area
+  bool solid; // true if a shape has an area
 } MassSum;
 
 static S2Shape def_shape(const S2ShapeDef *def) {
@@ -95,11 +95,11 @@ static S2Shape def_shape(const S2ShapeDef *def) {
   };
 }
 
-// The extent of a shape. The density times the extent is the weight of the shape. For most shapes,
-// the extent is the area. A bare segment has no area, so it weighs nothing in a body with solid
-// shapes. A body that consists only of bare segments is a wire, and its segments are measured by
-// length. This is the limit of equally thin capsules, and it does not depend on how the outline is
-// divided.
+// Returns the extent of a shape. The weight of the shape is the density times the extent. For most
+// shapes, the extent is the area. A bare segment has no area, so it weighs nothing in a body with
+// solid shapes. A body that consists only of bare segments is a wire, and the extent of its
+// segments is their length. This is the limit of equally thin capsules, and it does not depend on
+// how the outline is divided.
 static double piece_extent(const S2MassProperties *part, bool solid) {
   return solid ? part->area : part->length;
 }
@@ -247,8 +247,8 @@ static void body_add_piece(S2World *world, int32_t slot, const S2ShapeDef *def, 
   *link = p;
 }
 
-// Adds the shapes in order. Returns the largest distance of a point of the shapes from the centre,
-// m.
+// Adds the shapes in order. Returns the largest distance (m) of a point of the shapes from the
+// centre.
 static double body_add_pieces(S2World *world, int32_t slot, const S2BodyDef *def, S2Vec2 centre) {
   S2ArenaMark mark = s2_arena_mark(&world->arena);
   S2Shape *shapes = S2_TAKE(&world->arena, S2Shape, def->shape_count);

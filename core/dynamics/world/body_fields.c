@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// The offset of each number of fields.def. Bounds are stored in the lock of the body.
+// The offset of each number in fields.def. Bounds are stored in the lock of the body.
 static const struct {
   size_t offset;
   bool bound;
@@ -30,7 +30,7 @@ const S2Field *s2_body_field(S2BodyField field) {
   return field < S2_BODY_STATE_COUNT ? &state[field] : &s2_body_fields[field - S2_BODY_STATE_COUNT];
 }
 
-// The description of a field, with the offset in the stored body.
+// Returns the description of a field, with the offset in the stored body.
 static S2Field body_stored(S2BodyField field) {
   S2Field of = *s2_body_field(field);
   of.offset = stored[field - S2_BODY_STATE_COUNT].offset;
@@ -58,8 +58,8 @@ S2Status s2_body_get(const S2World *world, S2BodyId id, S2BodyField field, doubl
 }
 
 void s2_body_drop_warm_start(S2World *world, int32_t slot) {
-  // The old impulses of a body that was moved would be a bad guess and would influence its future,
-  // so discard them.
+  // The old impulses of a moved body are a bad guess and would influence its motion, so discard
+  // them.
   for (int i = 0; i < world->touches.count; i++) {
     S2Touch *touch = &world->touches.at[i];
     if (touch->body_a == slot || touch->body_b == slot) {
@@ -183,7 +183,7 @@ S2Status s2_body_set(S2World *world, S2BodyId id, S2BodyField field, double valu
   default:
     break;
   }
-  // All other fields are plain numbers of the body.
+  // All other fields are plain numbers.
   S2Field of = body_stored(field);
   s2_field_set(&of, body, value);
   s2_world_changed(world);
@@ -211,7 +211,7 @@ S2Status s2_body_set_q(S2World *world, S2BodyId id, const double q[3]) {
   int32_t slot;
   S2_TRY(s2_world_idle(world));
   S2_TRY(s2_body_slot(world, id, &slot));
-  // Check all three numbers before writing any.
+  // Check all three numbers before writing any of them.
   for (int k = 0; k < 3; k++) {
     S2_TRY(s2_field_check(s2_body_field(S2_BODY_ANGLE + (S2BodyField)k), q[k]));
   }

@@ -1,4 +1,4 @@
-// Creates the events of pairs of bodies in a step: near and far, touching and separated.
+// Creates the contact events of a step: two bodies are near, touch, separate or are far again.
 // The events belong to bodies, not to shapes. For example, a disc that rolls over the segments of a
 // chain is one contact while any segment is near. The same holds for a body with several pieces on
 // the floor.
@@ -10,11 +10,11 @@
 typedef struct Found {
   int32_t lo, hi; // slots of the bodies, as in S2Couple
   bool sensor, near, touching;
-  int32_t touch;        // S2_NONE: the search has not found the pair
+  int32_t touch;        // S2_NONE if the search has not found the pair
   int32_t acted, count; // first entry in S2World.acted, and number of entries
 } Found;
 
-// The pairs of shapes of two bodies. `at` NULL: no pairs.
+// The pairs of shapes of two bodies. `at` is NULL if there are none.
 typedef struct Pairs {
   const Found *at;
   int count;
@@ -51,7 +51,8 @@ static int list_found(const S2Step *step, Found *found) {
   const S2ActedList *acted = &step->world->acted;
   int count = 0, a = 0;
   for (int i = 0; i <= step->touch_count; i++) {
-    // List the impulses of pairs that the search has not found and that precede the next touch.
+    // First list the impulses of all pairs before the next touch. The search has not found these
+    // pairs.
     const S2Touch *touch = i < step->touch_count ? &step->touches[i] : NULL;
     for (; a < acted->count && (touch == NULL || s2_acted_compare(&acted->at[a], touch) < 0); a++) {
       found[count] = found_of(acted->at[a].body_a, acted->at[a].body_b);
@@ -135,7 +136,7 @@ static bool is_first(const S2Couple *couple, int32_t body) {
 
 static void add_impulses(const S2World *world, const S2Couple *couple, Pairs pairs,
                          S2Event *event) {
-  // Sum over all pairs of the two bodies. The sign gives the impulse on event->a.
+  // Sum over all pairs of the two bodies. The sign is chosen so that the impulse acts on event->a.
   for (int i = 0; i < pairs.count; i++) {
     for (int k = 0; k < pairs.at[i].count; k++) {
       const S2Acted *acted = &world->acted.at[pairs.at[i].acted + k];
@@ -147,8 +148,8 @@ static void add_impulses(const S2World *world, const S2Couple *couple, Pairs pai
   }
 }
 
-// Adds the point at which the two bodies are nearest at the end of the step. False: the search
-// found no pair of these bodies.
+// Adds the point at which the two bodies are nearest at the end of the step. Returns false if the
+// search found no pair of these bodies.
 static bool add_nearest(const S2Step *step, const S2Couple *couple, Pairs pairs, S2Event *event) {
   // Find the point with the smallest gap over all pairs of the two bodies.
   double least = INFINITY;
@@ -167,11 +168,10 @@ static bool add_nearest(const S2Step *step, const S2Couple *couple, Pairs pairs,
   return isfinite(least);
 }
 
-// Adds the position of the largest impulse, and the largest impact speed. False: there was no
-// impulse.
+// Adds the position of the largest impulse, and the largest impact speed. Returns false if there
+// was no impulse.
 static bool add_largest(const S2World *world, const S2Couple *couple, Pairs pairs, S2Event *event) {
-  // The speed is the speed of the fastest point, which may not be the point with the largest
-  // impulse.
+  // Use the speed of the fastest point. Another point may have the largest impulse.
   double largest = -INFINITY, fastest = 0;
   for (int i = 0; i < pairs.count; i++) {
     for (int k = 0; k < pairs.at[i].count; k++) {
@@ -253,10 +253,10 @@ static void couple_follow_touch(const S2Step *step, S2Couple *couple, Pairs pair
   couple->touching = touching;
 }
 
-// Creates the events of a couple. Returns whether an end event is still to come.
+// Creates the events of a couple. Returns true if it still needs an end event.
 static bool couple_follow(const S2Step *step, S2Couple *couple, Pairs pairs, bool over) {
   bool near = pairs.count > 0;
-  // The order of events is: near, touch begin or touch end, far.
+  // Create the events in the order near, touch begin or touch end, far.
   if (near && !couple->near) {
     event_near(step, couple, pairs);
   }
@@ -306,8 +306,8 @@ void s2_step_contact_events(S2Step *step, bool last) {
     if (which <= 0) {
       memcpy(couple, &old[o++], sizeof *couple);
     }
-    // If a body was destroyed, end this couple. Its slot may belong to another body, so the current
-    // pairs do not belong to this couple.
+    // If a body was destroyed, end this couple. A new body may use its slot, so the current pairs
+    // may belong to another couple.
     if (which <= 0 && !couple_alive(world, couple)) { // a body was destroyed
       (void)couple_follow(step, couple, (Pairs){NULL, 0}, true);
       continue;
@@ -317,7 +317,7 @@ void s2_step_contact_events(S2Step *step, bool last) {
       begin_couple(step, &found[f], couple);
     }
     f += pairs.count;
-    // Overwrite the old list with the couple. Keep the couple while an end event is still to come.
+    // Overwrite the old list with the couple. Keep the couple while it still needs an end event.
     world->couples.count += couple_follow(step, couple, pairs, last);
   }
 }

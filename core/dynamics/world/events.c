@@ -25,7 +25,7 @@ void s2_world_warn(S2World *world, const char *format, ...) {
   s2_world_event(world, S2_SOLVER_WARNING)->message = world->warning;
 }
 
-// Creates the events of impulses on demand, because few programs read them and most impulses occur
+// Creates the impulse events only on demand. Few programs read them, and a resting scene has them
 // in every step.
 static void list_impulses(S2World *world) {
   for (int i = 0; i < world->acted.count; i++) {

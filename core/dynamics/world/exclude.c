@@ -1,7 +1,7 @@
 // Pairs of bodies that never touch, either by the user's request or because a joint connects them.
 #include "dynamics/world/world.h"
 
-// The index of the first entry that is not less than (body, other).
+// Returns the index of the first entry that is not less than (body, other).
 static int excluded_find(const S2World *world, int32_t body, int32_t other) {
   int first = 0, last = world->excluded.count;
   while (first < last) {

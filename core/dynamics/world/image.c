@@ -214,8 +214,8 @@ S2Status s2_world_set_state(S2World *world, const double *state, int count) {
       state += 6;
     }
   }
-  // Discard warm starts, because they belong to another state, and equal states must have equal
-  // futures.
+  // Discard warm starts, because they belong to another state. Worlds in equal states must move
+  // equally.
   for (int i = 0; i < world->touches.count; i++) {
     for (int k = 0; k < 2; k++) {
       S2TouchPoint *point = &world->touches.at[i].points[k];
@@ -233,8 +233,8 @@ S2Status s2_world_set_state(S2World *world, const double *state, int count) {
   return s2_ok();
 }
 
-// FNV-1a hash over 64-bit words, which is eight times as fast as over bytes. The shift spreads the
-// upper bits of a word to all later words. Without the shift, two sign changes would cancel.
+// Computes an FNV-1a hash over 64-bit words, which is eight times as fast as over bytes. The shift
+// spreads the upper bits of a word to all later words. Otherwise two sign changes would cancel.
 static uint64_t hash_doubles(uint64_t hash, const double *at, int count) {
   for (int i = 0; i < count; i++) {
     uint64_t word;
@@ -258,7 +258,7 @@ uint64_t s2_world_hash(const S2World *world) {
 void s2_world_mark(S2World *world) {
   size_t size = s2_world_image_size(world);
   if (size > world->marked_capacity) {
-    // Reserve a quarter more. Otherwise a slowly growing world would reallocate in every step.
+    // Reserve a quarter more. Otherwise a world that grows slowly would reallocate in every step.
     world->marked_capacity = size + size / 4;
     s2_memory_free(world->marked);
     world->marked = s2_memory_take(world->marked_capacity);

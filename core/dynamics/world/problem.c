@@ -109,7 +109,8 @@ S2Status s2_world_problem(S2World *world, S2Problem **problem, S2BodyId *nodes, 
   S2Assembly assembly = s2_assemble(&step, step.q0, step.touches, &all, choices, S2_SOLVE_MOTION);
   s2_motions_end(world);
   S2_TRY(s2_constraints_end(world));
-  // Return a copy and the body of each node. Auxiliary nodes of wide gears have no body.
+  // Return a copy of the problem and the body of each node. The auxiliary nodes of wide gears have
+  // no body.
   bool convex = world->kept.def.contact == S2_CONVEX;
   S2Problem law = convex ? s2_mcp_convex(&assembly.problem, step.arena) : assembly.problem;
   *problem = copy_problem(&law);

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The rounding error of the start of a ray, as a fraction of the coordinates from which it is
-// computed.
+// Rounding error of the start of a ray, as a fraction of its coordinates.
 static const double RAY_ROUNDING = 1e-14;
 
 static bool query_wants(const S2World *world, const S2QueryFilter *filter, int32_t piece) {
@@ -32,8 +31,8 @@ typedef struct RayQuery {
   const S2World *world;
   const S2QueryFilter *filter;
   S2Vec2 from, to;
-  RayFound *best; // one hit, or one hit per body slot
-  bool each;      // whether `best` has one entry per body slot
+  RayFound *best; // one hit, or one per body slot
+  bool each;      // true if `best` has one entry per body slot
 } RayQuery;
 
 static bool visit_ray(void *user, int32_t proxy) {
@@ -80,8 +79,8 @@ S2RayResult s2_world_raycast(S2World *world, S2Vec2 from, S2Vec2 to, const S2Que
   return best.hit;
 }
 
-// The order of hits. The first hit must be the result of s2_world_raycast, so equal hits have the
-// order of pieces.
+// Compares two hits. Equal hits keep the order of pieces, so the first hit is the result of
+// s2_world_raycast.
 static int ray_compare(const void *left, const void *right) {
   const RayFound *a = left, *b = right;
   if (a->hit.fraction != b->hit.fraction) {

@@ -8,9 +8,9 @@ static bool touch_alive(const S2World *world, const S2Touch *touch) {
          world->bodies.at[touch->body_b].serial == touch->serial_b;
 }
 
-// J: the energy of compliant contacts after the last step.
+// Returns the energy of compliant contacts after the last step, in J.
 static double compressed_energy(const S2World *world) {
-  // The energy of each compressed point is 1/2 depth^2/C.
+  // A compressed point stores the energy 1/2 depth^2/C.
   double energy = 0;
   for (int i = 0; i < world->touches.count; i++) {
     const S2Touch *touch = &world->touches.at[i];
@@ -95,7 +95,8 @@ static void list_acted(S2World *world, const S2Acted *acted) {
   }
 }
 
-// Lists the points of a touch with their impulses. `acted`: the `count` impulses of its pair.
+// Lists the points of a touch with their impulses. `acted` contains the `count` impulses of its
+// pair.
 static void list_touch(S2World *world, const S2Touch *touch, const S2Acted *acted, int count) {
   bool shown = touch_alive(world, touch) && !touch->sensor && touch->enabled;
   const double *qa = world->q.at + 3 * touch->body_a;
@@ -123,8 +124,8 @@ static void list_touch(S2World *world, const S2Touch *touch, const S2Acted *acte
   }
 }
 
-// Lists all contacts. Both source lists are sorted by shapes. Impulses at features that no longer
-// exist follow the points of their pair.
+// Lists all contacts. Touches and impulses are both sorted by shapes. Impulses at features that no
+// longer exist follow the points of their pair.
 static void list_contacts(S2World *world) {
   const S2ActedList *acted = &world->acted;
   int a = 0;

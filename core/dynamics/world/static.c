@@ -10,7 +10,8 @@ S2StaticOptions s2_static_options(void) {
   return (S2StaticOptions){.tolerance = 1e-6, .max_steps = 100000};
 }
 
-// m/s: the largest speed. Rotations count with the speed at the farthest point of the body.
+// Returns the largest speed in m/s. Rotations count with the speed of the farthest point of the
+// body.
 static double static_fastest(const S2World *world) {
   double speed = 0;
   for (int i = 0; i < world->order.count; i++) {
@@ -25,7 +26,7 @@ static double static_fastest(const S2World *world) {
   return speed;
 }
 
-// Data that are constant during the search for equilibrium.
+// Data that do not change during the search for equilibrium.
 typedef struct Held {
   double *v, *f; // 3 per slot
   double time;
@@ -45,11 +46,11 @@ static void static_hold(S2World *world, const Held *held, bool stop) {
   world->kept.steps = held->steps;
 }
 
-// Forces whose direction turns, such as the tension in a chain, are explicit in time. A mode of
-// such forces with (h w)^2 above 1 diverges from stop to stop. In that case, the search continues
-// with shorter steps, because time has no meaning here. The residuals at stops fluctuate in every
-// search. A search makes no progress if STALLED successive residuals are above half of the best
-// residual.
+// Forces whose direction turns, such as the tension in a chain, are integrated explicitly. If such
+// a force causes an oscillation with (h w)^2 above 1, it grows from stop to stop. The search then
+// continues with shorter steps, because time has no meaning here. The residuals at stops fluctuate
+// in every search. A search makes no progress if STALLED successive residuals are above half of the
+// best residual.
 enum { STALLED = 64, HALVINGS = 10 };
 
 typedef struct Search {
@@ -60,7 +61,7 @@ typedef struct Search {
 } Search;
 
 // Evaluates the first step from rest. The last step must have the normal length, because its
-// impulses remain in the world. Returns whether the step length changes.
+// impulses remain in the world. Returns true if the step length changes.
 static bool static_judge(S2World *world, Search *search, const S2StaticOptions *options,
                          S2StaticResult *result) {
   double *dt = &world->kept.def.dt;
@@ -68,15 +69,15 @@ static bool static_judge(S2World *world, Search *search, const S2StaticOptions *
   result->residual = static_fastest(world) / *dt;
   bool rests = result->residual <= options->tolerance;
   result->solved = rests && *dt == search->dt;
-  // The search makes progress if the best residual is halved. If STALLED stops make no progress,
-  // the steps are too long.
+  // The search makes progress if the best residual is halved. If there is no progress during
+  // STALLED stops, the steps are too long.
   search->stops += 1;
   if (result->residual < search->best / 2) {
     search->best = result->residual;
     search->stops = 0;
   }
   bool stalled = !rests && search->stops >= STALLED && search->halved < HALVINGS;
-  // Keep the step length, unless steps must become shorter or only a step of normal length is
+  // Change the step length only if steps must become shorter, or if only a step of normal length is
   // missing.
   if (!stalled && !(rests && *dt != search->dt)) {
     return false;

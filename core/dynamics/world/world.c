@@ -17,7 +17,7 @@ S2WorldDef s2_world_def(void) {
   };
 }
 
-// The name of an option that excludes the two-stage flow, or NULL.
+// Returns the name of an option that excludes the two-stage flow, or NULL.
 static const char *not_with_rattle(const S2WorldDef *def) {
   return def->stepping == S2_BISECT                     ? "stepping bisect"
          : def->stabilization != S2_PROJECTION          ? "a stabilization other than projection"
@@ -55,8 +55,8 @@ static S2Status world_check_together(const S2WorldDef *def) {
   return s2_ok();
 }
 
-// The name of an option that excludes event stepping, or NULL. Event stepping has its own flow,
-// rows and projections.
+// Returns the name of an option that excludes event stepping, or NULL. Event stepping has its own
+// integrator, constraint rows and projections.
 static const char *not_with_event(const S2WorldDef *def) {
   return def->contact == S2_CONVEX                      ? "contact convex"
          : def->restitution_model == S2_REFLECTIONS     ? "restitution_model reflections"
@@ -212,7 +212,7 @@ S2Status s2_world_within_memory(S2World *world, S2MemoryRun *run, void *user) {
   // Restore the callbacks, because the guarded run may have replaced them.
   S2Callbacks callbacks = world->callbacks;
   S2Status status = s2_memory_guarded(run, user);
-  // A long jump has left the run, so discard its temporary data. The arrays are unchanged.
+  // The run ended with a long jump, so discard its temporary data. The arrays are unchanged.
   if (status.code == S2_MEMORY) {
     world->callbacks = callbacks;
     world->stepping = world->evaluating = false;

@@ -15,14 +15,14 @@
 //    active rows to rounding.
 // 4. Some units may then be on the edge between two modes: their mode is sliding but they do not
 //    slip, or their mode is open but they do not separate. These units are set to stick or to
-//    press, and a few more tries follow. If these tries find impulses for the same motion, the new
-//    impulses are the answer, because they depend less on the guess.
+//    press, and a few more tries follow. If they lead to the same motion, their impulses are the
+//    answer, because they depend less on the guess.
 //
 // Active rows may be linearly dependent, like the friction rows of two corners of one box. Many
-// impulses then give the same motion. Each try takes the impulses of least norm in its modes, and
-// the answer does too. The squared norm is the sum of w lambda^2 over the active rows, including
-// joints, where w is the row's Delassus diagonal. The answer therefore depends on the modes, not on
-// the order of the rows.
+// impulses then give the same motion. Each try uses the impulses of least norm in its modes, so the
+// answer has least norm, too. The squared norm is the sum of w lambda^2 over the active rows,
+// including joints, where w is the row's Delassus diagonal. The answer therefore depends on the
+// modes, not on the order of the rows.
 #include "mcp/active/active.h"
 #include "linalg/numbers.h"
 #include "mcp/solvers.h"
@@ -39,11 +39,12 @@ enum {
   FINISHES = 4, // largest number of corrections of an answer
 };
 
-// Fraction of the largest entry: smaller pivots belong to linearly dependent rows (schur.c).
+// Pivots below this fraction of the largest entry belong to linearly dependent rows (schur.c).
 static const double REPEATS = 1e-11;
 
-// STRAIN: step of the impulses per velocity error of linearly dependent rows, both scaled. BEYOND:
-// the smallest step, as a multiple of the step at which the first unit reaches a bound.
+// Linearly dependent rows may have velocity errors that no impulse removes. The impulses then move
+// by STRAIN times the error (both scaled), but at least by BEYOND times the distance at which the
+// first unit reaches a bound.
 static const double STRAIN = 1e9, BEYOND = 2;
 
 // Tolerance of all inequalities, as a fraction of V. Impulses are multiplied by w. Smaller
@@ -76,8 +77,8 @@ static void find_units(Active *active) {
   }
 }
 
-// u = q + G x, computed column by column, which is possible because G is symmetric. The sums of all
-// rows are accumulated in parallel, each in the order of its terms.
+// Computes u = q + G x by the columns of G, which is symmetric. All sums grow in parallel, and each
+// adds its terms in order.
 static void speeds_of(const Active *active) {
   int n = active->of.rows;
   double *restrict u = active->u;
@@ -125,7 +126,7 @@ static void active_decompose(Active *active) {
   int n = active->held_count;
   double *a = S2_TAKE(active->arena, double, (size_t)n *(size_t)n);
   for (int i = 0; i < n; i++) {
-    // The speed of an active row per unit of each unknown.
+    // Computes the speed of an active row per unit of each unknown.
     const double *g = active->of.g + (size_t)active->held[i].row * (size_t)active->of.rows;
     double *to = a + (size_t)i * (size_t)n;
     for (int j = 0; j < n; j++) {
@@ -136,7 +137,7 @@ static void active_decompose(Active *active) {
   active->lu = s2_dense_lu_factor(n, a, REPEATS, active->arena);
 }
 
-// change := the change of the unknowns that makes the speeds of the active rows 0.
+// Computes the change of the unknowns that makes the speeds of the active rows 0.
 static void active_correction(const Active *active, double *change) {
   for (int i = 0; i < active->held_count; i++) {
     change[i] = -active->u[active->held[i].row];
@@ -144,7 +145,7 @@ static void active_correction(const Active *active, double *change) {
   s2_dense_lu_solve(&active->lu, change);
 }
 
-// The largest speed of an active row in u, m/s.
+// Returns the largest speed of an active row in u, m/s.
 static double held_speed(const Active *active) {
   double worst = 0;
   for (int i = 0; i < active->held_count; i++) {
@@ -203,7 +204,7 @@ static double active_measure(Active *active, double *y) {
   return active_reduce(active, y);
 }
 
-// y += L^-1 times the change in the speeds of the equations that a change of x_k causes.
+// Adds to y the effect of a change of x_k: L^-1 times the change in the speeds of the equations.
 static void push_equations(const Active *active, int k, double change, double *y) {
   const S2Condensed *of = &active->of;
   const double *z = of->z + (size_t)k * (size_t)of->equations;
@@ -227,8 +228,8 @@ static void write_row(Active *active, int k, double x) {
   active->lambda[active->of.row[k]] = x / active_root_of(active, k);
 }
 
-// Sets the impulses that follow exactly from other numbers: impulses at bounds, and the friction of
-// sliding contacts.
+// Sets the impulses at bounds and the friction impulses of sliding contacts, which follow exactly
+// from other numbers.
 static void write_bounds(Active *active) {
   for (int i = 0; i < active->units; i++) {
     const Unit *unit = &active->unit[i];
@@ -294,7 +295,7 @@ static void write_impulses(Active *active) {
 
 // ---- Least norm ---------------------------------------------------------------------------------
 
-// Computes impulses that do not change the speed of any active row, from column c of `unknowns`.
+// Computes impulses from column c of `unknowns` that do not change the speed of any active row.
 // `to` receives the impulses of all rows, multiplied by `root`.
 static void null_impulses(Active *active, const double *unknowns, int c, double *to) {
   const S2Condensed *of = &active->of;
@@ -327,7 +328,7 @@ static void find_basis(Active *active) {
   for (int c = 0; c < count; c++) {
     double *z = active->basis + (size_t)c * (size_t)rows;
     null_impulses(active, unknowns, c, z);
-    for (int pass = 0; pass < 2; pass++) { // Gram-Schmidt, twice for full precision
+    for (int pass = 0; pass < 2; pass++) { // Repeat Gram-Schmidt to reach full precision.
       for (int e = 0; e < c; e++) {
         const double *other = active->basis + (size_t)e * (size_t)rows;
         double part = s2_numbers_dot(z, other, rows);
@@ -360,8 +361,8 @@ static void take_least_norm(Active *active) {
   write_bounds(active);
 }
 
-// The largest step of x along `way` before a unit reaches a bound. `way` has a number for each row
-// of the problem.
+// Returns the largest step of x along `way` before a unit reaches a bound. `way` has one number per
+// row of the problem.
 static double active_reach_of(const Active *active, const double *way) {
   double reach = INFINITY;
   for (int i = 0; i < active->units; i++) {
@@ -393,9 +394,9 @@ static double active_reach_of(const Active *active, const double *way) {
   return reach;
 }
 
-// Linearly dependent rows may require different speeds. Then no impulse satisfies them all. This
-// function moves x along their null impulses until at least one of these rows is beyond its bound,
-// so that its unit changes its mode. Only x changes; the motion does not.
+// Linearly dependent rows may require different speeds, so that no impulse satisfies them all. This
+// function moves x along their null impulses until one of these rows is beyond its bound and its
+// unit changes its mode. The motion stays the same.
 static void active_strain(Active *active) {
   const S2Condensed *of = &active->of;
   int rows = of->problem->rows;
@@ -467,7 +468,7 @@ static void active_finish(Active *active) {
   active_read_impulses(active);
 }
 
-// Clips the impulses to their bounds. Impulses in accepted modes may exceed them by the slack.
+// Clips the impulses to their bounds, which accepted impulses may exceed by SLACK.
 static void clip_impulses(const Active *active, double *lambda) {
   const S2Problem *problem = active->of.problem;
   for (int i = 0; i < problem->rows; i++) {
@@ -482,8 +483,8 @@ static void take_answer(const Active *active, S2Solution *solution) {
   clip_impulses(active, solution->lambda);
 }
 
-// Makes units on the edge between two modes stick or, if they are open, press. Returns false if
-// there are no such units.
+// Changes the modes of units on the edge between two modes: sliding units stick, and open units
+// press. Returns false if there are no such units.
 static bool hold_edges(Active *active) {
   bool changed = false;
   for (int i = 0; i < active->units; i++) {
@@ -498,7 +499,7 @@ static bool hold_edges(Active *active) {
   return changed;
 }
 
-// Whether the impulses of the search give the motion v.
+// Returns true if the impulses of the search lead to the motion v.
 static bool moves_alike(const Active *active, const double *v) {
   const S2Problem *problem = active->of.problem;
   double apart = 0;
@@ -508,8 +509,8 @@ static bool moves_alike(const Active *active, const double *v) {
   return apart <= ALIKE * problem->velocity_scale;
 }
 
-// Records the modes of a try. Returns true if an earlier try with the same rule had these modes, so
-// that the search cycles.
+// Records the modes of a try. Returns true if the search cycles: an earlier try with the same rule
+// had these modes.
 static bool active_circles(const Active *active, unsigned char *seen, int from, int try) {
   size_t units = (size_t)active->units;
   unsigned char *now = seen + (size_t)try * units;
@@ -523,8 +524,8 @@ static bool active_circles(const Active *active, unsigned char *seen, int from, 
   return i < try;
 }
 
-// Makes tries up to number `last`. Returns true if it found modes that hold and finished their
-// impulses.
+// Makes tries up to number `last`. Returns true if it found modes that hold, with their impulses
+// refined.
 static bool active_search(Active *active, int last, S2History *history, int *tries) {
   bool found = false;
   int first = *tries;
@@ -560,7 +561,7 @@ static bool active_search(Active *active, int last, S2History *history, int *tri
     }
     // Each further try corrects one wrong unit, so stop if there are more than the remaining tries.
     last = all || wrong <= last - *tries ? last : *tries;
-    if (!found) { // after success the caller may still need the factor
+    if (!found) { // keep the factor for the caller after success
       s2_arena_rewind(active->arena, mark);
     }
   }
@@ -568,8 +569,8 @@ static bool active_search(Active *active, int last, S2History *history, int *tri
 }
 
 // Searches from the guess. Then makes units on the edge between two modes stick or press, and
-// searches again. `modes`: NULL, or receives the mode of each unit in the answer. Returns false if
-// there is no answer.
+// searches again. `modes` may be NULL, otherwise it receives the mode of each unit in the answer.
+// Returns false if there is no answer.
 static bool active_run(Active *active, const S2SolverOptions *options, S2Solution *solution,
                        Mode *modes) {
   bool found = active_search(active, TRIES, options->history, &solution->iterations), edges = found;
@@ -627,7 +628,7 @@ struct S2ActiveModes {
   Mode *modes;          // modes of the answer
   double *y;            // L^-1 times the errors of the equations
   S2Solution *solution; // The solution whose impulses are corrected.
-  // False until the first correction factors the system: most answers need no correction.
+  // Set by the first correction, which factors the system. Most answers need no correction.
   bool factored;
 };
 
@@ -645,7 +646,7 @@ S2ActiveModes *s2_active_keep(const S2Problem *problem, const S2SolverOptions *o
   return active_run(active, options, solution, kept->modes) ? kept : NULL;
 }
 
-// Factors the system in the modes of the answer; the last search may have left a different system.
+// Factors the system in the modes of the answer. The last search may have left a different one.
 static void factor_kept(S2ActiveModes *kept) {
   Active *active = &kept->active;
   if (!active->factored) {

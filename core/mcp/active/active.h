@@ -6,7 +6,7 @@
 #include "mcp/pivot/dense_lu.h"
 
 typedef enum Kind { EQUATION, NORMAL, CONTACT, BOX } Kind;
-// A boxed row is in mode STICK between its bounds, PLUS at hi and MINUS at lo.
+// A boxed row has mode PLUS at hi, MINUS at lo and STICK between them.
 typedef enum Mode { OPEN, STICK, PLUS, MINUS } Mode;
 
 typedef struct Unit {
@@ -19,7 +19,7 @@ typedef struct Unit {
 } Unit;
 
 typedef struct Held { // an active row, whose condition holds with equality, and its unknown
-  int row, friction;  // friction: the friction row of a sliding contact, else -1
+  int row, friction;  // friction row if the contact slides, else -1
   double slope;       // scaled friction impulse divided by the scaled normal impulse
 } Held;
 
@@ -35,9 +35,8 @@ typedef struct Active {
   double *lambda, *v, *speed; // impulses, node velocities and row speeds of the whole problem
   double slack;               // m/s
   S2DenseLu lu;               // factors of the system of the active rows
-  bool factored;              // Whether lu belongs to the answer.
-  // basis vectors, one after the other, of the impulses that do not change the speed of any active
-  // row
+  bool factored;              // True if lu belongs to the answer.
+  // basis of the impulses that do not change the speed of any active row
   double *basis;
   int basis_count;
 } Active;
@@ -50,16 +49,16 @@ static inline double active_root_of(const Active *active, int k) {
   return active->of.root[active->of.row[k]];
 }
 
-// The scaled impulse of a boxed row at its upper (PLUS) or lower (MINUS) bound.
+// Returns the scaled impulse of a boxed row at its upper (PLUS) or lower (MINUS) bound.
 double s2_active_bound(const Active *active, const Unit *unit, Mode mode);
-// The mode that the guess in x and u indicates.
+// Returns the mode that the guess in x and u indicates.
 Mode s2_active_first_mode(const Active *active, const Unit *unit);
-// The mode of a contact or limit when it closes.
+// Returns the mode of a contact or limit when it closes.
 Mode s2_active_closing_mode(const Active *active, const Unit *unit);
-// The largest violation of a unit's law at x and u, in m/s.
+// Returns the largest violation of a unit's law at x and u, in m/s.
 double s2_active_violation(const Active *active);
-// Corrects modes that are wrong at x and u: for all wrong units if `all` is set, otherwise for the
-// unit with the largest violation. Returns the number of wrong units.
+// Corrects the modes that are wrong at x and u. If `all` is not set, only corrects the unit with
+// the largest violation. Returns the number of wrong units.
 int s2_active_change_modes(Active *active, bool all);
 
 #endif

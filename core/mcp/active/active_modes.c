@@ -13,7 +13,7 @@ double s2_active_bound(const Active *active, const Unit *unit, Mode mode) {
 }
 
 // For the guess, the sign of impulse minus speed selects one of the two branches of a unit's law.
-// If the difference is only rounding, the contact counts as open, or as sticking.
+// If the difference is only rounding, choose open or sticking.
 Mode s2_active_first_mode(const Active *active, const Unit *unit) {
   int k = unit->first;
   double normal = active->x[k] - active->u[k];
@@ -33,13 +33,13 @@ Mode s2_active_first_mode(const Active *active, const Unit *unit) {
   return unit->kind == NORMAL || over <= active->slack ? STICK : across > 0 ? PLUS : MINUS;
 }
 
-// When a contact closes, it slides in the direction of its motion.
+// A closing contact slides in the direction of its motion.
 Mode s2_active_closing_mode(const Active *active, const Unit *unit) {
   double slip = unit->kind == CONTACT ? active->u[unit->first + 1] * unit->size[1] : 0;
   return slip < -active->slack ? PLUS : slip > active->slack ? MINUS : STICK;
 }
 
-// The excess of a contact's friction over its bound, m/s.
+// Returns the excess of a contact's friction over its bound, m/s.
 static double beyond_bound(const Active *active, const Unit *unit) {
   int k = unit->first;
   return (fabs(active->x[k + 1]) - unit->mu * active->x[k]) * unit->size[1];
@@ -79,7 +79,7 @@ static Mode next_mode(const Active *active, const Unit *unit) {
   return mode == PLUS && slip > slack ? STICK : mode == MINUS && slip < -slack ? STICK : mode;
 }
 
-// The violation of a unit's law at x and u, m/s.
+// Returns the violation of a unit's law at x and u, m/s.
 static double unit_violation(const Active *active, const Unit *unit) {
   int k = unit->first;
   double x = active->x[k], least = unit->kind == EQUATION ? -INFINITY : 0, most = INFINITY;
@@ -103,16 +103,16 @@ double s2_active_violation(const Active *active) {
   return worst;
 }
 
-// Whether the unit is a sticking contact that must slide next.
+// Returns true if the unit is a sticking contact that must slide next.
 static bool unit_slips(const Unit *unit, Mode next) {
   return unit->kind == CONTACT && unit->mode == STICK && (next == PLUS || next == MINUS);
 }
 
 // The friction rows of two sticking contact points between the same bodies are nearly linearly
 // dependent, so their friction impulses may grow against each other without bound. If one of these
-// points slides, the other often sticks. Therefore, if such contacts would slide in opposite
-// directions, only the contact furthest beyond its bound slides; the others stick for another try.
-// Returns true if unit i sticks. `next`: the modes that the try indicates for all units.
+// points slides, the other often sticks. If such contacts would slide in opposite directions, only
+// the contact furthest beyond its bound slides, and the others stick for another try. Returns true
+// if unit i sticks. `next` contains the modes that the try indicates for all units.
 static bool unit_yields(const Active *active, const Mode *next, int i) {
   const Unit *unit = &active->unit[i];
   if (!unit_slips(unit, next[i])) {

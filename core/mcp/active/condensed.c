@@ -9,8 +9,8 @@
 enum { EQUATIONS_MOST = 96 };
 
 // If elimination leaves at most this fraction of an equation's diagonal, the equation counts as
-// linearly dependent. With larger pivots the entries of G keep ten digits, and corrections supply
-// the remaining digits.
+// linearly dependent. With larger pivots the entries of G have ten correct digits, and corrections
+// supply the rest.
 static const double REPEATS = 1e-6;
 
 typedef struct Side { // one side of a row: the node, J and W^-1 J'
@@ -27,14 +27,14 @@ static Side condensed_side_of(const S2Problem *problem, int node, const double *
   return side;
 }
 
-// The velocity at side x per unit impulse at side y.
+// Returns the velocity at side x per unit impulse at side y.
 static double side_sees(const Side *x, const Side *y) {
   return x->node >= 0 && x->node == y->node
              ? x->j[0] * y->push[0] + x->j[1] * y->push[1] + x->j[2] * y->push[2]
              : 0;
 }
 
-// An entry of J W^-1 J'; `x` and `y` point to the two sides of a row.
+// Returns an entry of J W^-1 J'. `x` and `y` each point to the two sides of a row.
 static double condensed_sees(const Side *x, const Side *y) {
   return side_sees(x, y) + side_sees(x, y + 1) + side_sees(x + 1, y) + side_sees(x + 1, y + 1);
 }
@@ -78,7 +78,7 @@ static bool condensed_add_equation(S2Condensed *to, const Side *sides, int next)
   return true;
 }
 
-// z = L^-1 times the column of B for row k.
+// Computes z, which is L^-1 times the column of B for row k.
 static void reduce_row(S2Condensed *to, const Side *sides, int k) {
   double *z = to->z + (size_t)k * (size_t)to->equations;
   const Side *of = sides + 2 * to->row[k];

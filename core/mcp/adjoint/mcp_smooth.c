@@ -10,9 +10,9 @@
 static const double DEFAULT_TOLERANCE = 1e-10; // of S2SmoothSolution.residual
 enum { DEFAULT_ITERATIONS = 100 };
 
-// The proximal term of joints. It is larger than in the computation of solutions (pdipm_step.c),
-// because the inverse of a node's block loses digits with the square of the joint's contribution to
-// the block. Therefore more refinements are needed to remove its effect.
+// The proximal term of joints. It is larger than in pdipm_step.c, because the inverse of a node's
+// block loses digits with the square of the joint's contribution. More refinements are then needed
+// to remove its effect.
 static const double PROXIMAL_JOINT = 1e-7;
 enum { JOINT_REFINEMENTS = 5 };
 

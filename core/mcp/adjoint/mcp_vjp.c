@@ -38,18 +38,17 @@
 // In the factored matrix M, active rows yield by 1 / WEIGHT of their impulse, so M is regular for
 // all rows. WEIGHT is as large as precision permits: the inverse of a node's 3 x 3 block loses
 // WEIGHT^2 unit round-offs. M^-1 is the preconditioner of generalised conjugate residuals
-// (Eisenstat, Elman, Schultz 1983) on K'. This method needs one direction for each stiff group of
-// rows, and one more for each row that is softer than 1 / WEIGHT. (In this scale a single row has
-// stiffness 1.)
+// (Eisenstat, Elman, Schultz 1983) on K'. It needs one direction for each stiff group of rows, and
+// another for each row softer than 1 / WEIGHT. (In this scale a single row has stiffness 1.)
 static const double WEIGHT = 1e6;
 enum { DIRECTIONS = S2_VJP_DIRECTIONS, ROUNDS = 4 };
-// Refinements of a solve in the local form. Each leaves 1e-4 (WEIGHT^2 unit round-offs) of the
-// error.
+// Number of refinements of a solve in the local form. Each leaves 1e-4 of the error (WEIGHT^2 unit
+// round-offs).
 enum { REFINEMENTS = 2 };
-// A round ends when it has reduced the residual by this factor. Then the residual is computed
+// A round ends when it has reduced the residual by this factor. The residual is then computed
 // again.
 static const double REDUCE = 1e-9;
-// The rounds end after a round that leaves more than this fraction of the residual.
+// Stop after a round that leaves more than this fraction of the residual.
 static const double GAIN = 0.5;
 // A direction is ignored if it changes less than this fraction of the residual.
 static const double NOTHING = 1e-9;
@@ -57,10 +56,10 @@ static const double NOTHING = 1e-9;
 // ACCEPT is the largest residual of a solution. Residuals up to ENOUGH are not reduced further.
 // Both are fractions of dl/d(v, lambda).
 static const double ACCEPT = 1e-9, ENOUGH = 1e-14;
-// Largest size of p relative to dl/dv. Without friction p is never larger than dl/dv.
+// Largest accepted size of p relative to dl/dv. Without friction p is never larger than dl/dv.
 static const double FAR = 10;
-// Limit of eta. Larger values leave no correct digits in products, so a small residual is a
-// coincidence.
+// Largest accepted eta. With larger values products have no correct digits, so a small residual is
+// a coincidence.
 static const double GROWN = 1e10;
 
 // A part of a residual that proximal passes do not reduce cannot be removed by any p and eta. After
@@ -71,11 +70,10 @@ static const double REMAINS = 1e-3, DOUBT = 1e-8;
 // Largest relative difference of p between the two sides of an edge.
 static const double SAME = 1e-9;
 
-// PURE more proximal passes remove the parts of soft rows from the null impulses. (If no rows are
-// tied, almost nothing is left.) To get another derivative, null impulses of the size OTHER, a
-// fraction of dl/d(v, lambda), are added. This size is small, so that their rounding errors are
-// negligible. If the two derivatives agree to 1e-9, they would agree to 1e-6 with null impulses of
-// full size.
+// PURE more proximal passes remove soft rows from the null impulses. (If no rows are tied, almost
+// nothing is left.) Adding null impulses gives another derivative. Their size is OTHER times
+// dl/d(v, lambda), which is so small that their rounding errors are negligible. If the two
+// derivatives agree to 1e-9, they would agree to 1e-6 with null impulses of full size.
 enum { PURE = 15 };
 static const double OTHER = 1e-3;
 
@@ -100,8 +98,8 @@ static void vjp_add(const S2McpLinear *l, double factor, const S2VjpPair *x, S2V
   }
 }
 
-// The inner product of two residuals. It is an energy: the weights are W^-1 (or 1 / diag A) for
-// nodes and g for rows.
+// Returns the inner product of two residuals, an energy. Nodes have the weights W^-1 (or 1 / diag
+// A), and rows have the weights g.
 static double vjp_dot(const S2McpLinear *l, const S2VjpPair *x, const S2VjpPair *y) {
   double sum = 0;
   for (int i = 0; i < l->system.nodes; i++) {
@@ -150,9 +148,9 @@ static void vjp_miss(S2McpLinear *l, const S2VjpPair *data, const S2VjpPair *x, 
   }
 }
 
-// x = (1 + A' J' D' J)^-1 x. In the local form, the inverse of a block loses digits along
-// directions in which rows are linearly dependent and along directions in which no row acts.
-// Refinement leaves an error of 1e-10.
+// Computes x = (1 + A' J' D' J)^-1 x. In the local form, the inverse of a block loses digits if its
+// rows are linearly dependent, or if no row acts in some direction. Refinement leaves an error of
+// 1e-10.
 static void solve_nodes(S2McpLinear *l, S2Quad *x) {
   const S2System *system = &l->system;
   size_t size = sizeof(S2Quad) * (size_t)(system->nodes + 1);
@@ -180,11 +178,11 @@ static void solve_nodes(S2McpLinear *l, S2Quad *x) {
   }
 }
 
-// x = M^-1 r
+// Computes x = M^-1 r.
 static void vjp_approximate(S2McpLinear *l, const S2VjpPair *r, S2VjpPair *x) {
   const S2System *system = &l->system;
   memcpy(x->node, r->node, sizeof(S2Quad) * (size_t)(system->nodes + 1));
-  // Compute the multipliers at p = 0, then p with these multipliers, then the contribution of p to
+  // Compute the multipliers at p = 0, then p from these multipliers, then add the effect of p to
   // the multipliers.
   for (int k = 0; k < system->units; k++) {
     const S2Response *d = &l->response[k];
@@ -216,7 +214,7 @@ static void vjp_descend(S2McpLinear *l, double enough) {
     if (!(size > enough)) {
       return;
     }
-    // Take the direction M^-1 r and make its effect on r orthogonal to the effects of all earlier
+    // Take the direction M^-1 r. Make its effect on r orthogonal to the effects of all earlier
     // directions.
     vjp_approximate(l, &l->r, step);
     vjp_miss(l, NULL, step, change);
@@ -248,8 +246,8 @@ static void vjp_copy(const S2McpLinear *l, S2VjpPair *to, const S2VjpPair *from)
 static double vjp_solve(S2McpLinear *l, double size) {
   vjp_clear(l, &l->x);
   double missed = size, last = INFINITY;
-  // Each round improves x along several directions, then computes the true residual again. The
-  // rounds end when the residual is only rounding.
+  // Each round improves x along several directions, then recomputes the residual. Stop when the
+  // residual is only rounding.
   for (int round = 0; round < ROUNDS && missed > ENOUGH * size && missed < GAIN * last; round++) {
     last = missed;
     vjp_copy(l, &l->kept, &l->x);
@@ -267,9 +265,9 @@ static double vjp_solve(S2McpLinear *l, double size) {
   return missed;
 }
 
-// Replaces a residual r that is in rows only by the residual after one step x += M^-1 r. That
-// residual is the change of eta divided by WEIGHT. Only parts of r that no x can remove stay
-// unchanged.
+// Updates a residual r of the rows after one step x += M^-1 r. The new residual is the change of
+// eta divided by WEIGHT. Parts of r that no x can remove stay unchanged, and all other parts
+// shrink.
 static void vjp_sieve(S2McpLinear *l) {
   vjp_approximate(l, &l->r, &l->step[0]);
   vjp_clear(l, &l->r);
@@ -285,7 +283,8 @@ static double size_of_eta(const S2McpLinear *l) {
   return sqrt(sum);
 }
 
-// Removes the undetermined part from the data: the part of the residual r that no x can remove.
+// Removes the undetermined part from the data. This is the part of the residual r that no x can
+// remove.
 static void leave_out_undetermined(S2McpLinear *l) {
   for (int i = 0; i < SIEVE; i++) {
     vjp_sieve(l);
@@ -293,9 +292,9 @@ static void leave_out_undetermined(S2McpLinear *l) {
   vjp_add(l, -1, &l->r, &l->data);
 }
 
-// Whether active rows are linearly dependent. If they are, a part of any residual passes the sieve.
-// A random residual may happen to contain little of this part, so doubtful cases need another
-// random residual.
+// Returns true if active rows are linearly dependent. In this case, a part of almost any residual
+// passes the sieve. This part may be small in a random residual, so doubtful cases need another
+// one.
 static bool vjp_redundant(S2McpLinear *l) {
   S2Rng rng = s2_rng_seeded(1);
   for (int probe = 0; probe < PROBES; probe++) {
@@ -324,7 +323,7 @@ static bool vjp_redundant(S2McpLinear *l) {
 
 // ---- Linearisation ----------------------------------------------------------------------------
 
-// y = A x, 3 numbers per node.
+// Computes y = A x with 3 numbers per node.
 static void mobility_times(const S2Mobility *a, int nodes, const double *x, S2Quad *y) {
   for (int i = 0; i < nodes; i++) {
     y[i] = (S2Quad){0};
@@ -348,7 +347,7 @@ static S2Quad *energy_of(const S2Mobility *a, int nodes, S2Arena *arena) {
   return energy;
 }
 
-// Allocates all directions at once. Most are never written.
+// Allocates all directions at once, although most are never written.
 static void take_directions(S2McpLinear *l, S2Arena *arena) {
   int nodes = l->system.nodes + 1, units = 2 * l->system.units;
   S2Quad *node = S2_TAKE(arena, S2Quad, 2 * DIRECTIONS * nodes);
@@ -439,8 +438,8 @@ static void vjp_factor(S2McpLinear *l) {
   for (int k = 0; k < l->system.units; k++) {
     l->slides |= l->response[k].nt != 0;
   }
-  // If active rows are linearly dependent, find out whether contacts take part, and whether
-  // friction yields to joints.
+  // If active rows are linearly dependent, check whether contacts take part, and whether friction
+  // yields to joints.
   if (l->system.nodes > 0 && !s2_system_factor(&l->system, l->response, l->slides)) {
     l->flags |= S2_VJP_SINGULAR;
   } else if (l->system.units > 0 && vjp_redundant(l)) {
@@ -459,7 +458,7 @@ static void vjp_factor(S2McpLinear *l) {
   }
 }
 
-// With `beyond`, contacts on the edge between two modes get the other mode.
+// Contacts on the edge between two modes get the other mode if `beyond` is set.
 static S2McpLinear *vjp_linearise(const S2Problem *problem, const double *v, const double *lambda,
                                   bool beyond, S2Arena *arena) {
   S2McpLinear *l = vjp_make(problem, v, lambda, arena);
@@ -485,8 +484,7 @@ static S2McpLinear *vjp_linearise(const S2Problem *problem, const double *v, con
 S2McpLinear *s2_mcp_linearise(const S2Problem *problem, const double *v, const double *lambda,
                               S2Arena *arena) {
   S2McpLinear *l = vjp_linearise(problem, v, lambda, false, arena);
-  // If a contact is on an edge, also linearise on the other side, because both derivatives may
-  // agree.
+  // If a contact is on an edge, also linearise on the other side. Both derivatives may agree.
   if ((l->flags & S2_VJP_WEAK) != 0) {
     l->beyond = vjp_linearise(problem, v, lambda, true, arena);
     // This tie may include contacts that touch without pressing.
@@ -553,7 +551,7 @@ static double vjp_read(S2McpLinear *l, const double *dl_dv, const double *dl_dla
   if (l->mobility != NULL) {
     mobility_times(l->problem.mobility, system->nodes, l->rhs, l->data.node);
   }
-  // Compute the size as an energy norm.
+  // Measure the size as an energy.
   for (int i = 0; i < system->nodes; i++) {
     S2Quad energy = l->data.node[i] * l->data.node[i] * l->energy[i];
     sum += energy[0] + energy[1] + energy[2];
@@ -603,7 +601,7 @@ static bool vjp_solved(const S2McpLinear *l, double missed, double size) {
   return missed <= ACCEPT * size && size_of_eta(l) <= GROWN * size;
 }
 
-// The size of p, measured in the same norm as dl/dv.
+// Returns the size of p in the norm of dl/dv.
 static double vjp_reach(const S2McpLinear *l) {
   double sum = 0;
   for (int i = 0; i < l->system.nodes; i++) {
@@ -626,11 +624,11 @@ static double solve_determined(S2McpLinear *l, double missed, double size) {
   return missed;
 }
 
-// Sliding contacts may share a load redundantly. Their shares are then not determined, and close to
-// such cases derivatives grow without bound from step to step. This function treats friction as a
-// given force and lets rows yield by 1 / WEIGHT. The resulting system is symmetric and has a
-// solution for all dl/d(v, lambda). p is at most as large as dl/dv, and eta is at most sqrt(WEIGHT)
-// times as large as dl/dv.
+// If sliding contacts share a load redundantly, their shares are not determined. Near such cases,
+// derivatives grow without bound from step to step. This function treats friction as a given force
+// and lets rows yield by 1 / WEIGHT. The resulting system is symmetric and has a solution for all
+// dl/d(v, lambda). p is at most as large as dl/dv, and eta is at most sqrt(WEIGHT) times as large
+// as dl/dv.
 static void solve_yielding(S2McpLinear *l) {
   S2System *system = &l->system;
   memcpy(l->coupled, l->response, sizeof *l->response * (size_t)system->units);
@@ -680,7 +678,7 @@ static bool solve_flagged(S2McpLinear *l, const double *dl_dv, const double *dl_
   return isfinite(vjp_dot(l, &l->x, &l->x)) && isfinite(vjp_dot(l, &l->r, &l->r));
 }
 
-// Whether the derivatives on both sides of all edges agree, so that the edges do not matter.
+// Returns true if the edges do not matter, because the derivatives on both sides agree.
 static bool same_beyond(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda) {
   S2McpLinear *beyond = l->beyond;
   unsigned flags = beyond->flags;
@@ -727,8 +725,8 @@ unsigned s2_mcp_linear_vjp(S2McpLinear *l, const double *dl_dv, const double *dl
   if (l->beyond != NULL && same_beyond(l, dl_dv, dl_dlambda)) {
     flags &= ~(unsigned)S2_VJP_WEAK;
   }
-  // Redundant rows permit other multipliers: remove friction that yields, or add a multiple of the
-  // tie.
+  // Redundant rows permit other multipliers, so remove friction that yields, or add a multiple of
+  // the tie.
   if (l->yields != S2_VJP_NO_UNIT) {
     let_yield(l);
   }
@@ -750,8 +748,8 @@ unsigned s2_mcp_vjp(const S2Problem *problem, const double *v, const double *lam
   if (s2_mcp_vjp_small(problem, v, lambda, dl_dv, dl_dlambda, gradient, arena, &small)) {
     return small;
   }
-  // The faster methods for joints alone and for few rows do not apply. The general method costs ten
-  // times as much.
+  // The faster methods for joints alone and for few rows do not apply, so use the general method,
+  // which is ten times slower.
   S2ArenaMark mark = s2_arena_mark(arena);
   S2McpLinear *l = s2_mcp_linearise(problem, v, lambda, arena);
   unsigned flags = s2_mcp_linear_vjp(l, dl_dv, dl_dlambda, gradient);

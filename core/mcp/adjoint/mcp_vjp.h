@@ -6,7 +6,7 @@
 //
 // Exact (s2_mcp_vjp): every contact keeps its mode at the solution (separating, sticking, sliding
 // either way). Smooth (s2_mcp_smooth_vjp): the pairs of a contact satisfy z o s = kappa. The
-// solution then varies smoothly with the data and depends on contacts that do not touch yet, too.
+// solution then varies smoothly with the data, and also depends on contacts that do not touch yet.
 #ifndef S2_MCP_VJP_H
 #define S2_MCP_VJP_H
 
@@ -34,8 +34,8 @@ static const double S2_VJP_EDGE = 1e-7;
 typedef struct S2SmoothSolution {
   double *v;      // output, 3 per node
   double *lambda; // output, 1 per row.
-  // Output, 4 per row. The normal row of a contact receives its pairs (N s, N s, N s, m/s), other
-  // rows receive 0.
+  // Output, 4 per row: the pairs of a contact (N s, N s, N s, m/s) at its normal row, 0 at other
+  // rows.
   double *z;
   // The largest of three errors: |z_i s_i - kappa| with s as defined by v and z; |W v - J' lambda -
   // c| over W V; and |u| over V of bilateral rows (angular rows times L).
@@ -47,8 +47,8 @@ typedef struct S2SmoothSolution {
 // Solves without a guess, by Mehrotra's predictor-corrector method aimed at kappa. If `options` is
 // NULL, the tolerance is 1e-10 with at most 100 iterations. `options->solver` is ignored. Returns
 // S2_SOLVED if and only if residual <= tolerance. Otherwise returns S2_MAX_ITERATIONS with the best
-// point found, or S2_UNSUPPORTED if kappa is not positive and finite. If contacts can squeeze a
-// body without bound, the central path may not exist.
+// point found, or S2_UNSUPPORTED if kappa is not positive and finite. The central path may not
+// exist if contacts can squeeze a body without bound.
 S2SolveStatus s2_mcp_smooth_solve(const S2Problem *problem, double kappa,
                                   const S2SolverOptions *options, S2Arena *arena,
                                   S2SmoothSolution *solution);
@@ -62,18 +62,17 @@ typedef enum S2VjpFlag {
   // one-sided.
   S2_VJP_WEAK = 1,
   // Active rows are exactly or nearly linearly dependent, so impulses are not unique. dl/d(bias,
-  // ja, jb, compliance, mu) have least norm and are correct for changes that keep the rows
-  // compatible. The derivatives with respect to mass and rhs are correct without this condition. In
-  // the local form, the mobility and rhs also represent rows, so the condition applies to their
-  // derivatives, too.
+  // ja, jb, compliance, mu) have least norm and are only correct for changes that keep the rows
+  // compatible. The derivatives with respect to mass and rhs are always correct, except in the
+  // local form, where mobility and rhs also represent rows.
   S2_VJP_REDUNDANT = 2,
-  // dl/dlambda refers to a quantity that is not determined. (dl/dv may do so as well, if friction
-  // depends on how redundant contacts share their load.) If the impulses have least norm, like the
-  // impulses of S2_SOLVER_ACTIVE, the result is the derivative of these impulses, and the flag
-  // concerns only dl/dlambda. Otherwise the undetermined part of the derivative is left out. The
-  // remaining system may have no solution, or a solution far larger than dl/dv. Then friction of
-  // sliding contacts counts as a given force and active rows yield a little. This approximation is
-  // bounded.
+  // dl/dlambda refers to a quantity that is not determined. (The same may hold for dl/dv, if
+  // friction depends on how redundant contacts share their load.) If the impulses have least norm,
+  // like the impulses of S2_SOLVER_ACTIVE, the result is the derivative of these impulses, and the
+  // flag concerns only dl/dlambda. Otherwise the undetermined part of the derivative is left out.
+  // The remaining system may have no solution, or a solution far larger than dl/dv. Then friction
+  // of sliding contacts counts as a given force and active rows yield a little. This approximation
+  // is bounded.
   S2_VJP_UNDETERMINED = 4,
   // The linear system was not solved, or a number is not finite. Do not use the result.
   S2_VJP_SINGULAR = 8,
@@ -94,13 +93,13 @@ typedef struct S2McpGradient {
   // For boxed rows whose impulse is at that bound, else 0. Set only by exact derivatives.
   double *lo, *hi;
   double *mobility; // 9 per block of problem->mobility, if it is not NULL.
-  // 1 per row: the part of the derivatives above that acts through the row's Delassus diagonal w.
-  // It scales kappa and the norm of shared impulses. 0 for rows whose w has no effect.
+  // 1 per row: the part of the derivatives above that acts through the row's Delassus diagonal w. w
+  // scales kappa and the norm of shared impulses. 0 for rows whose w has no effect.
   double *w;
 } S2McpGradient;
 
 // dl_dv (3 per node) and dl_dlambda (1 per row) may be NULL, which counts as 0. (v, lambda) must be
-// a solution; this is not checked. The residual of the solution should be below 1e-9 for an
+// a solution, which is not checked. The residual of the solution should be below 1e-9 for an
 // accurate derivative. Returns flags. The cost is one factorisation of 3 x 3 node blocks and about
 // ten solves with it (thirty in the local form).
 unsigned s2_mcp_vjp(const S2Problem *problem, const double *v, const double *lambda,
@@ -112,7 +111,7 @@ typedef enum S2VjpOther {
   // Contacts on the edge between two modes get the other mode: touching or sliding.
   S2_VJP_OTHER_SIDE = 1,
   // With S2_VJP_TIED, dl/d(bias, ja, jb, compliance) do not have least norm. They agree with the
-  // derivatives of least norm for changes of the rows that keep the rows compatible.
+  // derivatives of least norm for all changes that keep the rows compatible.
   S2_VJP_OTHER_SHARE = 2
 } S2VjpOther;
 
@@ -126,9 +125,9 @@ unsigned s2_mcp_smooth_vjp(const S2Problem *problem, double kappa, const S2Smoot
                            const double *dl_dv, const double *dl_dlambda,
                            const S2McpGradient *gradient, S2Arena *arena);
 
-// Many products at one point: s2_mcp_linearise computes the factorisation once. Its arguments must
-// stay valid and unchanged while the S2McpLinear is used. The S2McpLinear is allocated in the
-// arena.
+// For many products at one point, s2_mcp_linearise computes the factorisation only once. Its
+// arguments must stay valid and unchanged while the S2McpLinear, which is allocated in the arena,
+// is used.
 typedef struct S2McpLinear S2McpLinear;
 S2McpLinear *s2_mcp_linearise(const S2Problem *problem, const double *v, const double *lambda,
                               S2Arena *arena);

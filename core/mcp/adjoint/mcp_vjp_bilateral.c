@@ -14,11 +14,12 @@
 #include <math.h>
 #include <string.h>
 
-// Smallest number of rows: dense elimination of fewer rows is faster than ordering a graph.
+// Smallest number of rows for this method. With fewer rows, dense elimination is faster than
+// ordering a graph.
 enum { LEAST = 12 };
-// Corrections with one factorisation continue while each of them leaves less than GAIN of the last
-// residual. Limits relative to the right side: residuals up to ROUNDING are not improved, and
-// residuals up to ACCEPT are accepted.
+// Corrections continue while each of them leaves less than GAIN of the last residual. Residuals up
+// to ROUNDING are not improved, and residuals up to ACCEPT are accepted, both relative to the right
+// side.
 enum { CORRECTIONS = 4 };
 static const double GAIN = 0.5, ROUNDING = 1e-14, ACCEPT = 1e-9;
 
@@ -54,9 +55,9 @@ static void find_p(const Adjoint *a) {
   }
 }
 
-// Writes the residual of the rows at this p into `change`. Returns the largest entry of the
-// residual, and in `whole` the largest sum of the magnitudes of its terms. Both are scaled by
-// 1/sqrt of the diagonals of the rows, which makes them comparable.
+// Writes the residual of the rows at this p to `change` and returns its largest entry. `whole`
+// receives the largest sum of the magnitudes of its terms. Both are divided by the square roots of
+// the rows' diagonals.
 static double vjp_bilateral_miss(const Adjoint *a, const double *diagonal, double *whole) {
   double worst = 0;
   *whole = 0;

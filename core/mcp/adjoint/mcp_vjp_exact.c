@@ -2,10 +2,10 @@
 //
 // A light node between heavy nodes makes rows nearly parallel: their common part is proportional to
 // 1/m of the light node, and their difference to 1/m of the heavy nodes. A pivot is then no larger
-// than the ratio of the masses. Below 1e-16 it has no correct digits in double precision. The
-// solution is computed with more digits (exact.c), so its derivative must be, too. Whether rows are
-// redundant depends only on the geometry and is therefore decided with equal masses. If these rows
-// are independent, the equations
+// than the ratio of the masses. If it is below 1e-16, it has no correct digits in double precision.
+// The solution is computed with more digits (exact.c), so its derivative must be, too. Whether rows
+// are redundant depends only on the geometry and is therefore decided with equal masses. If these
+// rows are independent, the equations
 //
 //     (J W^-1 J' + C) eta = -(dl/dlambda + J W^-1 dl/dv),    p = W^-1 (dl/dv + J' eta)
 //
@@ -17,8 +17,8 @@
 
 #include <math.h>
 
-// Largest number of rows. The time for elimination grows with the cube of this number and is 20 ms
-// at this limit.
+// Largest number of rows. Elimination takes 20 ms at this limit, and the time grows with the cube
+// of the number.
 enum { MOST = 96 };
 // A pivot must be at least this fraction of its diagonal, as in the general method (mcp_vjp.c,
 // SIEVE).
@@ -26,15 +26,15 @@ static const double CLEAR = 3e-6;
 // A row counts as compliant if its compliance is above this fraction of its diagonal. The
 // compliance then keeps six digits, because the Jacobians have rounding errors of 1e-16.
 static const double SOFT = 1e-10;
-// Limit of pivots of rows scaled to about 1. Smaller pivots may be rounding errors of numbers with
-// twice the digits, so there is no derivative.
+// Smallest pivot for rows scaled to about 1. Smaller pivots may be rounding errors even with twice
+// the digits, so there is no derivative.
 static const double NOTHING = 1e-24;
 
 static S2Double2 vjp_exact_scaled(S2Double2 x, double factor) {
   return s2_double2_multiply(x, (S2Double2){factor, 0});
 }
 
-// x' W^-1 y for two rows x and y.
+// Returns x' W^-1 y for two rows x and y.
 static S2Double2 vjp_exact_meet(const S2Problem *problem, const S2Row *x, const S2Row *y) {
   S2Double2 sum = {0, 0};
   for (int i = 0; i < 4; i++) {
@@ -49,7 +49,7 @@ static S2Double2 vjp_exact_meet(const S2Problem *problem, const S2Row *x, const 
   return sum;
 }
 
-// x' W^-1 y for two rows x and y, where all masses are 1 and all inertias are L^2.
+// Returns x' W^-1 y for two rows x and y, where all masses are 1 and all inertias are L^2.
 static double vjp_exact_meet_alike(const S2Problem *problem, const S2Row *x, const S2Row *y) {
   double sum = 0, angle = 1 / (problem->length * problem->length);
   for (int i = 0; i < 4; i++) {
@@ -63,9 +63,9 @@ static double vjp_exact_meet_alike(const S2Problem *problem, const S2Row *x, con
   return sum;
 }
 
-// Whether the rigid rows are independent: with equal masses, all pivots must be a clear fraction of
-// their diagonals. Compliant rows are not tested, because compliance makes them independent even if
-// they are parallel to rigid rows.
+// Returns true if the rigid rows are independent. With equal masses, all pivots must then be a
+// clear fraction of their diagonals. Compliant rows are not tested, because compliance makes them
+// independent even if they are parallel to rigid rows.
 static bool vjp_exact_independent(const S2VjpHeld *held, S2Arena *arena) {
   const S2Row **row = S2_TAKE(arena, const S2Row *, held->count);
   int n = 0;
@@ -97,7 +97,7 @@ static bool vjp_exact_independent(const S2VjpHeld *held, S2Arena *arena) {
   return true;
 }
 
-// Solves a x = b in place; b becomes x. Returns false if a pivot is rounding.
+// Solves a x = b in place, so that b becomes x. Returns false if a pivot is only rounding.
 static bool vjp_exact_eliminate(int n, S2Double2 *a, S2Double2 *b) {
   for (int k = 0; k < n; k++) {
     int pivot = k;

@@ -4,16 +4,16 @@
 #include <math.h>
 
 // Solutions of the active-set solver are exact to rounding, so even a side of 1e-9 decides its
-// pair. Other solutions are as accurate as their tolerance. The pairs show the accuracy of a
-// solution, because the smaller side of each pair should be 0. A pair is on an edge if its larger
-// side is at most STANDS_OUT times the largest of these smaller sides, or at most ROUNDING. A
-// larger side above S2_VJP_EDGE is never on an edge.
+// pair. Other solutions are as accurate as their tolerance. The smaller side of each pair should be
+// 0, so it shows the accuracy of a solution. A pair is on an edge if its larger side is at most
+// STANDS_OUT times the largest of these smaller sides, or at most ROUNDING. A pair with a side
+// above S2_VJP_EDGE is never on an edge.
 static const double STANDS_OUT = 1e3, ROUNDING = 1e-12;
 
 typedef struct Sides { // sides of the pairs of a unit, scaled
   double normal, gap;  // impulse (for boxed rows: distance from the nearer bound), and velocity
   double slack, slip;  // distance of friction from its bound, and slip velocity; 0 without friction
-  double x, y;         // x: normal minus gap; y: friction minus slip. Their signs decide the modes
+  double x, y;         // normal minus gap, and friction minus slip; their signs decide the modes
 } Sides;
 
 static Sides vjp_modes_sides_of(const S2VjpPoint *at, int k) {
@@ -39,7 +39,7 @@ static double vjp_modes_smaller(double a, double b) {
   return fmin(fabs(a), fabs(b));
 }
 
-// Limit for edges: a pair is on an edge if neither of its sides exceeds this limit.
+// Returns the limit for edges. A pair is on an edge if neither of its sides exceeds this limit.
 static double vjp_modes_edge_of(const S2VjpPoint *at) {
   double worst = 0;
   for (int k = 0; k < at->system->units; k++) {
@@ -98,7 +98,7 @@ static bool same_tangents(const S2System *system, const S2Unit *x, const S2Unit 
 }
 
 // A body that rests flat on two points is held by the sum of their friction impulses. A solver may
-// split the sum into two impulses that oppose each other at their bounds. The sum is still not on
+// split the sum into two impulses that oppose each other at their bounds. Their sum is still not on
 // an edge.
 static bool holds_with_other(const S2VjpPoint *at, int k, double edge) {
   const S2Unit *unit = &at->system->unit[k];

@@ -29,19 +29,19 @@
 // eliminates.
 enum { MOST = 136 };
 
-// Fractions of the largest entry. Pivots between these two limits may belong to rows that are
-// exactly or only nearly dependent. The general method decides such cases.
+// If pivots are between these two fractions of the largest entry, it is not clear whether rows are
+// dependent. The general method handles such cases.
 static const double REPEATS = 1e-11, CLEAR = 1e-8;
 
 // Impulses count as having least norm if their part in the null space is below this fraction of
 // their size.
 static const double LEAST = 1e-9;
-// Fractions of dl/d(v, lambda). MISSED is the largest residual of a solution. If the loss depends
-// on single impulses by at most ASKED, this dependence is ignored.
+// MISSED is the largest accepted residual. A dependence of the loss on single impulses is ignored
+// if it is at most ASKED. Both are fractions of dl/d(v, lambda).
 static const double MISSED = 1e-9, ASKED = 1e-9;
 
 typedef struct ShareRow { // an active row
-  int row, friction;      // friction: the friction row of a sliding contact, else -1
+  int row, friction;      // friction row if the contact slides, else -1
   double slope;           // friction impulse divided by the normal impulse
   double scale;           // 1/sqrt(w)
 } ShareRow;
@@ -104,7 +104,7 @@ static void share_fill(Share *share) {
   }
 }
 
-// Whether it is clear which pivots are only rounding.
+// Returns true if it is clear which pivots are only rounding.
 static bool share_rank_is_clear(const S2DenseLu *lu) {
   return lu->rank > 0 && lu->rank < lu->n &&
          fabs(lu->a[(lu->rank - 1) * (lu->n + 1)]) > CLEAR * fabs(lu->a[0]);
@@ -145,7 +145,7 @@ static double *share_null_space(const S2DenseLu *lu, S2Arena *arena) {
   return basis;
 }
 
-// Removes the part of x along a basis; `parts`, unless NULL, receives its coefficients.
+// Removes the part of x along a basis. `parts` receives its coefficients unless it is NULL.
 static void share_take_out(const Share *share, const double *basis, double *x, double *parts) {
   int n = share->count;
   for (int c = 0; c < share->ties; c++) {
@@ -160,8 +160,8 @@ static void share_take_out(const Share *share, const double *basis, double *x, d
   }
 }
 
-// Replaces b, which is passed in x, by the solution of least norm of A' x = b. Returns false if
-// there is no solution.
+// Solves A' x = b with least norm. b is passed in x and replaced with the solution. Returns false
+// if there is no solution.
 static bool share_solve(const Share *share, double *x, double size) {
   int n = share->count;
   double *b = s2_arena_copy(share->arena, x, n), missed = 0;
@@ -211,7 +211,7 @@ static bool share_make(Share *share) {
   return sqrt(s2_numbers_dot(parts, parts, n)) <= LEAST * size;
 }
 
-// v := W^-1 (f + J' x) for impulses x of all rows. f may be NULL, which counts as 0.
+// Computes v := W^-1 (f + J' x) for impulses x of all rows. f is 0 if NULL.
 static void share_velocity(const S2McpLinear *l, const double *f, const double *x, double *v) {
   const S2Problem *problem = &l->problem;
   for (int i = 0; i < 3 * problem->nodes; i++) {
@@ -242,7 +242,7 @@ static void share_spread(const Share *share, const double *x, bool follows, doub
   }
 }
 
-// t := dl/dx of the active rows, where p = W^-1 dl/dv. If `dl_dlambda` is NULL it counts as 0.
+// Computes t := dl/dx of the active rows, where p = W^-1 dl/dv. `dl_dlambda` is 0 if NULL.
 static void share_pull(const Share *share, const double *p, const double *dl_dlambda, double *t) {
   const S2McpLinear *l = share->l;
   double *u = S2_TAKE(share->arena, double, l->problem.rows);
@@ -275,7 +275,8 @@ static void share_put(const Share *share, const double *dl_dv, const double *eta
   }
 }
 
-// Whether dl/dlambda has a part in the null space, so that the loss depends on single impulses.
+// Returns true if dl/dlambda has a part in the null space. The loss then depends on single
+// impulses.
 static bool share_asked(const Share *share, const double *dl_dlambda, double size) {
   const S2McpLinear *l = share->l;
   int n = share->count;

@@ -17,7 +17,7 @@
 enum { MOST = 24 };
 
 typedef struct Held { // an active row
-  int row, friction;  // friction: the friction row of a sliding contact, else -1
+  int row, friction;  // friction row if the contact slides, else -1
   double slope;       // sigma mu of the friction row
   double scale;       // 1/sqrt of the row's Delassus diagonal
   S2Row along;        // Jacobian of the row of E
@@ -57,7 +57,7 @@ static double vjp_small_diagonal(const Small *s, int row) {
   return w > 0 ? w : 1;
 }
 
-// lambda - u, both scaled. It is positive if the row is active.
+// Returns lambda - u, both scaled, which is positive if the row is active.
 static double vjp_small_lead(Small *s, int row, double w) {
   const S2Row *of = &s->problem->row[row];
   double u = velocity_of(of, s->v) + of->compliance * s->lambda[row] + of->bias;
@@ -81,7 +81,7 @@ static bool vjp_small_read_box(Small *s, int row) {
 static bool read_contact(Small *s, int row, bool rough) {
   const S2Row *friction = &s->problem->row[row + 1];
   double w = vjp_small_diagonal(s, row), x = vjp_small_lead(s, row, w);
-  // The contact clearly separates, or it is too close to the edge for this method.
+  // Stop if the contact clearly separates, or if it is too close to the edge for this method.
   if (!(x > S2_VJP_EDGE)) {
     return x < -S2_VJP_EDGE;
   }
@@ -135,8 +135,7 @@ static bool vjp_small_read(Small *s) {
       r += rough;
     }
   }
-  // If there are more rigid rows than velocity components of nodes, some rows are linearly
-  // dependent.
+  // Some rows are linearly dependent if there are more rigid rows than velocities of nodes.
   int rigid = 0;
   for (int i = 0; i < s->count; i++) {
     rigid += problem->row[s->held[i].row].compliance == 0;

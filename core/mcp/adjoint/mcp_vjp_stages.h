@@ -15,7 +15,7 @@ typedef struct S2VjpPoint { // a scaled solution of a step problem
 
 typedef struct S2VjpModes {
   S2Mode *mode; // Mode of each unit.
-  // Per row, zeroed by the caller. For boxed rows: -1 at lo, 1 at hi, 0 between them.
+  // Per row, zeroed by the caller. For boxed rows, -1 at lo, 1 at hi, 0 between them.
   signed char *bound;
   // Per row, zeroed by the caller. For friction rows of sliding contacts: the direction.
   double *sign;
@@ -26,17 +26,17 @@ typedef struct S2VjpModes {
 // `beyond` it counts as being in the other mode.
 unsigned s2_vjp_modes(const S2VjpPoint *at, bool beyond, const S2VjpModes *to);
 
-// Rows scaled to 1 are certainly independent if their pivots are at least this large. (The general
+// Rows that are scaled to 1 are independent if their pivots are at least this large. (The general
 // method treats rows as redundant below 3e-6.)
 static const double S2_VJP_INDEPENDENT = 1e-4;
 
-// s2_mcp_vjp for problems with few active rows, which must be independent. Returns false and writes
-// nothing if there are too many active rows, or if they are not independent.
+// A fast version of s2_mcp_vjp for few active rows. Returns false and writes nothing if there are
+// too many active rows, or if they are not independent.
 bool s2_mcp_vjp_small(const S2Problem *problem, const double *v, const double *lambda,
                       const double *dl_dv, const double *dl_dlambda, const S2McpGradient *gradient,
                       S2Arena *arena, unsigned *flags);
 
-// s2_mcp_vjp for problems with many rows that are all bilateral and independent. Returns false and
+// A fast version of s2_mcp_vjp for many bilateral rows that are independent. Returns false and
 // writes nothing if the method does not apply or is not faster.
 bool s2_mcp_vjp_bilateral(const S2Problem *problem, const double *v, const double *lambda,
                           const double *dl_dv, const double *dl_dlambda,
@@ -78,7 +78,7 @@ struct S2McpLinear {
   S2Response *response;     // (D'^-1 + 1 / WEIGHT)^-1
   S2Response *coupled;      // scratch: a copy of `response` that keeps the friction coupling
   unsigned flags;
-  bool slides;    // friction depends on normal impulses, so the system is not symmetric
+  bool slides;    // the system is not symmetric, because friction depends on normal impulses
   S2VjpPair data; // dl/dv, dl/dlambda
   S2VjpPair x, r; // p and eta, and their residual
   S2VjpPair kept; // x at the start of a round
@@ -90,7 +90,7 @@ struct S2McpLinear {
   double *p_node, *rhs;    // p and dl/dc, 3 per node
   double *force;           // J' lambda, 3 per node; local form only
   double *eta_row, *u_row; // 1 per row; u_row = J p
-  bool other;              // whether to compute a derivative without least norm if rows are tied
+  bool other;              // true to compute a derivative without least norm if rows are tied
   // With S2_VJP_TIED or `yields`: impulses eta that together have no effect, 2 per unit.
   double *tie;
   int yields; // A contact whose friction yields to joints, or -1.
@@ -110,13 +110,14 @@ static inline bool s2_vjp_is_smooth(const S2McpLinear *l, int k) {
 // mcp_vjp_ties.c.
 enum { S2_VJP_NO_UNIT = -1 };
 typedef enum S2VjpTie { S2_TIE_NONE, S2_TIE_YIELDS, S2_TIE_HOLDS } S2VjpTie;
-// Examines the impulses in r that together have no effect. Two contact points between the same
+// Examines the impulses in r, which together have no effect. Two contact points between the same
 // bodies may pull against each other along one tangent. Such points always move together, so this
-// is not a tie (S2_TIE_NONE). If joints and the friction between one pair of bodies take part,
-// without normal impulses, the friction yields (S2_TIE_YIELDS): a motion that the joints impose
-// makes it slide. `pair` receives one of the contacts of that pair.
+// is not a tie (S2_TIE_NONE). If only joints and the friction between one pair of bodies take part,
+// the friction yields (S2_TIE_YIELDS), because it slides if the joints impose a motion. `pair`
+// receives one of the contacts of that pair.
 S2VjpTie s2_vjp_tie(const S2McpLinear *l, int *pair);
-// The total friction impulse of a contact and its neighbouring contacts between the same bodies.
+// Returns the total friction impulse of a contact and its neighbouring contacts between the same
+// bodies.
 double s2_vjp_pull(const S2System *system, const double *z, int k);
 
 // mcp_vjp_share.c: computes p and eta for impulses of least norm, and the other terms of the
@@ -128,8 +129,8 @@ bool s2_vjp_share(S2McpLinear *l, const double *dl_dv, const double *dl_dlambda,
 
 // mcp_vjp_write.c: sets the whole gradient to a value.
 void s2_vjp_fill(const S2Problem *problem, const S2McpGradient *gradient, double value);
-// The products that all methods share. Bodies: dl/dc = p and dl/dW = -p v. Row r: dl/dJ = lambda p'
-// + eta v', dl/db = eta and dl/dC = eta lambda.
+// Write the products that all methods share. These are dl/dc = p and dl/dW = -p v for bodies, and
+// dl/dJ = lambda p' + eta v', dl/db = eta and dl/dC = eta lambda for row r.
 void s2_vjp_write_bodies(const S2Problem *problem, const double *p, const double *v,
                          const S2McpGradient *gradient);
 void s2_vjp_write_products(const S2Problem *problem, int r, const double *p, const double *v,

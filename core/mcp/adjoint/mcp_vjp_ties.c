@@ -7,8 +7,8 @@
 // A contact takes part in a tie if its impulse is above this fraction of the largest impulse.
 static const double TIES = 1e-2;
 
-// Whether a limit belongs to a joint that has other rows. Such a limit may depend linearly on the
-// dry friction or the motor of its joint. This only means that the joint is at rest.
+// Returns true if a limit belongs to a joint with other rows. The limit may then depend linearly on
+// the dry friction or the motor of its joint, which only means that the joint is at rest.
 static bool tie_limits_joint(const S2System *system, const S2Unit *unit) {
   for (int k = 0; k < system->units; k++) {
     const S2Unit *other = &system->unit[k];
@@ -49,8 +49,8 @@ S2VjpTie s2_vjp_tie(const S2McpLinear *l, int *pair) {
   double least = TIES * tie_largest_impulse(l, false);
   bool alone = tie_largest_impulse(l, true) > least;
   *pair = S2_VJP_NO_UNIT;
-  // If the normal impulse of a contact takes part, and the contact is not the limit of a joint, the
-  // tie holds.
+  // The tie holds if the normal impulse of a contact takes part, and the contact is not the limit
+  // of a joint.
   for (int k = 0; k < system->units; k++) {
     const S2Unit *unit = &system->unit[k];
     bool rough = unit->kind == S2_UNIT_CONTACT;

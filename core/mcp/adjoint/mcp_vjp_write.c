@@ -184,7 +184,7 @@ static void write_share(const S2McpLinear *l, const S2McpGradient *gradient) {
     if (gradient->compliance != NULL) {
       gradient->compliance[i] += r[i] * z[i];
     }
-    if (l->sign[i] == 0) { // not for the friction of sliding contacts, which is not an unknown
+    if (l->sign[i] == 0) { // skip the friction of sliding contacts, which is not an unknown
       add_scale_slope(l, i, -z[i] * l->lambda[i], gradient);
     } else if (gradient->mu != NULL) {
       gradient->mu[i] += l->sign[i] * z[row->coupled_to] * across;

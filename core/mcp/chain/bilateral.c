@@ -7,9 +7,9 @@
 #include <stddef.h>
 #include <string.h>
 
-// Largest number of pairs of groups that share a node, divided by the number of groups. The ratio
-// is 1 for a chain, 3 for a net, and n / 2 for a hub of n joints. Above this limit, the matrix of
-// the interior-point method is sparser, because its graph connects nodes instead of groups.
+// Largest ratio of pairs of groups that share a node to groups. It is 1 for a chain, 3 for a net,
+// and n / 2 for a hub of n joints. Above this limit, the matrix of the interior-point method is
+// sparser, because its graph connects nodes instead of groups.
 enum { PAIRS_MOST = 8 };
 
 // Largest number of corrections with one factorisation. Usually one correction reaches rounding. A
@@ -21,7 +21,7 @@ static const double ROUNDING = 1e-14; // Smaller scaled residuals are not improv
 
 // ---- Assembly ---------------------------------------------------------------------------------
 
-// The rows of one joint between the same nodes form a group of at most three rows.
+// Groups the rows of each joint between the same nodes, with at most three rows in a group.
 static bool bilateral_find_groups(S2Bilateral *bilateral, const S2Problem *problem,
                                   S2Arena *arena) {
   int groups = 0, rigid = 0;
@@ -40,7 +40,7 @@ static bool bilateral_find_groups(S2Bilateral *bilateral, const S2Problem *probl
   }
   bilateral->first[groups] = problem->rows;
   bilateral->groups = groups;
-  return groups > 0 && rigid <= 3 * problem->nodes; // more rigid rows would be linearly dependent
+  return groups > 0 && rigid <= 3 * problem->nodes; // more would be linearly dependent
 }
 
 // Finds the links of each node. The links of node i begin at link[start[i]].
@@ -71,8 +71,8 @@ static void bilateral_find_links(S2Bilateral *bilateral, S2Arena *arena) {
   }
 }
 
-// The rows of one side of a link, for impulses or for velocities. Row r begins at `at + r *
-// stride`.
+// The rows of one side of a link. They convert either impulses or velocities. Row r begins at `at +
+// r * stride`.
 typedef struct Side {
   const double *at;
   int stride, rows;
@@ -89,8 +89,8 @@ S2_INLINE Side bilateral_side_of(const S2Bilateral *bilateral, const S2RowSides 
   return (Side){link % 2 == 0 ? row->ja : row->jb, sizeof(S2Row) / sizeof(double), rows};
 }
 
-// block += G W^-1 H', stored by columns: the velocities of rows g per impulse along rows h. If
-// `turned` is set, adds the transpose instead.
+// Adds G W^-1 H' to a block that is stored by columns. These are the velocities of rows g per
+// impulse along rows h. Adds the transpose if `turned` is set.
 S2_INLINE void bilateral_couple(Side g, Side h, const double inverse[3], bool turned,
                                 double block[9]) {
   for (int c = 0; c < h.rows; c++) {
@@ -109,7 +109,7 @@ static void bilateral_fill(S2Bilateral *bilateral, const S2RowSides *left) {
   const int32_t *start = bilateral->start, *slot = bilateral->slot;
   S2BlockSparse *matrix = &bilateral->matrix;
   s2_blocksparse_clear(matrix, left != NULL);
-  // S is the sum of G W_i^-1 H' over all nodes i and all pairs of links G, H of node i.
+  // Assembles S, the sum of G W_i^-1 H' over all nodes i and all pairs of links G, H of node i.
   for (int i = 0; i < problem->nodes; i++) {
     const double *mass = problem->mass + 3 * i;
     const double inverse[3] = {1 / mass[0], 1 / mass[1], 1 / mass[2]};
@@ -282,7 +282,8 @@ static double bilateral_miss(const S2Problem *problem, const double *lambda, dou
   return worst / problem->velocity_scale;
 }
 
-// Repeats corrections. Writes the best point found to `lambda` and its velocities to v.
+// Corrects the impulses several times. Writes the best point found to `lambda` and its velocities
+// to v.
 static double bilateral_correct(const S2Bilateral *bilateral, const S2Problem *problem,
                                 const S2SolverOptions *options, double *lambda, double *v,
                                 S2Arena *arena) {
@@ -306,7 +307,7 @@ static double bilateral_correct(const S2Bilateral *bilateral, const S2Problem *p
     }
     memcpy(lambda, now, rows);
     memcpy(v, v_now, nodes);
-    // Stop when the residual is rounding, or when a correction gains too little.
+    // Stop when the residual is only rounding, or when a correction gains too little.
     bool slow = residual > GAIN * best;
     best = residual;
     if (slow || best <= ROUNDING) {
@@ -322,8 +323,8 @@ bool s2_bilateral_solve(const S2Problem *problem, const S2SolverOptions *options
   S2Bilateral bilateral;
   bool good =
       s2_bilateral_init(&bilateral, problem, arena) && s2_bilateral_factor(&bilateral, NULL);
-  // Corrections start from the guess. This saves no time, but digits that are already correct in
-  // the guess are kept.
+  // Start the corrections from the guess. This saves no time, but keeps the digits that are already
+  // correct.
   if (good) {
     double *lambda = S2_TAKE(arena, double, problem->rows);
     for (int i = 0; i < problem->rows; i++) { // a guess may contain any numbers

@@ -18,8 +18,7 @@ typedef struct S2Bilateral {
   int groups;
   int32_t *first; // first row of each group of up to three rows; groups + 1 numbers
   int32_t *start; // First link of each node; nodes + 1 numbers.
-  // For each link, 2 group + side: a group with rows on the node, and the side of the node in these
-  // rows.
+  // 2 * group + side for each link; the group has rows on the node, which is at this side of them
   int32_t *link;
   int32_t *slot;        // slots of the pairs of links of each node, in order
   S2BlockSparse matrix; // matrix S, with one node for each group
@@ -28,8 +27,7 @@ typedef struct S2Bilateral {
 } S2Bilateral;
 
 // Finds the order and pattern for the rows of a problem. The caller must keep the problem. Returns
-// false if this solver does not support it, because a row is not bilateral or the graph of joints
-// is dense.
+// false if a row is not bilateral or the graph of joints is dense.
 bool s2_bilateral_init(S2Bilateral *bilateral, const S2Problem *problem, S2Arena *arena);
 
 // Factors S. Returns false if rows are exactly or nearly linearly dependent. With `left`, which has
@@ -37,14 +35,14 @@ bool s2_bilateral_init(S2Bilateral *bilateral, const S2Problem *problem, S2Arena
 // the rows of the problem.
 bool s2_bilateral_factor(S2Bilateral *bilateral, const S2RowSides *left);
 
-// The smallest pivot of a successful factorisation, as a fraction of its row's diagonal.
+// Returns the smallest pivot of a successful factorisation, as a fraction of its row's diagonal.
 double s2_bilateral_least_pivot(const S2Bilateral *bilateral);
 
-// The first row, in the order of elimination, that made the factorisation fail because it depends
-// linearly on other rows. Returns -1 if there is no such row.
+// Returns the first row (in the order of elimination) that depends linearly on other rows and made
+// the factorisation fail. Returns -1 if there is none.
 int s2_bilateral_redundant(const S2Bilateral *bilateral);
 
-// x := S^-1 x. x has one number per row.
+// Replaces x, which has one number per row, with S^-1 x.
 void s2_bilateral_apply(const S2Bilateral *bilateral, double *x);
 
 // Solves the whole problem to full precision, starting from the guess in `solution->lambda`. The

@@ -8,9 +8,9 @@
 //     slide back     t = +mu n, n = -q_n / (a + mu b)       needs n >= 0, u_t <= 0
 //
 // For mu |b| < a exactly one mode holds, except on boundaries, where neighbouring modes agree. For
-// mu |b| >= a (Painleve) several modes can hold. Then the first choice is separation, the second is
-// sticking, and the third is the sliding mode with the smallest normal impulse. At least one mode
-// holds if G is positive definite, because the step problem is posed in impulses.
+// mu |b| >= a (Painleve) several modes can hold. Then separation is preferred, then sticking, then
+// the sliding mode with the smallest normal impulse. At least one mode holds if G is positive
+// definite, because the step problem is posed in impulses.
 #include "mcp/solvers.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@
 #include <string.h>
 
 // A mode holds if its inequalities are violated by at most this fraction of their largest velocity.
-// A contact on the boundary of two modes must not be rejected in both because of rounding.
+// Otherwise rounding might reject both modes of a contact on the boundary of two modes.
 static const double SLACK = 1e-13;
 
 // The system of a mode is singular if its determinant is below this fraction of a d, or a -+ mu b
@@ -55,7 +55,7 @@ static Contact closed_contact_of(const S2Problem *problem) {
 static bool solve_mode(const Contact *c, Mode mode, double un, double ut, Impulse *change) {
   double slope = mode == SLIDE_AHEAD ? -c->mu : mode == SLIDE_BACK ? c->mu : 0;
   double normal = c->a + slope * c->b, determinant = c->a * c->d - c->b * c->b;
-  // The equations of the mode: none, u = 0, or u_n = 0 with t = slope n.
+  // The equations of the mode are none, u = 0, or u_n = 0 with t = slope n.
   switch (mode) {
   case SEPARATE:
     *change = (Impulse){0, 0};
@@ -75,7 +75,7 @@ static bool solve_mode(const Contact *c, Mode mode, double un, double ut, Impuls
   }
 }
 
-// The amount by which the solution of a mode violates its inequalities, as a velocity. Impulses are
+// Returns the violation of a mode's inequalities by its solution, as a velocity. Impulses are
 // multiplied by the diagonal of G.
 static double closed_violation(const Contact *c, Mode mode, Impulse p, double un, double ut) {
   double excess = mode == SEPARATE ? -un : -p.n * c->a;

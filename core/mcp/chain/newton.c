@@ -34,8 +34,8 @@ enum { FEW_STEPS = 2, SOME_STEPS = 4 };
 // provisional.
 static const double INNER_ACCURACY = 0.05;
 
-// After this many consecutive failures, Gauss-Seidel sweeps move the point away. After the first
-// failure only the weight is reduced, because sweeps undo much progress.
+// Gauss-Seidel sweeps move the point away after this many consecutive failures. The first failure
+// only reduces the weight, because sweeps undo much progress.
 enum { STIR_AFTER = 2, STIR_SWEEPS = 20 };
 
 const S2NewtonWay s2_newton_cold = {.weight = 10,
@@ -52,7 +52,7 @@ typedef struct Newton {
   S2Response *response;
   S2Mode *mode, *mode_before;
   S2Quad *at, *next; // velocities at the anchor, and current velocities of the inner problem
-  bool tried;        // whether the equations of mode_before have been solved exactly
+  bool tried;        // true if the equations of mode_before have been solved exactly
   int failures;      // consecutive failures of the inner problem
 } Newton;
 
@@ -86,21 +86,21 @@ static void newton_copy_point(const S2System *system, S2Quad *v, double *lambda,
 // Computes the impulses, the mode and the response of one unit at row velocities u = J v.
 static S2Mode newton_apply_law(const S2Unit *unit, double sigma, const double *u,
                                const double *anchor, double *lambda, S2Response *d) {
-  // The impulse for these velocities without bounds, including the compliance of the row.
+  // Compute the impulse without bounds, including the compliance of the row.
   double kn = sigma / (1 + sigma * unit->c[0]), kt = sigma / (1 + sigma * unit->c[1]);
   double x = (anchor[0] - sigma * (u[0] + unit->b0[0])) / (1 + sigma * unit->c[0]);
   double y = (anchor[1] - sigma * (u[1] + unit->b0[1])) / (1 + sigma * unit->c[1]);
   S2Mode mode = S2_STICK;
   *d = (S2Response){.nn = kn, .tt = unit->rows == 2 ? kt : 0};
-  // Boxed rows: clip the impulse to its bounds.
+  // For boxed rows, clip the impulse to its bounds.
   if (unit->kind == S2_UNIT_BOX) {
     double free = x;
     x = s2_unit_clip(unit, free);
     mode = x < free ? S2_SLIDE_PLUS : x > free ? S2_SLIDE_MINUS : S2_STICK;
     d->nn = mode == S2_STICK ? kn : 0;
   } else if (unit->kind != S2_UNIT_BILATERAL) {
-    // Contacts: clip the normal impulse at 0, and the friction impulse to the cone of the new
-    // normal impulse.
+    // For contacts, clip the normal impulse at 0, then clip the friction impulse to the cone of the
+    // new normal impulse.
     double bound = unit->mu * x;
     if (!(x > 0)) {
       x = y = 0;
@@ -190,7 +190,7 @@ static double newton_search(Newton *newton, double sigma, const S2Quad *v, doubl
 // ---- Newton -----------------------------------------------------------------------------------
 
 // Takes Newton steps from `v` at the given anchor until the largest imbalance is at most `enough`.
-// Returns false if that fails. Leaves the impulses of the law in `lambda`.
+// Returns false if that fails. Writes the impulses to `lambda`.
 static bool newton_solve_inner(Newton *newton, double sigma, int inners, double enough, S2Quad *v,
                                int *factorizations) {
   S2System *system = newton->system;
@@ -212,7 +212,7 @@ static bool newton_solve_inner(Newton *newton, double sigma, int inners, double 
     s2_system_row_velocity(system, newton->dv, newton->du);
     double step, now = newton_search(newton, sigma, v, merit, &step);
     memcpy(v, newton->v, sizeof(S2Quad) * (size_t)(system->nodes + 1));
-    // The history records the residual of the whole problem, which the method itself does not need.
+    // Compute the residual of the whole problem, which only the history needs.
     if (system->history != NULL) {
       s2_history_add(system->history, s2_system_residual(system, v, newton->lambda, newton->u),
                      step, 0);
@@ -226,8 +226,8 @@ static bool newton_solve_inner(Newton *newton, double sigma, int inners, double 
   return newton_largest_imbalance(newton) <= enough;
 }
 
-// Solves the equations of the modes of the anchor exactly, once for each set of modes that occurs
-// in two consecutive outer steps.
+// Solves the equations of the anchor's modes exactly if the same modes have occurred in two
+// consecutive outer steps. Tries each set of modes only once.
 static double try_modes(Newton *newton, double best, S2Quad *v, double *lambda, int *factorizations,
                         S2Arena *arena) {
   S2System *system = newton->system;
@@ -295,14 +295,13 @@ double s2_newton_solve(S2System *system, const S2NewtonWay *way, double toleranc
       if (best > tolerance) {
         best = try_modes(&newton, best, v, lambda, factorizations, arena);
       }
-      // If the step took few factorisations, increase the weight to reduce the number of outer
-      // steps.
+      // If the step took few factorisations, increase the weight to save outer steps.
       int steps = *factorizations - before;
       double growth = steps <= FEW_STEPS ? GROW * GROW : steps <= SOME_STEPS ? GROW : 1;
       sigma = fmin(SIGMA_MOST, sigma * growth);
       newton.failures = 0;
     } else {
-      // The inner problem was not solved: reduce the weight, and after repeated failures move away
+      // The inner problem was not solved, so reduce the weight. After repeated failures, move away
       // by sweeps.
       sigma = fmax(SIGMA_LEAST, sigma / SHRINK);
       if (++newton.failures >= STIR_AFTER) {

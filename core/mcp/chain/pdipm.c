@@ -26,25 +26,24 @@ enum { FIRST_NEWTON = 3000 };
 // Limits for piles. A guess with a residual below PILE_NEAR is the solution for slightly different
 // rows. The flow starts after NEAR_SWEEPS sweeps from such a guess, FAR_SWEEPS sweeps from another
 // guess, or ANEW_SWEEPS sweeps from zero impulses. It is limited to FIRST_FLOW or LATER_FLOW
-// factorisations. Nearly all flows that end do so within FIRST_FLOW, and after that another start
-// is more promising. The limits were measured on the first solves of poured discs and boxes, on
-// hard solves, and on pyramids in violent motion.
+// factorisations. Nearly all flows that find a solution need at most FIRST_FLOW factorisations.
+// Otherwise another start is more promising. The limits were measured on the first solves of poured
+// discs and boxes, on hard solves, and on pyramids in violent motion.
 enum { NEAR_SWEEPS = 100, FAR_SWEEPS = 400, ANEW_SWEEPS = 3000 };
 enum { FINISH_SEGMENTS = 20, FIRST_FLOW = 1000, LATER_FLOW = 1500, PILE_NEWTON = 600 };
 static const double CONVEX_TOLERANCE = 1e-6; // Tolerance of the convex start.
-// Fraction of S2_PATIENCE. After this work, which takes about a second, no other start begins. With
-// twice this value, the slowest steps of 1000 discs take a third longer, and 1 % more of them are
-// solved.
+// No other start begins after this fraction of S2_PATIENCE, which takes about a second. With twice
+// the work, the slowest steps of 1000 discs take a third longer, and 1 % more of them are solved.
 static const double PILE_PATIENCE = 0.12;
 static const double PILE_NEAR = 0.05;
 
 // Constants for solves within a budget. The unit of work is one block in one factorisation. In this
 // unit, a sweep costs SWEEP_WORK for each S2Unit, and the overhead of a solve equals
 // OVERHEAD_SWEEPS sweeps. (Both were measured on piles of discs and on a pyramid of boxes.) At
-// least LEAST_SWEEPS run even if the budget is used up. A budget of less than FEW_SWEEPS sweeps is
-// too small for a factorisation. Larger budgets spend the fraction SWEEPS_SHARE on sweeps, which
-// bring a pile in violent motion near its solution. For other piles the flow then finds the last
-// digits.
+// least LEAST_SWEEPS sweeps run even if the budget is used up. A budget of less than FEW_SWEEPS
+// sweeps is too small for a factorisation. Larger budgets spend the fraction SWEEPS_SHARE on
+// sweeps, which bring a pile in violent motion near its solution. In other piles, the flow then
+// reaches full precision.
 enum { OVERHEAD_SWEEPS = 24, LEAST_SWEEPS = 20, FEW_SWEEPS = 64, MOST_SWEEPS = 1000 };
 enum { ROOMY = 100 }; // factorisations
 static const double SWEEP_WORK = 0.15, SWEEPS_SHARE = 2.0 / 3;
@@ -69,8 +68,8 @@ static void pdipm_refine(S2SolveRun *chain) {
   s2_run_keep(chain, residual);
 }
 
-// Whether the point meets the tolerance but has errors above rounding. One more factorisation then
-// gives the next step a better guess.
+// Returns true if the point meets the tolerance but has errors above rounding. One more
+// factorisation then gives the next step a better guess.
 static bool is_worth_refining(const S2SolveRun *chain) {
   return s2_run_solved(chain) && chain->best > S2_REFINED && chain->iterations > 0 &&
          chain->system.contacts > 0;
@@ -94,7 +93,7 @@ static bool is_pile(const S2SolveRun *chain) {
   return chain->system.contacts >= S2_PILE_CONTACTS && chain->system.local == NULL;
 }
 
-// Whether there is a guess.
+// Returns true if there is a guess.
 static bool is_warm(const S2SolveRun *chain, const double *lambda_guess) {
   bool warm = false;
   for (int i = 0; i < chain->system.problem->rows; i++) {
@@ -103,7 +102,7 @@ static bool is_warm(const S2SolveRun *chain, const double *lambda_guess) {
   return warm;
 }
 
-// Whether a contact has friction.
+// Returns true if a contact has friction.
 static bool is_rough(const S2SolveRun *chain) {
   bool rough = false;
   for (int k = 0; k < chain->system.units; k++) {
@@ -112,7 +111,7 @@ static bool is_rough(const S2SolveRun *chain) {
   return rough;
 }
 
-// Number of blocks of the factored matrix, including the diagonal.
+// Returns the number of blocks of the factored matrix, including the diagonal.
 static double pile_blocks(const S2SolveRun *chain) {
   return chain->system.sparse.blocks + chain->system.nodes;
 }
@@ -142,8 +141,8 @@ static void pile_flow(S2SolveRun *chain, int sweeps, int most, bool strictly) {
   }
 }
 
-// Starts from the impulses of the convex law, which are close enough to a solution. The convex
-// problem has only one solution, which the solver finds at the first attempt.
+// Starts from the impulses of the convex contact law, which are close enough to a solution. The
+// convex problem has a unique solution, which is found at the first attempt.
 static void pile_start_convex(S2SolveRun *chain, int iterations) {
   const S2Problem *problem = chain->system.problem;
   S2ArenaMark mark = s2_arena_mark(chain->arena);
@@ -168,8 +167,8 @@ static void pile_start_smooth(S2SolveRun *chain) {
   }
 }
 
-// Runs Newton from the best point after a few sweeps. After a failed flow, Newton solves one
-// problem in three.
+// Runs Newton after a few sweeps from the best point. It solves a third of the problems on which
+// the flow fails.
 static void pile_newton(S2SolveRun *chain, int iterations) {
   s2_run_back(chain);
   pdipm_sweep(chain, POLISH_SWEEPS);
@@ -181,8 +180,9 @@ static void pile_newton(S2SolveRun *chain, int iterations) {
 
 // Runs after the flow from the guess has failed: tries Newton, and flows from other starts. Each
 // start solves most of the cases that the other starts do not solve. If two consecutive flows end
-// on a ray, contacts jam: bodies are driven into a place from which friction does not release them.
-// In all measured cases of this kind, Newton and further starts found no solution.
+// on a ray, contacts are jammed, because bodies are driven into a place from which friction does
+// not release them. In all measured cases of this kind, Newton and further starts found no
+// solution.
 static void pile_search_on(S2SolveRun *chain, int iterations) {
   enum { CONVEX, NOTHING, SMOOTH, STARTS };
   for (int start = CONVEX; start <= STARTS && !s2_run_solved(chain); start++) {
@@ -215,8 +215,8 @@ static void pile_search_on(S2SolveRun *chain, int iterations) {
   }
 }
 
-// Solves within a budget. If the guess is near, its modes come first. Then sweeps run, and then the
-// flow with the remaining budget. (Newton in place of the flow does not solve more problems, and
+// Solves within a budget. If the guess is near, first tries its modes. Then runs sweeps, and the
+// flow with the remaining budget. (Newton instead of the flow would not solve more problems, and
 // passes through worse points.) Returns the work.
 static double pile_within(S2SolveRun *chain, const S2SolverOptions *options,
                           const double *lambda_guess) {
@@ -258,8 +258,8 @@ static double pile_within(S2SolveRun *chain, const S2SolverOptions *options,
 
 // Starts from the guess. First checks whether it already solves the problem. For piles, solves in
 // the modes of the guess, then runs the first flow. In impacts and without friction, the flow runs
-// even without a guess. For other problems, takes a few Newton steps, then runs a warm
-// interior-point method, which would lose the modes of a pile. Returns whether the flow ran.
+// even without a guess. For other problems, takes a few Newton steps, then warm-starts the
+// interior-point method, which would lose the modes of a pile. Returns true if the flow ran.
 static bool solve_warm(S2SolveRun *chain, const S2SolverOptions *options, bool thorough,
                        const double *lambda_guess) {
   const S2System *system = &chain->system;
@@ -286,7 +286,8 @@ static bool solve_warm(S2SolveRun *chain, const S2SolverOptions *options, bool t
     }
     return flows;
   }
-  // The active set of the last step is nearly correct: try Newton, then the interior-point method.
+  // The active set of the last step is nearly correct, so try Newton, then the interior-point
+  // method.
   if (warm) {
     pdipm_newton(chain, &warm_way);
   }
@@ -298,8 +299,8 @@ static bool solve_warm(S2SolveRun *chain, const S2SolverOptions *options, bool t
 }
 
 // Continues after the first interior-point run. For piles, runs the flow if it has not been tried.
-// Returns true if it can then prove that the problem has no solution. Otherwise, for piles, runs
-// the remaining attempts.
+// Then returns true if the problem provably has no solution. Otherwise runs the remaining attempts
+// for piles.
 static bool cold_search(S2SolveRun *chain, const S2SolverOptions *options, bool flowed) {
   bool pile = is_pile(chain);
   if (pile && !flowed && !s2_run_solved(chain)) {
@@ -348,8 +349,7 @@ static bool solve_cold(S2SolveRun *chain, const S2SolverOptions *options, bool t
     if (i == 0 && cold_search(chain, options, flowed)) {
       return true;
     }
-    if ((pile && flowed) ||
-        chain->jammed) { // in this case Newton from another start hardly ever succeeds
+    if ((pile && flowed) || chain->jammed) { // Newton hardly ever succeeds from another start here
       return false;
     }
     if (!s2_run_solved(chain)) {
@@ -391,7 +391,7 @@ static S2SolveStatus pdipm_solve(const S2Problem *problem, const S2SolverOptions
     return solution->status;
   }
   Question question = {problem, options, arena};
-  // A solve that is not thorough may itself be part of a proof, so it does not look for one.
+  // A solve that is not thorough may be part of a proof, and does not start another one.
   if (thorough) {
     chain.watch = (S2FlowWatch){.hopeless = is_hopeless, .user = &question};
   }
@@ -400,8 +400,8 @@ static S2SolveStatus pdipm_solve(const S2Problem *problem, const S2SolverOptions
     pdipm_refine(&chain);
   }
   // Continue only if there are contacts, because solve_warm solves pure equations to full
-  // precision. With `attempt` the solve ends after the flow, except for problems without friction,
-  // which continue with the interior-point method.
+  // precision. With `attempt`, a solve with friction ends after the flow. Other solves continue
+  // with the interior-point method.
   bool ends = options->attempt > 0 && flowed;
   bool on = !s2_run_solved(&chain) && chain.system.contacts > 0 && !(ends && is_rough(&chain));
   bool proved = on && solve_cold(&chain, options, thorough && !ends, flowed);

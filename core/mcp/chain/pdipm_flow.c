@@ -1,8 +1,8 @@
-// Gauss-Seidel sweeps approximate a continuous flow whose attractors are solutions. The flow has
-// long smooth stretches, which end where single contacts suddenly change their mode (snap). A
-// proximal step with compliance e is an implicit Euler step of length 1 / e along the flow. Each
-// step is solved by a few undamped mode changes or, across a snap, by path following from the
-// previous step. If both fail, sweeps from the current point continue the flow, even across snaps.
+// Gauss-Seidel sweeps approximate a continuous flow whose attractors are solutions. The flow is
+// smooth until a contact suddenly changes its mode, which is called a snap. A proximal step with
+// compliance e is an implicit Euler step of length 1 / e along the flow. Each step is solved by a
+// few undamped mode changes or, across a snap, by path following from the previous step. If both
+// fail, sweeps from the current point continue the flow, even across snaps.
 #include "mcp/chain/pdipm_follow.h"
 
 #include <limits.h>
@@ -11,9 +11,9 @@
 
 // Scaled compliances of the flow. The first three values are the initial, the largest and the
 // smallest compliance. FLOW_SOFTEN is the factor by which the compliance grows after a failed step.
-// FLOW_HARDEN is the factor by which it shrinks at first after an easy step. A failed step costs as
-// much as ten successful steps. Therefore each failure reduces the latter factor, down to
-// FLOW_SLOWEST. Long flows then need a third less time.
+// FLOW_HARDEN is the factor by which it first shrinks after an easy step. A failed step costs as
+// much as ten successful steps, so each failure reduces the second factor, down to FLOW_SLOWEST.
+// Long flows then take a third less time.
 static const double FLOW_BEGIN = 1e-2, FLOW_SOFTEST = 0.3, FLOW_HARDEST = 1e-9, FLOW_SOFTEN = 10,
                     FLOW_HARDEN = 3, FLOW_SLOWER = 0.8, FLOW_SLOWEST = 1.3;
 // Paths are checked (S2FollowStart.looks) until this many steps have failed. After that, paths may
@@ -24,8 +24,8 @@ enum { FLOW_LOOKS = 20 };
 static const double FLOW_NEAR = 1e-5;
 // A step is easy if it needs at most FLOW_EASY solves. After FLOW_GOOD successful steps, an easy
 // step reduces the compliance faster. FLOW_SOLVES limits the solves with undamped mode changes in a
-// step. FLOW_SEGMENTS limits the segments of a path across a snap, and FLOW_FINISH those of a path
-// of the finish.
+// step. FLOW_SEGMENTS limits the segments of a path across a snap. FLOW_FINISH limits the segments
+// of a path in the finish.
 enum { FLOW_EASY = 2, FLOW_GOOD = 3 };
 enum { FLOW_SOLVES = 8, FLOW_SEGMENTS = 40, FLOW_FINISH = 2 };
 // Number of sweeps after a failed step. The sweeps take a fifth of the time of the failed path.
@@ -33,8 +33,8 @@ enum { FLOW_SOLVES = 8, FLOW_SEGMENTS = 40, FLOW_FINISH = 2 };
 // bodies they save a quarter of the factorisations. 100 sweeps are too few, and 300 sweeps take
 // more time than they save.
 enum { FLOW_SWEEPS = 200 };
-// The flow is on a ray after FLOW_RAY steps of the largest length whose modes are the same and
-// whose residuals agree to within FLOW_SAME. The impulses are then so large that their initial
+// The flow is on a ray after FLOW_RAY steps of the largest length with the same modes and with
+// residuals that agree to within FLOW_SAME. The impulses are then so large that their initial
 // values do not matter, and the modes stay the same. After FLOW_ASKS factorisations the flow checks
 // whether there is a solution at all.
 enum { FLOW_RAY = 10, FLOW_ASKS = 200 };
@@ -42,12 +42,12 @@ static const double FLOW_SAME = 1e-2;
 
 typedef struct Flow {
   S2Follow follow;
-  double *x, *lambda, *tried; // x and lambda of the current point; lambda of an exact attempt
+  double *x, *lambda, *tried; // current point x, lambda; lambda of an exact attempt
   S2Quad *v, *v_tried;
   S2Mode *mode;
   double compliance, harden, best;
-  bool accepted;     // whether a step has succeeded
-  int good, changed; // good: consecutive successful steps; changed: mode changes in the last step
+  bool accepted;     // true if a step has succeeded
+  int good, changed; // consecutive successful steps; mode changes in the last step
   int failures;      // failed steps
   int steady;        // number of consecutive steps that may be on a ray
   double missed;     // residual after the last step
@@ -148,7 +148,7 @@ static bool flow_take_modes(Flow *flow) {
   return flow->changed <= 1 && (flow->changed > 0 || before > 0);
 }
 
-// Whether the flow is on a ray after a step with this many solves and this residual.
+// Returns true if the flow is on a ray after a step with this many solves and this residual.
 static bool flow_on_ray(Flow *flow, int solves, double residual) {
   bool same = flow->changed == 0 && solves <= FLOW_EASY && !(flow->compliance > FLOW_HARDEST) &&
               residual > FLOW_NEAR && fabs(residual - flow->missed) <= FLOW_SAME * flow->missed;
@@ -157,7 +157,7 @@ static bool flow_on_ray(Flow *flow, int solves, double residual) {
   return flow->steady >= FLOW_RAY;
 }
 
-// Whether the flow should end without a solution.
+// Returns true if the flow should end without a solution.
 static bool flow_in_vain(S2FlowWatch *watch, int taken) {
   if (watch->hopeless != NULL && !watch->asked && (watch->ray || taken > FLOW_ASKS)) {
     watch->asked = true;
@@ -182,7 +182,7 @@ double s2_flow_solve(S2System *system, int most, bool strictly, double tolerance
     int solves = flow_step(&flow, strictly ? left : INT_MAX, factorizations, arena);
     // If the step failed, shorten the steps and continue from sweeps. If work is limited, skip the
     // sweeps, because they have already used their share of the budget. Until a step has succeeded,
-    // sweep only if the shortest step has failed, because it would fail again forever.
+    // sweep only if the shortest step has failed, which would otherwise fail again forever.
     if (solves == 0) {
       bool shortest = !(flow.compliance < FLOW_SOFTEST);
       flow.compliance = fmin(FLOW_SOFTEST, flow.compliance * FLOW_SOFTEN);

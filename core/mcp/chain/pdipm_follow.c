@@ -16,21 +16,21 @@
 #include <math.h>
 #include <string.h>
 
-// Bound of t. Beyond this bound the path counts as going to infinity.
+// If t exceeds this limit, the path counts as going to infinity.
 static const double FARTHEST = 1e4;
 
-// A path is checked after LOOK_SEGMENTS segments: t must then be at most LOOK_LEFT. In flows of
-// piles, 63 % of all paths reached t = 0 within 20 segments. Only a fifth of the paths that failed
-// this check did so.
+// After LOOK_SEGMENTS segments of a path, t must be at most LOOK_LEFT. In flows of piles, 63 % of
+// all paths reached t = 0 within 20 segments. Only a fifth of the paths that failed this check did
+// so.
 enum { LOOK_SEGMENTS = 6 };
 static const double LOOK_LEFT = 0.8;
 
-// Undamped mode changes: x violates its mode if it is beyond a border by more than this scaled
+// With undamped mode changes, x violates its mode if it is beyond a border by more than this scaled
 // distance.
 static const double VIOLATED = 1e-11;
 
-// If x0 is computed from impulses alone, each unit starts at least this scaled distance away from
-// the border of its mode.
+// If x0 depends on impulses only, each unit starts at least this scaled distance from the border of
+// its mode.
 static const double APART = 1e-9;
 
 // The end of a segment, where unit `unit` leaves its mode. `unit` is -1 if no unit does.
@@ -63,7 +63,7 @@ static double follow_slope(const S2Unit *unit, S2Mode mode) {
   return mode == S2_SLIDE_PLUS ? unit->mu : -unit->mu;
 }
 
-// Whether the impulses of a unit in this mode are fixed.
+// Returns true if the impulses of a unit in this mode are fixed.
 static bool is_held(const S2Unit *unit, S2Mode mode) {
   return mode == S2_SEPARATE || (unit->kind == S2_UNIT_BOX && mode != S2_STICK);
 }
@@ -151,7 +151,7 @@ void s2_follow_begin(S2Follow *follow, const double *lambda, bool by_impulses) {
   }
 }
 
-// Computes the responses. Returns whether the matrix is nonsymmetric.
+// Computes the responses. Returns true if the matrix is not symmetric.
 static bool follow_respond(S2Follow *follow) {
   bool sliding = false;
   for (int k = 0; k < follow->system->units; k++) {
@@ -219,8 +219,8 @@ static void follow_turn(S2Follow *follow) {
 
 // ---- Borders ----------------------------------------------------------------------------------
 
-// The distance of x from the border between `mode` and `other`, positive inside `mode`. If `edges`
-// is 0 and x is a rate dx, the result is the rate of this distance.
+// Returns the distance of x from the border between `mode` and `other`, which is positive inside
+// `mode`. Returns the rate of this distance if x is a rate dx and `edges` is 0.
 S2_INLINE double follow_inside(const S2Unit *unit, S2Mode mode, S2Mode other, const double *x,
                                double edges) {
   if (unit->kind == S2_UNIT_BOX) {
@@ -337,7 +337,7 @@ bool s2_follow_solve(S2System *system, const S2FollowStart *start, S2Quad *v, do
 
 // ---- Changes of modes -----------------------------------------------------------------------
 
-// The scaled distance by which a unit is beyond the border of its mode.
+// Returns the scaled distance by which a unit is beyond the border of its mode.
 static double follow_violation(const S2Unit *unit, S2Mode mode, const double *x) {
   if (unit->kind == S2_UNIT_BILATERAL) {
     return 0;
@@ -408,9 +408,9 @@ int s2_follow_change_modes(S2Follow *follow, const double *anchor, int most, int
 static const double FINISH_WEIGHT = 1e8, FINISH_RISE = 3;
 enum { FINISH_STEPS = 8, FINISH_SOLVES = 6 };
 
-// Makes one proximal step from the modes that the impulses indicate. First tries to change all
-// violated modes at once, which redundant rows need. If that fails, changes one mode at a time
-// along the path.
+// Makes one proximal step from the modes that the impulses indicate. First changes all violated
+// modes at once, which redundant rows need. If this fails, changes one mode at a time along the
+// path.
 static bool finish_step(S2Follow *follow, int segments, S2Quad *v, double *lambda,
                         int *factorizations, S2Arena *arena) {
   S2System *system = follow->system;

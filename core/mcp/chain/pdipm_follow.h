@@ -5,7 +5,7 @@
 
 #include "mcp/chain/pdipm_stages.h"
 
-// Larger weights make pivots ill-conditioned.
+// Largest weight. Larger weights make pivots ill-conditioned.
 #define S2_ACCURATE_WEIGHT 1e6
 
 typedef struct S2Follow {

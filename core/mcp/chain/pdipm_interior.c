@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-// After this many iterations without halving the complementarity, progress is unlikely.
+// Progress is unlikely after this many iterations that do not halve the complementarity.
 enum { STALL = 12 };
 
 static const double EXHAUSTED = 1e-14; // Mean complementarity below which rounding dominates.
@@ -75,7 +75,7 @@ typedef struct Progress {
   S2Quad *v;
   double *lambda, best;
   S2Mode *mode, *mode_before;
-  bool tried; // whether the equations of the current modes have been solved
+  bool tried; // true if the equations of the current modes have been solved
 } Progress;
 
 static void keep_if_better(const S2Interior *ip, Progress *progress, double residual) {
@@ -88,8 +88,8 @@ static void keep_if_better(const S2Interior *ip, Progress *progress, double resi
 }
 
 // Modes that occur in two consecutive iterations are most likely the modes of the solution. One
-// more factorisation then solves their equations exactly. This saves the last iterations, in which
-// the interior-point method fails if rows are weakly active.
+// more factorisation then solves their equations exactly. This avoids the last iterations, which
+// may fail if rows are weakly active.
 static void interior_cross_over(S2Interior *ip, Progress *progress, int *factorizations,
                                 S2Arena *arena) {
   S2System *system = ip->system;

@@ -97,8 +97,8 @@ void s2_local_prepare(S2System *system, S2Arena *arena) {
 
 // ---- Products ---------------------------------------------------------------------------------
 
-// sum += block x. Vectors are passed by pointers, because their calling convention by value is not
-// fixed.
+// Adds block x to `sum`. Vectors are passed by pointers, because there is no fixed calling
+// convention for vectors by value.
 S2_INLINE void add_times(S2Quad *sum, const S2Quad *block, const S2Quad *x) {
   *sum += block[0] * (*x)[0] + block[1] * (*x)[1] + block[2] * (*x)[2];
 }

@@ -8,8 +8,8 @@
 #include <string.h>
 
 // In scaled units the diagonal of the Delassus matrix is 1, so the step of a row equals its
-// velocity. The nodes are updated once for both rows. The coupling g therefore passes the change of
-// the normal impulse on to the tangent row.
+// velocity. The nodes are updated once for both rows, so the coupling g tells the tangent row about
+// the change of the normal impulse.
 S2_INLINE void pgs_relax(const S2System *system, int k, const S2Response *g, S2Quad *v,
                          double *lambda) {
   const S2Unit *unit = &system->unit[k];
@@ -59,7 +59,7 @@ S2_WIDE double s2_pgs_solve(const S2System *system, int sweeps, S2Quad *v, doubl
   S2ArenaMark mark = s2_arena_mark(arena);
   double *u = S2_TAKE(arena, double, 2 * system->units);
   const S2Response *coupling = pgs_begin(system, v, lambda, arena);
-  // The direction of the sweeps alternates, so that neither end of a stack is favoured.
+  // Alternate the direction of the sweeps to favour neither end of a stack.
   for (int sweep = 0; sweep < sweeps; sweep++) {
     for (int i = 0; i < system->units; i++) {
       int k = sweep % 2 == 0 ? i : system->units - 1 - i;
@@ -96,10 +96,10 @@ typedef struct Sweeper {
   int units, nodes;
   SweptUnit *unit; // units in the order of a sweep
   int32_t *of;     // Index of each unit in S2System.unit.
-  // Vectors over nodes, multiplied by the square roots of the masses: velocities, including the
-  // ground; velocities before a sweep; velocities of the direction p.
+  // Velocities, velocities before a sweep, and velocities of the direction p. They are vectors over
+  // nodes, multiplied by the square roots of the masses. The first one includes the ground.
   S2Quad *v, *before, *v_of_p;
-  // Vectors over units: impulses, their change in a sweep, and the conjugate direction.
+  // The impulses, their change in a sweep, and the conjugate direction, as vectors over units.
   Pair *lambda, *r, *p;
 } Sweeper;
 
@@ -164,14 +164,14 @@ static Sweeper sweeper_make(const S2System *system, const S2Quad *v, const doubl
   return sweeper;
 }
 
-// The size of the change in a sweep.
+// The size of the change that a sweep makes.
 typedef struct Change {
   // Squared change of the impulses, weighted by g of their rows. It is an energy for any masses.
   double square;
-  double most; // largest scaled change of the impulse of a row: approximately the residual
+  double most; // largest scaled change of an impulse, which is approximately the residual
 } Change;
 
-// These two functions do not handle NaN, so that each compiles to one instruction.
+// Each of these two functions compiles to one instruction. They do not handle NaN.
 S2_INLINE double sweep_larger(double a, double b) {
   return a > b ? a : b;
 }
@@ -211,8 +211,8 @@ S2_WIDE static Change nncg_sweep(const Sweeper *sweeper) {
   return (Change){square[0] + square[1], sweep_larger(most[0], most[1])};
 }
 
-// Adds beta p to the impulses, then sets p = beta p + kept r. Updates the velocities in the same
-// way.
+// Adds beta p to the impulses, then replaces p with beta p + kept r. Updates the velocities in the
+// same way.
 S2_WIDE static void nncg_extend(const Sweeper *sweeper, double beta, double kept) {
   for (int k = 0; k < sweeper->units; k++) {
     Pair more = beta * sweeper->p[k];

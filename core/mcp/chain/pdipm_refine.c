@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-// The inverse square root of the unit round-off makes both factors equal.
+// Both factors are equal if WEIGHT is the inverse square root of the unit round-off.
 static const double WEIGHT = 1e8;
 // First weight for problems with joints only, with a careful factorisation. (Other factorisations
 // stall at residuals of 1e-12 with a weight of 1e11.) The softest direction of a chain of 100 links
@@ -20,7 +20,7 @@ static const double STIFF_WEIGHT = 1e10;
 static const double AT_BOUND = 1e-7;
 
 enum { PASSES = 12 };
-// Stop if a pass leaves more than this fraction of the residual.
+// Stop when a pass leaves more than this fraction of the residual.
 static const double GAIN = 0.5;
 
 typedef struct Refinement {
@@ -106,8 +106,8 @@ bool s2_refine_respond(const S2System *system, const S2Mode *mode, double weight
   return sliding;
 }
 
-// The change of the impulses of a unit at fixed node velocities, which give its rows the velocities
-// u.
+// Computes the change of the impulses of a unit at fixed node velocities. u contains the velocities
+// of its rows.
 static void stand_still(const Refinement *refinement, int k) {
   const S2Unit *unit = &refinement->system->unit[k];
   const S2Response *d = &refinement->response[k];

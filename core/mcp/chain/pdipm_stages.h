@@ -26,7 +26,7 @@ double s2_interior_solve(S2System *system, const S2InteriorStart *start, double 
 #define S2_PILE_CONTACTS 21
 
 // Proximal semismooth Newton. It makes at most `outers` outer steps of at most `inners`
-// factorisations each, and further factorisations for exact solutions in promising modes. If
+// factorisations each. It also tries to solve the equations of promising modes exactly. If
 // `follow_after` outer steps do not solve the problem, the inner problems have local minima that
 // are not solutions. From then on, path following takes over if Newton fails. Paths have at most
 // `follow_segments` segments, because longer paths seldom reach a solution. The method ends after
@@ -42,20 +42,20 @@ extern const S2NewtonWay s2_newton_cold; // settings for a Gauss-Seidel start
 double s2_newton_solve(S2System *system, const S2NewtonWay *way, double tolerance, S2Quad *v,
                        double *lambda, int *factorizations, S2Arena *arena);
 
-// The mode of a unit: its impulses vanish, its velocities vanish, or it slides with the tangential
+// The mode of a unit. Its impulses are 0, its velocities are 0, or it slides with the tangential
 // impulse +mu lambda_n or -mu lambda_n. Bilateral rows always stick. Boxed rows slide at their
 // upper or lower bound.
 typedef enum S2Mode { S2_SEPARATE = 0, S2_STICK, S2_SLIDE_PLUS, S2_SLIDE_MINUS } S2Mode;
 
-// Finds the modes of (v, lambda) by comparing impulses with velocities. u must be J v.
+// Compares impulses with velocities to find the modes of (v, lambda). u must be J v.
 void s2_refine_modes(const S2System *system, const double *u, const double *lambda, S2Mode *mode);
 
-// The mode of a unit according to its impulses alone. If an impulse is at its bound, up to
+// Returns the mode of a unit according to its impulses only. If an impulse is at its bound, up to
 // rounding, the unit slides.
 S2Mode s2_impulse_mode(const S2Unit *unit, const double *lambda);
 
 // Computes the responses of units in these modes, where active rows have an additional scaled
-// compliance of 1 / weight. Returns true if a contact slides, which makes K nonsymmetric.
+// compliance of 1 / weight. Returns true if a contact slides. K is then not symmetric.
 bool s2_refine_respond(const S2System *system, const S2Mode *mode, double weight,
                        S2Response *response);
 
@@ -68,8 +68,8 @@ double s2_refine_solve(S2System *system, const S2Mode *mode, S2Quad *v, double *
                        int *factorizations, S2Arena *arena);
 
 // The start of a path and its limits. The compliance relative to the given impulses is 1 / weight,
-// in units in which a single row has compliance 1. The modes at the start follow from impulses and
-// velocities or, with `by_impulses`, from the impulses alone.
+// in units in which a single row has compliance 1. The first modes follow from impulses and
+// velocities, or only from the impulses if `by_impulses` is set.
 typedef struct S2FollowStart {
   double weight;
   int segments; // limit of segments, with one factorisation each
@@ -91,8 +91,8 @@ double s2_finish_solve(S2System *system, int segments, int most, double toleranc
 
 // Conditions that end a flow without a solution.
 typedef struct S2FlowWatch {
-  // Returns whether there is a proof that the problem has no solution. Called once, when a flow is
-  // long or on a ray. NULL disables this test.
+  // Called once, when a flow is long or on a ray. Returns true if the problem provably has no
+  // solution. May be NULL.
   bool (*hopeless)(void *user);
   void *user;
   bool asked, proved;
@@ -101,27 +101,27 @@ typedef struct S2FlowWatch {
   bool ray;
 } S2FlowWatch;
 
-// Makes proximal steps with a compliance that falls as long as they succeed. Each step uses
-// undamped mode changes or the path, and sweeps if both fail. Ends after `most` factorisations or
-// when `watch` ends it. The last step may exceed the limit. With `strictly`, `most` limits the work
-// in units of whole factorisations, and no step exceeds it.
+// Makes proximal steps with a compliance that decreases while they succeed. Each step uses undamped
+// mode changes or path following, and sweeps if both fail. Ends when `watch` ends it, or after
+// `most` factorisations, which the last step may exceed. With `strictly`, `most` limits the work in
+// units of whole factorisations, and no step exceeds it.
 double s2_flow_solve(S2System *system, int most, bool strictly, double tolerance,
                      S2FlowWatch *watch, S2Quad *v, double *lambda, int *factorizations,
                      S2Arena *arena);
 
-// Projected Gauss-Seidel: makes `sweeps` sweeps over all rows in alternating order.
+// Makes `sweeps` sweeps of projected Gauss-Seidel over all rows, in alternating order.
 double s2_pgs_solve(const S2System *system, int sweeps, S2Quad *v, double *lambda, S2Arena *arena);
 
-// Fraction of the tolerance: a sweep that changes impulses by less has solved the problem.
+// The problem is solved if a sweep changes impulses by less than this fraction of the tolerance.
 #define S2_SWEPT 0.1
 
-// The same sweeps, but always forwards, as nonlinear conjugate gradients (Silcowitz-Hansen, Niebe,
-// Erleben 2010). The change in a sweep serves as a negative gradient. Ends early if a sweep changes
-// no scaled impulse by more than `enough`.
+// Uses sweeps of s2_pgs_solve in a nonlinear conjugate gradient method (Silcowitz-Hansen, Niebe,
+// Erleben 2010). All sweeps run forwards. The change in a sweep serves as a negative gradient. Ends
+// early if a sweep changes no scaled impulse by more than `enough`.
 double s2_nncg_sweeps(const S2System *system, int sweeps, double enough, S2Quad *v, double *lambda,
                       S2Arena *arena);
 
-// s2_pdipm_solve up to its first interior-point run, for callers that have a fallback.
+// Runs s2_pdipm_solve only up to its first interior-point run, for callers that have a fallback.
 S2SolveStatus s2_pdipm_quick_solve(const S2Problem *problem, const S2SolverOptions *options,
                                    S2Arena *arena, S2Solution *solution);
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 // This value is added to w. It keeps D finite for hyperstatic contacts, which constrain more than
-// the nodes can move. It is far below w of any pair whose mode is still undecided.
+// the nodes can move. It is far below w of all pairs whose modes are still undecided.
 static const double PROXIMAL_CONTACT = 1e-13;
 
 // The proximal term of bilateral rows. Refinements remove its effect: with a term of 1e-9, two
@@ -12,8 +12,7 @@ static const double PROXIMAL_CONTACT = 1e-13;
 static const double PROXIMAL_JOINT = 1e-9;
 enum { JOINT_REFINEMENTS = 2 };
 
-// Below this complementarity the matrix is so ill-conditioned that a step of iterative refinement
-// is worth its cost.
+// Below this complementarity the matrix is so ill-conditioned that iterative refinement pays off.
 static const double REFINE_BELOW = 1e-4;
 
 // Fraction of the distance to the boundary that a step may cover while it is far from the solution.
@@ -23,15 +22,15 @@ static const double CROWDED = 0.1; // A shorter step is replaced by a centring s
 // The target of a centring step is this fraction of the mean complementarity.
 static const double CENTRING = 0.5;
 
-// Memory of one step in addition to the point. It is half of the total memory, and other code can
-// use it between steps.
+// Temporary memory of one step. It is half of the total memory, and other code can use it between
+// steps.
 typedef struct Direction {
   S2Quad *dv, *imbalance, *q;
   double *change, *base, *du; // 2 numbers per unit
   double *dz, *ds;            // 4 numbers per unit
   S2Response *response;
   double aim;  // target value of z o s
-  bool second; // whether to include the product dz o ds of the previous direction
+  bool second; // true to include the product dz o ds of the previous direction
 } Direction;
 
 S2Interior s2_interior_make(S2System *system, S2Arena *arena) {
@@ -123,7 +122,7 @@ void s2_pairs_adjoint(const S2Unit *unit, const double *w, const double h[2], do
 //     (w + F) dz = e - G du,  where F is the constant coupling of the four pairs.
 static void contact_change(double dz[4], const S2Unit *unit, const double *w, const double *e,
                            double un, double ut) {
-  // For a boxed row, z0 and z1 change by opposite amounts.
+  // In a boxed row, z0 and z1 change by opposite amounts.
   if (unit->kind == S2_UNIT_BOX) {
     dz[0] = (e[0] - e[1] - un) / (w[0] + w[1] + unit->c[0]);
     dz[1] = -dz[0];
@@ -175,7 +174,7 @@ void s2_interior_measure(S2Interior *ip) {
   ip->mean = sum / ip->pairs;
 }
 
-// (u_n, u_t + z3, -u_t + z3, mu z0 - z1 - z2) - s
+// Computes (u_n, u_t + z3, -u_t + z3, mu z0 - z1 - z2) - s.
 void s2_interior_gap(const S2Interior *ip, int k, double gap[4]) {
   const S2Unit *unit = &ip->system->unit[k];
   const double *z = ip->z + 4 * k, *s = ip->s + 4 * k;
@@ -327,7 +326,7 @@ static double interior_find_direction(const S2Interior *ip, const Direction *way
   return step;
 }
 
-// The target of Mehrotra's corrector. `ahead` is z's at the end of the predictor step.
+// Returns the target of Mehrotra's corrector. `ahead` is z's at the end of the predictor step.
 static double aim_at(const S2Interior *ip, double ahead, double kappa) {
   if (kappa > 0) {
     double left = ip->mean - kappa, ratio = left > 0 ? (ahead / ip->pairs - kappa) / left : 0;
@@ -338,8 +337,8 @@ static double aim_at(const S2Interior *ip, double ahead, double kappa) {
   return ratio * ratio * ratio * ip->mean;
 }
 
-// Returns the fraction of the direction to take if the boundary is at the fraction `step`. If
-// `step` is 1, a full step stays inside.
+// Returns the step length to take if the boundary is at `step`, both as fractions of the direction.
+// If `step` is 1, a full step stays inside.
 static double interior_shorten(const S2Interior *ip, double step, double kappa) {
   // Take full steps, because Newton converges quadratically at a point on the path.
   if (kappa > 0 && step == 1) {
@@ -377,7 +376,7 @@ static double interior_direct(const S2Interior *ip, Direction *way, double kappa
   int refinements = ip->joints ? ip->joint_refinements : ip->mean < REFINE_BELOW ? 1 : 0;
   step = interior_find_direction(ip, way, refinements);
   if (step < CROWDED) {
-    // Some pairs are far below the mean: step back towards the middle.
+    // Some pairs are far below the mean, so step back towards the middle.
     way->aim = fmax(kappa, CENTRING * ip->mean);
     way->second = false;
     step = interior_find_direction(ip, way, refinements);

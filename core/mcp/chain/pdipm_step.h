@@ -44,8 +44,8 @@ S2Interior s2_interior_make(S2System *system, S2Arena *arena);
 // Computes lambda of contacts and the mean from v, z, s and u = J v.
 void s2_interior_measure(S2Interior *interior);
 
-// Computes the errors in unit k: for each pair the error in the definition of s, and for bilateral
-// rows the errors of the rows. Call s2_interior_measure first.
+// Computes the errors of unit k. These are the errors in the definition of s for each pair, or the
+// errors of bilateral rows. Call s2_interior_measure first.
 void s2_interior_gap(const S2Interior *interior, int k, double gap[4]);
 
 // Makes one predictor-corrector step towards z o s = kappa, with one factorisation. Call
@@ -53,11 +53,11 @@ void s2_interior_gap(const S2Interior *interior, int k, double gap[4]);
 // finite.
 bool s2_interior_step(S2Interior *interior, double kappa);
 
-// The response of a unit whose pairs have w = s / z.
+// Returns the response of a unit whose pairs have w = s / z.
 S2Response s2_pairs_respond(const S2Unit *unit, const double *w, double joint_proximal);
 
-// Let B be the derivative of the pairs' equations (each divided by its z) with respect to z, and E
-// the derivative of lambda with respect to z. Computes y = B^-T E' h.
+// Computes y = B^-T E' h. B is the derivative of the pairs' equations (each divided by its z) with
+// respect to z, and E is the derivative of lambda with respect to z.
 void s2_pairs_adjoint(const S2Unit *unit, const double *w, const double h[2], double y[4]);
 
 #endif

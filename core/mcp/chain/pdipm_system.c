@@ -46,7 +46,7 @@ static int fill_unit(S2Unit *unit, const S2Problem *problem, int i, const double
     }
     return unit->rows;
   }
-  // A boxed row. Its bounds are scaled like its impulse.
+  // Scale the bounds of a boxed row like its impulse.
   if (isfinite(row->hi)) {
     double scale = w[i] > 0 ? w[i] / problem->velocity_scale : 1 / problem->velocity_scale;
     assert(row->lo < row->hi && isfinite(row->lo));
@@ -77,7 +77,7 @@ void s2_system_prepare(S2System *system, S2Arena *arena) {
     return;
   }
   system->prepared = true;
-  // The local form has a different pattern, and small problems are dense.
+  // The local form has a different pattern. Small problems are dense.
   if (system->local != NULL) {
     s2_local_prepare(system, arena);
     return;
@@ -307,7 +307,7 @@ S2_WIDE double s2_system_residual(const S2System *system, const S2Quad *v, const
 
 // ---- The linear system ------------------------------------------------------------------------
 
-// block += left' * right, where right has 2 x 3 numbers and left has two quads.
+// Adds left' * right to a block, where `left` has two quads and `right` has 2 x 3 numbers.
 S2_INLINE void add_pivot(S2Quad *block, const S2Quad *left, double right[2][3]) {
   for (int c = 0; c < 3; c++) {
     block[c] += left[0] * right[0][c] + left[1] * right[1][c];
@@ -434,7 +434,7 @@ S2_INLINE void fill_sparse(S2System *system, const S2Response *response, bool al
   }
 }
 
-// Marks the columns that change with the responses. Returns the number of changed units.
+// Marks the columns that a change of responses affects. Returns the number of changed units.
 static int mark_stale(S2System *system, const S2Response *response) {
   S2BlockSparse *matrix = &system->sparse;
   int changed = 0;
@@ -453,9 +453,9 @@ static int mark_stale(S2System *system, const S2Response *response) {
   return changed;
 }
 
-// MOST_CHANGED: if a larger fraction of the units has changed, the whole matrix is factored again,
-// because nearly all columns would change. BESIDE: a factorisation is followed by solves and
-// products. This fraction of the total time is spent on them in piles of 1000 discs.
+// If more than the fraction MOST_CHANGED of the units has changed, nearly all columns would change,
+// so the whole matrix is factored again. BESIDE is the fraction of the time that is spent on solves
+// and products instead of factorisations, measured in piles of 1000 discs.
 static const double MOST_CHANGED = 0.25, BESIDE = 0.4;
 
 S2_WIDE bool s2_system_factor(S2System *system, const S2Response *response, bool nonsymmetric) {

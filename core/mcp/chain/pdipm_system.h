@@ -36,8 +36,8 @@ typedef struct S2Unit {
   double lo, hi; // bounds of a boxed row, lo < hi
   S2UnitKind kind;
   unsigned char rows; // 1 or 2
-  bool turned;        // whether the ground comes first in the rows of the problem
-  bool angular[2];    // whether errors of the row are multiplied by L
+  bool turned;        // true if the ground comes first in the rows of the problem
+  bool angular[2];    // true if errors of the row are multiplied by L
 } S2Unit;
 
 // The Jacobian of a unit. A row that the unit lacks is zero.
@@ -58,7 +58,7 @@ static inline double s2_unit_clip(const S2Unit *box, double x) {
 }
 
 // Vectors over units have two doubles per unit. Vectors over nodes have one quad per node and
-// another for the ground. Products may write to the quad of the ground. It is read only in velocity
+// another for the ground. Products may write to the last quad, and read it only in velocity
 // vectors, where it must be 0.
 typedef struct S2System {
   const S2Problem *problem;
@@ -74,8 +74,8 @@ typedef struct S2System {
   S2BlockSparse sparse;
   S2Response *factored;   // response of each unit in the current factorisation of the sparse matrix
   bool factored_accurate; // value of sparse.accurate in that factorisation
-  bool is_factored;       // whether there is a factorisation
-  double spent;           // work; 1 is a whole factorisation with its solves and products
+  bool is_factored;       // true if there is a factorisation
+  double spent;           // work, in whole factorisations with their solves and products
   S2History *history;     // records each iteration of the stages, or NULL
 } S2System;
 
@@ -91,17 +91,17 @@ void s2_system_read(const S2System *system, const double *v, const double *lambd
 void s2_system_write(const S2System *system, const S2Quad *v_scaled, const double *lambda_scaled,
                      double *v, double *lambda);
 
-void s2_system_row_velocity(const S2System *system, const S2Quad *v, double *u); // u := J v.
-// y += factor J' (g o lambda). These are momenta, which A converts to velocities.
+void s2_system_row_velocity(const S2System *system, const S2Quad *v, double *u); // u := J v
+// Adds factor J' (g o lambda) to y. These are momenta, which A converts to velocities.
 void s2_system_add_impulses(const S2System *system, const double *lambda, double factor, S2Quad *y);
-// y += factor A J' (g o lambda). y must not be `scratch`.
+// Adds factor A J' (g o lambda) to y, which must not be `scratch`.
 void s2_system_push_all(const S2System *system, const double *lambda, double factor, S2Quad *y);
-// v := A (c + J' (g o lambda))
+// Computes v := A (c + J' (g o lambda)).
 void s2_system_velocity(const S2System *system, const double *lambda, S2Quad *v);
 // Clips impulses to their bounds. The bounds of tangential impulses follow from the clipped normal
 // impulses.
 void s2_system_clip(const S2System *system, double *lambda);
-// f := v - A (c + J' (g o lambda)). f must not be `scratch`.
+// Computes f := v - A (c + J' (g o lambda)). f must not be `scratch`.
 void s2_system_imbalance(const S2System *system, const S2Quad *v, const double *lambda, S2Quad *f);
 
 // Computes `scaled` of s2_mcp_residual from the scaled unknowns. Also sets u = J v and leaves the
@@ -114,8 +114,8 @@ double s2_system_residual(const S2System *system, const S2Quad *v, const double 
 bool s2_system_factor(S2System *system, const S2Response *response, bool nonsymmetric);
 void s2_system_solve(const S2System *system, const S2Quad *b, S2Quad *x); // x may be b.
 
-// This function is unrolled, because a loop would store the numbers in memory, which doubles the
-// time.
+// This function is unrolled, because a loop would store the numbers in memory and take twice as
+// long.
 S2_INLINE void s2_unit_rows(const S2System *system, const S2Unit *unit, S2UnitRows *j) {
   const S2Row *row = &system->problem->row[unit->row];
   s2_quad_load(&j->ja[0], unit->turned ? row[0].jb : row[0].ja);
@@ -127,15 +127,15 @@ S2_INLINE void s2_unit_rows(const S2System *system, const S2Unit *unit, S2UnitRo
   }
 }
 
-// The factor by which errors of row r are multiplied.
+// Returns the factor by which errors of row r are multiplied.
 S2_INLINE double s2_unit_arm(const S2System *system, const S2Unit *unit, int r) {
   return unit->angular[r] ? system->problem->length : 1;
 }
 
 // Operations on single units, for methods that go from contact to contact. The first computes u = J
 // v of unit k. The second adds the velocities that a change of its impulses causes. The third
-// returns its block of the scaled Delassus matrix with compliance: u_n and u_t per lambda_n and
-// lambda_t.
+// returns its block of the scaled Delassus matrix with compliance, which gives u_n and u_t per
+// lambda_n and lambda_t.
 S2_INLINE void s2_system_unit_velocity(const S2System *system, int k, const S2Quad *v,
                                        double u[2]) {
   const S2Unit *unit = &system->unit[k];

@@ -29,7 +29,7 @@ double s2_run_measure(S2SolveRun *run) {
 }
 
 void s2_run_keep(S2SolveRun *run, double residual) {
-  if (residual < run->best) { // never true for NaN
+  if (residual < run->best) { // false for NaN
     run->best = residual;
     memcpy(run->v_best, run->v, sizeof(S2Quad) * (size_t)(run->system.nodes + 1));
     memcpy(run->lambda_best, run->lambda, sizeof(double) * (size_t)(2 * run->system.units));

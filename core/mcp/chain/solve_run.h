@@ -13,7 +13,7 @@ typedef struct S2SolveRun {
   double *lambda, *lambda_best, *u; // 2 per unit; s2_run_measure sets u
   int iterations;                   // factorisations
   S2FlowWatch watch;
-  bool jammed; // whether two consecutive flows ended on rays
+  bool jammed; // true if two consecutive flows ended on rays
 } S2SolveRun;
 
 // Scales the problem and measures the guessed impulses with the velocities that they give. All
@@ -28,7 +28,7 @@ void s2_run_keep(S2SolveRun *run, double residual); // like s2_run_measure, with
 void s2_run_back(S2SolveRun *run);                  // (v, lambda) := the best point
 bool s2_run_solved(const S2SolveRun *run);
 
-// Sets (v, lambda) to the best point or to zero impulses, whichever is better.
+// Sets (v, lambda) to the best point, or to zero impulses if they are better.
 void s2_run_start(S2SolveRun *run);
 
 // Writes the best point to `solution`. The status depends on the residual in the caller's units.

@@ -24,7 +24,7 @@
 static const double SIGMA = 1e4, SIGMA_LEAST = 0.3, SIGMA_MOST = 1e7;
 static const double SIGMA_GROWTH = 1.5, SIGMA_SHRINK = 3;
 
-// In each outer step, friction bounds move to their new values by a fraction of the distance. The
+// Each outer step moves the friction bounds by a fraction of the distance to their new values. The
 // fraction is halved, down to SHARE_LEAST, if the largest distance has grown. Otherwise it is
 // multiplied by SHARE_GROWTH, up to 1.
 static const double SHARE_LEAST = 0.02, SHARE_GROWTH = 1.2;
@@ -37,11 +37,11 @@ static const double RUNAWAY = 100, RUNAWAY_LEAST = 1e-3;
 // provisional.
 static const double INNER_ACCURACY = 0.05;
 
-// INNERS: largest number of Newton steps in an inner problem. OUTERS_PER_ITERATION: largest number
-// of outer steps, divided by the caller's iteration limit. Near the end an outer step costs at most
-// one factorisation.
+// An inner problem takes at most INNERS Newton steps. There are at most OUTERS_PER_ITERATION outer
+// steps per iteration that the caller permits. Near the end an outer step costs at most one
+// factorisation.
 enum { INNERS = 40, OUTERS_PER_ITERATION = 20 };
-// After this many outer steps without halving the residual, progress is unlikely.
+// Progress is unlikely after this many outer steps that do not halve the residual.
 enum { STALL = 100 };
 
 // The line search ends when the slope has fallen to this fraction, which makes it exact up to
@@ -55,10 +55,10 @@ typedef struct Al {
   // impulses of the last outer step, and the change of u.
   double *eta, *d_eta, *anchor, *du;
   double *bound;                 // 1 per unit
-  double sigma, share, mismatch; // share: fraction by which bounds move to their new values
+  double sigma, share, mismatch; // `share` is the fraction by which bounds move to their new values
   S2Quad *imbalance;
   S2Response *response, *factored; // responses at lambda, and in the factored matrix
-  bool ready;                      // whether there is a factored matrix
+  bool ready;                      // true if there is a factored matrix
 } Al;
 
 static Al al_make(S2SolveRun *run) {
@@ -80,7 +80,8 @@ static Al al_make(S2SolveRun *run) {
 
 // ---- The law ----------------------------------------------------------------------------------
 
-// The impulse of row r of unit k at the row velocity u = J v. `stiffness` receives -d lambda / d u.
+// Computes the impulse of row r of unit k at the row velocity u = J v. `stiffness` receives -d
+// lambda / d u.
 static double row_law(const Al *al, int k, int r, double u, double *stiffness) {
   const S2Unit *unit = &al->run->system.unit[k];
   double soft = 1 + al->sigma * unit->c[r];
@@ -112,8 +113,8 @@ static void al_apply_law(Al *al, double step) {
 
 // ---- The inner problem ------------------------------------------------------------------------
 
-// The slope of the convex function along (dv, d_eta) at `step`. It needs only quantities of rows:
-// dv' W (v + step dv - A (c + J' lambda)) = du' g o (eta + step d_eta - lambda).
+// Returns the slope of the convex function along (dv, d_eta) at `step`. It only needs quantities of
+// rows: dv' W (v + step dv - A (c + J' lambda)) = du' g o (eta + step d_eta - lambda).
 static double al_slope(const Al *al, double step, double *curvature) {
   const S2SolveRun *run = al->run;
   double sum = 0;
@@ -167,7 +168,7 @@ static double al_largest_imbalance(Al *al) {
   return worst;
 }
 
-// Factors the matrix, unless the responses are unchanged.
+// Factors the matrix if the responses have changed.
 static bool al_factor(Al *al) {
   S2SolveRun *run = al->run;
   size_t size = sizeof(S2Response) * (size_t)run->system.units;
@@ -224,8 +225,8 @@ static void al_solve_inner(Al *al, double enough) {
   S2System *system = &run->system;
   bool done = false;
   memset(al->du, 0, sizeof(double) * (size_t)(2 * system->units));
-  // Make at least one Newton step. If the imbalance at the anchor is small from the start, the
-  // outer step would otherwise change nothing.
+  // Make at least one Newton step. Otherwise the outer step would change nothing if the imbalance
+  // at the anchor is already small.
   for (int i = 0; i < INNERS && !done; i++) {
     s2_system_row_velocity(system, run->v, run->u);
     al_apply_law(al, 0);
@@ -298,7 +299,7 @@ static void al_solve(S2SolveRun *run, int outers) {
       milestone = run->best;
       since = 0;
     }
-    // Bodies are squeezed: return to the best point and shorten the steps of the bounds.
+    // Bodies are squeezed, so return to the best point and shorten the steps of the bounds.
     if (residual > RUNAWAY * fmax(run->best, RUNAWAY_LEAST)) {
       s2_run_back(run);
       al_restart(&al, al.share / 4);

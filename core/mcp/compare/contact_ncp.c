@@ -27,19 +27,19 @@
 #include <string.h>
 
 // The same constants as in ncp.c. TAU is the smallest fraction of the distance to the boundary that
-// a step may cover. TAU_MAX and TAU_CONE_MAX are the upper limits for numbers and cones. If a
-// direction permits only a step below SHORT, it is tried without the correction. If the step is
-// below JAMMED, the point is lifted off the boundary.
+// a step may cover. TAU_MAX and TAU_CONE_MAX are the upper limits for numbers and cones. If the
+// step is below SHORT, the direction without the correction is tried. If the step is still below
+// JAMMED, the point is lifted off the boundary.
 static const double TAU = 0.95, TAU_MAX = 1 - 1e-8, TAU_CONE_MAX = 0.99;
 static const double SHORT = 0.5, JAMMED = 0.05;
 enum { MAX_LIFTS = 3 };
-// A violation has made progress if it falls below this fraction of its former value.
+// A violation has decreased enough if it is below this fraction of its former value.
 static const double PROGRESS = 0.8;
 static const double UNDERCUT = 5, NO_PROGRESS_UNDERCUT = 10;
 enum { NO_PROGRESS_MAX = 3 };
 
-// This value is added to q / p. It keeps D small enough for a factorisation without pivoting. The
-// products then miss their targets by this value times p dp. With 1e-13, 10 % fewer shaken piles of
+// This value is added to q / p. It keeps D small enough for a factorisation without pivoting, but
+// the products miss their targets by this value times p dp. With 1e-13, 10 % fewer shaken piles of
 // discs are solved.
 static const double PROXIMAL_CONTACT = 1e-8;
 
@@ -53,27 +53,27 @@ enum { PASSES = 6 };
 // fraction PASS_GAIN.
 static const double PASS_GAIN = 0.5, PASS_ENOUGH = 1e-13;
 
-enum { ITERATIONS = 2 }; // largest number of iterations, divided by the caller's limit
-enum { FINISHES = 5 };   // largest number of exact solves at the end
-// If the final kappa is above 0, all violations must be at most PATH_PART times kappa, or at most
-// PATH_ROUNDING if this limit is larger.
+enum { ITERATIONS = 2 }; // maximum number of iterations, as a multiple of the caller's limit
+enum { FINISHES = 5 };   // maximum number of exact solves at the end
+// If the final kappa is above 0, all violations must be at most PATH_PART * kappa or PATH_ROUNDING,
+// whichever is larger.
 static const double PATH_PART = 1e-6, PATH_ROUNDING = 1e-12;
-// After this many iterations without halving the violations, progress is unlikely.
+// Progress is unlikely after this many iterations that do not halve the violations.
 enum { STALL = 40 };
 
 typedef struct Cone {
   S2SolveRun *run;
   double *joint;           // impulses of bilateral rows, 2 per unit
   double *p, *q, *dp, *dq; // 3 numbers per unit.
-  // Three numbers per unit: w = q / p, and the target e of p dq + q dp. For bilateral rows e is -u.
+  // w = q / p, and the target e of p dq + q dp; 3 numbers per unit. For bilateral rows e is -u.
   double *w, *e;
   double *gap; // errors of s_n, s_t and y0, 3 per unit
   double *base, *change, *du;
   S2Quad *imbalance, *dv, *x;
   S2Response *response;
   S2Mode *mode, *mode_before;
-  bool tried; // Whether the equations of mode_before have been solved.
-  // r and b: violations of the linear equations and of the products. mean: the mean product.
+  bool tried; // True if the equations of mode_before have been solved.
+  // violations of the linear equations and of the products, and the mean product
   double r, b, mean, undercut;
   double kappa; // final value of kappa; 0 for the solution
   int no_progress, lifts;
@@ -322,8 +322,8 @@ static void contact_ncp_find_direction(Cone *cone, double kappa, bool corrected)
   }
 }
 
-// The longest step, at most 1, that covers at most the fraction `tau` of the distance to the
-// boundary.
+// Returns the longest step, at most 1, that covers at most the fraction `tau` of the distance to
+// the boundary.
 static double contact_ncp_reach(const Cone *cone, double tau) {
   const S2System *system = &cone->run->system;
   double step = 1;
@@ -337,7 +337,7 @@ static double contact_ncp_reach(const Cone *cone, double tau) {
   return step;
 }
 
-// The next target of kappa, computed from the step length along the affine direction.
+// Computes the next target of kappa from the step length along the affine direction.
 static double contact_ncp_next_kappa(const Cone *cone) {
   const S2System *system = &cone->run->system;
   double step = contact_ncp_reach(cone, TAU), ahead = 0;
@@ -420,7 +420,7 @@ static bool contact_ncp_iterate(Cone *cone, double *kappa, double *step) {
     double corrected = *step;
     contact_ncp_find_direction(cone, *kappa, false);
     *step = contact_ncp_reach(cone, tau);
-    // Otherwise compute the corrected direction again, which requires the affine direction first.
+    // Otherwise compute the corrected direction again. It requires the affine direction first.
     if (*step < corrected) {
       contact_ncp_find_direction(cone, cone->kappa, false);
       contact_ncp_find_direction(cone, *kappa, true);
@@ -430,7 +430,7 @@ static bool contact_ncp_iterate(Cone *cone, double *kappa, double *step) {
   if (!isfinite(*step)) {
     return false;
   }
-  // If the point is still jammed against the boundary, lift it off the boundary.
+  // If the point is still jammed against the boundary, lift it off.
   if (*step < JAMMED && cone->lifts < MAX_LIFTS) {
     contact_ncp_lift(cone);
     *step = 0;
@@ -451,7 +451,7 @@ static void contact_ncp_cross_over(Cone *cone) {
   s2_refine_modes(system, run->u, run->lambda, cone->mode);
   size_t size = sizeof(S2Mode) * (size_t)system->units;
   bool same = memcmp(cone->mode, cone->mode_before, size) == 0;
-  // Try a set of modes only once, after it has occurred twice in succession.
+  // Try a set of modes once, after two consecutive iterations with these modes.
   if (!same || cone->tried) {
     cone->tried = same;
     return;
@@ -469,13 +469,13 @@ static void contact_ncp_cross_over(Cone *cone) {
   s2_arena_rewind(run->arena, mark);
 }
 
-// Whether the method has reached its end point.
+// Returns true if the method has reached its end point.
 static bool contact_ncp_there(const Cone *cone) {
   return cone->kappa > 0 ? fmax(cone->r, cone->b) <= fmax(PATH_PART * cone->kappa, PATH_ROUNDING)
                          : s2_run_solved(cone->run);
 }
 
-// Makes the current point the answer, even if other points have smaller residuals.
+// Makes the current point the answer, even if another point has a smaller residual.
 static void contact_ncp_answer(Cone *cone) {
   cone->run->best = INFINITY;
   s2_run_measure(cone->run);
@@ -517,7 +517,7 @@ static void contact_ncp_solve(S2SolveRun *run, const S2SolverOptions *options) {
   s2_arena_rewind(run->arena, mark);
 }
 
-// Solves the equations of the modes of the best point exactly, for runs whose last steps fail. The
+// Solves the equations of the best point's modes exactly, for runs whose last steps fail. The
 // result shows which modes were wrong.
 static void contact_ncp_finish(S2SolveRun *run) {
   S2System *system = &run->system;
@@ -551,7 +551,7 @@ static bool has_boxes(const S2Problem *problem) {
 
 S2SolveStatus s2_contact_ncp_solve(const S2Problem *problem, const S2SolverOptions *options,
                                    S2Arena *arena, S2Solution *solution) {
-  if (has_boxes(problem)) { // cones cannot represent rows with two bounds
+  if (has_boxes(problem)) { // rows with two bounds are not cones
     return s2_solver_refuse(problem, arena, solution);
   }
   S2ArenaMark mark = s2_arena_mark(arena);

@@ -1,17 +1,17 @@
 // Proximal semismooth Newton (newton.c) without other methods. The first run has a large weight, as
-// if the active set of the guess were nearly correct. The second run has a small weight. If that
-// ends above the tolerance, Gauss-Seidel sweeps from the best point give the next start. The law is
-// not monotone, so Newton may stall at a point where none of its directions helps.
+// if the active set of the guess were nearly correct. The second run has a small weight. If it ends
+// above the tolerance, Gauss-Seidel sweeps from the best point give the next start. The law is not
+// monotone, so Newton may stall at a point from which its directions do not help.
 #include "mcp/chain/solve_run.h"
 #include "mcp/solvers.h"
 
 // Settings for a start at which the active set is nearly known. This permits a large first weight.
 static const S2NewtonWay warm_way = {
     .weight = 1e6, .outers = 3, .inners = 6, .most = S2_NEWTON_MOST};
-// Maximum number of outer steps from each start, divided by the caller's iteration limit.
+// Maximum number of outer steps from each start, as a multiple of the caller's iteration limit.
 enum { OUTERS_PER_ITERATION = 6 };
-// Number of starts with a small weight, and number of Gauss-Seidel sweeps before each of them
-// except the first.
+// Number of starts with a small weight. Gauss-Seidel sweeps run before all of them except the
+// first.
 enum { STARTS = 3, SWEEPS = 100 };
 
 static void contact_newton_run(S2SolveRun *run, const S2NewtonWay *way) {

@@ -28,7 +28,7 @@ S2SolveStatus s2_contact_nncg_solve(const S2Problem *problem, const S2SolverOpti
   int size = 2 * run.system.units;
   double *before = S2_TAKE(arena, double, size), *r = S2_TAKE(arena, double, size);
   double *p = S2_TAKE_ZEROED(arena, double, size), last = 0; // |r|^2 of the previous sweep.
-  // Each sweep is a gradient step with r = -gradient.
+  // Each sweep acts as a gradient step, and the change of the impulses is r.
   for (;;) {
     memcpy(before, run.lambda, sizeof(double) * (size_t)size);
     s2_relaxation_sweep(&run, S2_SWEEP_ROWS, 1, false);

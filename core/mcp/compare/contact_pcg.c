@@ -16,17 +16,17 @@
 #include <math.h>
 #include <string.h>
 
-// The inner problem is solved only to this fraction of the previous residual, because its bounds
-// are not more accurate than that.
+// The inner problem is solved to this fraction of the previous residual. More would be wasted,
+// because its bounds are only approximate.
 static const double INNER_FRACTION = 0.1;
-// The inner problem is not solved beyond this fraction of the tolerance. Smaller values fail on
-// contacts that bear almost no load: with 0.25, four times as many steps of a pyramid with base 10
-// miss the tolerance.
+// Smallest tolerance of the inner problem, as a fraction of the caller's tolerance. Smaller values
+// fail on contacts that carry almost no load. With 0.25, four times as many steps of a pyramid with
+// base 10 miss the tolerance.
 static const double FINAL_FRACTION = 0.5;
-enum { INNER_SWEEPS = 200 }; // Limit of sweeps per update of the bounds.
+enum { INNER_SWEEPS = 200 }; // Maximum number of sweeps between updates of the bounds.
 
-// Length of the projected gradient steps times the norm of A. It must be less than 2. The margin is
-// needed because the estimated norm may be too small.
+// Length of the projected gradient steps times the norm of A. It must be less than 2, with a margin
+// because the estimated norm may be too small.
 static const double GRADIENT_STEP = 1.4;
 enum { POWER_STEPS = 12, SEED = 1 };
 
@@ -35,7 +35,7 @@ typedef struct Box {
   int size;
   double *root;                                // g^1/2
   double *x, *lo, *hi, *gradient;              // gradient = A x + b
-  double *direction, *image, *freed, *chopped; // p, A p, phi and beta of MPRGP
+  double *direction, *image, *freed, *chopped; // p, A p, free gradient, chopped gradient
   double *scaled;                              // scratch of pcg_apply: impulses
   S2Quad *response;                            // scratch of pcg_apply: velocities
   double step;
@@ -95,8 +95,8 @@ static double pcg_split(Box *box) {
   return worst;
 }
 
-// Whether the free part of the error is larger than the chopped part. Near bounds the free part is
-// reduced.
+// Returns true if the free part of the error is larger than the chopped part. The free part is
+// reduced near bounds.
 static bool pcg_proportional(const Box *box) {
   double sum = 0;
   for (int i = 0; i < box->size; i++) {
@@ -107,7 +107,7 @@ static bool pcg_proportional(const Box *box) {
   return s2_numbers_dot(box->chopped, box->chopped, box->size) <= sum;
 }
 
-// The longest step along -d within the box.
+// Returns the longest step along -d that stays in the box.
 static double pcg_longest_step(const Box *box, const double *d) {
   double length = INFINITY;
   for (int i = 0; i < box->size; i++) {
@@ -132,8 +132,8 @@ static void pcg_restart(Box *box) {
 // Makes one step of MPRGP. Returns false if A is not positive along the direction, possibly because
 // of rounding.
 static bool pcg_step(Box *box) {
-  // Step along the conjugate direction, or along the chopped gradient if the bounds have most of
-  // the error.
+  // Step along the conjugate direction, or along the chopped gradient if most of the error is at
+  // the bounds.
   bool by_free = pcg_proportional(box);
   const double *d = by_free ? box->direction : box->chopped;
   pcg_apply(box, d, box->image);
@@ -178,7 +178,7 @@ static void pcg_minimise(Box *box, double tolerance, int limit) {
   }
 }
 
-// Sets the bounds that the normal impulses of x give, and clips x to them.
+// Computes the bounds from the normal impulses of x, and clips x to them.
 static void pcg_set_bounds(Box *box) {
   const S2System *system = &box->run->system;
   // Normal impulses are >= 0, tangential impulses are within mu times the current lambda_n, and
@@ -208,7 +208,7 @@ static double estimate_norm(Box *box) {
   for (int i = 0; i < box->size; i++) {
     x[i] = i % 2 < box->run->system.unit[i / 2].rows ? s2_rng_normal(&rng) : 0;
   }
-  // Power iteration with A.
+  // Estimate the norm of A by power iteration.
   for (int k = 0; k < POWER_STEPS; k++) {
     double length = sqrt(s2_numbers_dot(x, x, box->size));
     for (int i = 0; i < box->size && length > 0; i++) {

@@ -1,4 +1,4 @@
-// The plain relaxation solvers.
+// The relaxation solvers without acceleration.
 //
 //
 //   nsgs nonsmooth contact dynamics (Moreau 1999; Jean 1999): solves one contact at a time exactly,
@@ -12,7 +12,7 @@ static S2SolveStatus sweeps_solve(const S2Problem *problem, const S2SolverOption
                                   bool both_ways) {
   S2Relaxation run;
   double omega = options->omega == 0 ? 1 : options->omega;
-  if (!(omega > 0 && omega < 2)) { // over-relaxation diverges outside this range
+  if (!(omega > 0 && omega < 2)) { // range of omega in which over-relaxation can converge
     return s2_solver_refuse(problem, arena, solution);
   }
   if (s2_relaxation_begin(&run, problem, options, arena, solution)) {

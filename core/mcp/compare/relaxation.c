@@ -3,13 +3,13 @@
 #include <math.h>
 #include <string.h>
 
-// A run ends early if STALL_SWEEPS sweeps do not reduce the residual below this fraction. A method
-// that converges so slowly does not reach the tolerance.
+// A run ends early if STALL_SWEEPS sweeps do not reduce the residual to this fraction. Convergence
+// is then too slow to reach the tolerance.
 static const double PROGRESS = 0.99;
 enum { STALL_SWEEPS = 2000 };
 
-// The sweeps aim at this fraction of the tolerance. The final residual is rounded differently, and
-// must not exceed the tolerance.
+// The sweeps aim at this fraction of the tolerance, because the final residual is rounded
+// differently and must still be within the tolerance.
 static const double AIM = 0.99999;
 
 static double relaxation_measure(S2Relaxation *run) {
@@ -60,7 +60,7 @@ bool s2_relaxation_check(S2Relaxation *run) {
   if (!isfinite(run->residual)) {
     return false;
   }
-  // Record noticeable progress. The run ends if there is none for many sweeps.
+  // Remember the last noticeable progress, so that the run can end after many sweeps without any.
   if (run->residual < PROGRESS * run->milestone) {
     run->milestone = run->residual;
     run->progress = run->sweeps;

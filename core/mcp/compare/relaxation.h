@@ -23,17 +23,17 @@ typedef struct S2Relaxation {
   const S2SolverOptions *options;
   S2ArenaMark mark;
   S2Response *coupling; // coupling of each unit
-  S2Quad *v;            // velocities of lambda; rounding errors accumulate between checks
+  S2Quad *v;            // velocities that lambda gives; rounding errors accumulate between checks
   double *lambda, *lambda_best, *u;
-  // residual: at the last check; best: the smallest residual so far, at lambda_best
+  // residual at the last check, and the smallest residual so far (that of lambda_best)
   double residual, best;
   int sweeps, limit;
-  double milestone; // residual at the last noticeable progress
-  int progress;     // number of sweeps at the last noticeable progress
+  double milestone; // residual when the run last made noticeable progress
+  int progress;     // number of sweeps up to that time
 } S2Relaxation;
 
-// Starts from the impulses in `solution`, or from zero impulses if these have the smaller residual.
-// (A guess may contain any numbers.) Returns false if the start already solves the problem.
+// Starts from the impulses in `solution`, or from zero impulses if they have a smaller residual.
+// The guess may contain any numbers. Returns false if the start already solves the problem.
 bool s2_relaxation_begin(S2Relaxation *run, const S2Problem *problem,
                          const S2SolverOptions *options, S2Arena *arena,
                          const S2Solution *solution);
@@ -45,16 +45,14 @@ bool s2_relaxation_check(S2Relaxation *run);
 // Writes the best point into `solution` and releases the scratch memory.
 S2SolveStatus s2_relaxation_end(S2Relaxation *run, S2Solution *solution);
 
-// The rule decides which rows one step relaxes. The fixed points of all three rules are the
-// solutions of Coulomb's law.
+// The rule by which a step relaxes the rows of a unit. All three rules converge only to solutions
+// of Coulomb's law.
 typedef enum S2SweepRule {
-  // Single rows: first the normal row, then the tangent row within the bound of the new normal
-  // impulse.
+  // Relax the normal row, then the tangent row within the bound of the new normal impulse.
   S2_SWEEP_ROWS,
-  // Single rows: first the tangent row within the bound of the last normal impulse, then the normal
-  // row.
+  // Relax the tangent row within the bound of the last normal impulse, then the normal row.
   S2_SWEEP_IMPULSES,
-  S2_SWEEP_BLOCKS // whole units, solved exactly
+  S2_SWEEP_BLOCKS // Solve both rows together exactly.
 } S2SweepRule;
 
 // Makes one sweep over all units. omega over-relaxes rows, but not blocks.

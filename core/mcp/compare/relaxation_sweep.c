@@ -9,7 +9,7 @@
 #include <math.h>
 
 // Tolerance for the inequalities of a mode, as a fraction of the velocities in them. Without it,
-// rounding could reject both modes of a contact on the boundary between them.
+// rounding could reject both modes of a contact between two modes.
 static const double SLACK = 1e-13;
 
 // A mode has no solution if its determinant, or nn +- mu nt, is below this fraction of its terms.
@@ -41,7 +41,7 @@ S2_INLINE bool relax_stick(const S2Response *g, double qn, double qt, double *n,
   return determinant > DEGENERATE * diagonal;
 }
 
-// Chooses a mode of one unit as in closed.c. q are the velocities without the impulses of the unit.
+// Chooses the mode of one unit as in closed.c. q contains its velocities without its own impulses.
 S2_INLINE void solve_contact(const S2Response *g, double mu, double qn, double qt, double *n,
                              double *t) {
   double sn, st, slack = SLACK * fmax(fabs(qn), fabs(qt));
@@ -132,7 +132,7 @@ S2_INLINE void relax_sweep(S2Relaxation *run, S2SweepRule rule, double omega, bo
   run->sweeps += 1;
 }
 
-// One loop is compiled for each rule.
+// Compile a separate loop for each rule.
 S2_WIDE void s2_relaxation_sweep(S2Relaxation *run, S2SweepRule rule, double omega, bool backward) {
   if (rule == S2_SWEEP_ROWS) {
     relax_sweep(run, S2_SWEEP_ROWS, omega, backward);

@@ -61,7 +61,7 @@ void s2_cones_add_product_matrix(const S2Cones *cones, const double *a, double s
   }
 }
 
-// The length of v. Numbers are divided by the largest number, so that squares cannot overflow.
+// Returns the length of v. Divides by the largest entry first, so that squares cannot overflow.
 static double cone_length(const double *v, int count) {
   double largest = 0, sum = 0;
   for (int k = 0; k < count; ++k) {
@@ -88,9 +88,9 @@ double s2_cones_margin(const S2Cones *cones, const double *a) {
   return margin;
 }
 
-// The smallest s > 0 with a + s d on the boundary of Q, or INFINITY. It is a root of A s^2 + 2 B s
-// + C with the Lorentz products A = <d, d>, B = <a, d> and C = <a, a> > 0. It is computed without
-// cancellation. B^2 >= A C, because a is inside the cone.
+// Returns the smallest s > 0 for which a + s d is on the boundary of Q, or INFINITY. This is a root
+// of A s^2 + 2 B s + C with the Lorentz products A = <d, d>, B = <a, d> and C = <a, a> > 0. The
+// root is real (B^2 >= A C), because a is inside the cone.
 static double soc_boundary(const double *a, const double *d, int size) {
   double d_length = cone_length(d + 1, size - 1), a_length = cone_length(a + 1, size - 1);
   double d_scale = fmax(fabs(d[0]), d_length), a_scale = a[0];

@@ -14,7 +14,7 @@ typedef struct S2Cones {
   const int *soc; // size of each second-order cone, >= 1; borrowed
 } S2Cones;
 
-int s2_cones_size(const S2Cones *cones); // Number of entries of a vector.
+int s2_cones_size(const S2Cones *cones); // Returns the number of entries of a vector.
 // Returns the degree e'e: y o z = kappa e implies y'z = kappa degree.
 int s2_cones_degree(const S2Cones *cones);
 
@@ -26,12 +26,11 @@ void s2_cones_product(const S2Cones *cones, const double *a, const double *b, do
 void s2_cones_add_product_matrix(const S2Cones *cones, const double *a, double shift,
                                  double *matrix, int stride);
 
-// The smallest of all numbers and of all a0 - |a1|. It is positive inside the cone.
+// Returns the smallest of all numbers and all a0 - |a1|, which is positive inside the cone.
 double s2_cones_margin(const S2Cones *cones, const double *a);
 
-// The step along d, at most 1, from the interior point `a` towards the boundary. It covers the
-// fraction `tau` of the distance, or `tau_soc` for second-order cones. Returns 1 if d does not meet
-// the boundary.
+// Returns the step, at most 1, from the interior point `a` along d. The step covers at most the
+// fraction `tau` of the distance to the boundary, or `tau_soc` for second-order cones.
 double s2_cones_step(const S2Cones *cones, const double *a, const double *d, double tau,
                      double tau_soc);
 

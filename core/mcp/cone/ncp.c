@@ -11,20 +11,21 @@
 // fraction grows from this value as the violations fall.
 static const double TAU = 0.95;
 
-// Upper limits of that fraction, so that rounding moves no number onto the boundary. Second-order
-// cones have a curved boundary, near which the products lose digits.
+// Upper limits of that fraction, so that rounding cannot move a point onto the boundary. The limit
+// of second-order cones is lower, because their products lose digits near the curved boundary.
 static const double TAU_MAX = 1 - 1e-8, TAU_SOC_MAX = 0.99;
 
-// A violation has made progress if it falls below this fraction of its former value.
+// A step makes progress if it reduces a violation below this fraction of its old value.
 static const double PROGRESS = 0.8;
 
-// If the boundary is closer than this fraction of the corrected direction, the uncorrected
-// direction is tried.
+// If the boundary limits the corrected step to less than this length, the uncorrected direction is
+// tried.
 static const double SHORT = 0.5;
 
-// If the boundary is closer than this fraction of the direction, some product of y and z has
-// vanished long before the others. Then y and z are lifted off the boundary, at most MAX_LIFTS
-// times. Without lifts, 1 % of random convex problems are not solved. More lifts do not help.
+// If the boundary limits a step to less than this length, y and z are moved away from the boundary,
+// at most MAX_LIFTS times. Such a short step means that some product of y and z vanished long
+// before the others. Without these lifts, 1 % of random convex problems are not solved. More lifts
+// do not help.
 static const double JAMMED = 0.05;
 enum { MAX_LIFTS = 3 };
 
@@ -45,7 +46,7 @@ typedef struct Solver {
   double *affine;    // (dx, dy, dz) of the predictor
   double undercut;
   int no_progress, lifts;
-  bool stop; // whether a callback returned false
+  bool stop; // true if a callback returned false
 } Solver;
 
 // ---- Options and checks -----------------------------------------------------------------------
@@ -173,7 +174,7 @@ static double mean_product(const Solver *solver) {
   return s2_numbers_dot(solver->now.y, solver->now.z, solver->system.cone) / solver->degree;
 }
 
-// The next target of kappa, computed from the step length along the affine direction.
+// Returns the next target of kappa, computed from the step length along the affine direction.
 static double ncp_next_kappa(const Solver *solver) {
   const S2NcpOptions *options = solver->options;
   int cone = solver->system.cone;
@@ -199,8 +200,8 @@ static double ncp_next_kappa(const Solver *solver) {
   return fmax(sigma * sigma * sigma * nu, lowest);
 }
 
-// b := the direction towards kappa. With `corrected`, it includes the correction for the products
-// that the affine direction neglects.
+// Writes the direction towards kappa to b. With `corrected`, it accounts for the products dy o dz,
+// which the affine direction neglects.
 static void ncp_find_direction(const Solver *solver, double kappa, bool corrected, double *b) {
   const S2NcpSystem *system = &solver->system;
   const double *dy = solver->affine + system->dimension, *dz = dy + system->cone;
@@ -242,9 +243,9 @@ static bool ncp_is_inside(const Solver *solver, const Point *point) {
   return s2_cones_margin(cones, point->y) > 0 && s2_cones_margin(cones, point->z) > 0;
 }
 
-// Whether one of the violations is smaller at the trial point. If r is below its tolerance, only
-// rounding changes it. This must not stop the progress of the other violation, so the trial point
-// is then always accepted.
+// Returns true if one of the violations is smaller at the trial point. Accepts any finite point if
+// r is below its tolerance, because rounding errors in r must not stop the progress of the other
+// violation.
 static bool is_better(const Solver *solver) {
   const Point *now = &solver->now, *trial = &solver->trial;
   if (!isfinite(trial->r) || !isfinite(trial->b)) {
@@ -262,7 +263,7 @@ static double ncp_search(Solver *solver, double step) {
     // Shorten a step that leaves the cones or reduces neither violation.
     ncp_move(solver, step);
     if (!ncp_is_inside(solver, &solver->trial)) {
-      continue; // caused by rounding of long vectors near the boundary of a second-order cone
+      continue; // happens if long vectors near the boundary of a second-order cone are rounded
     }
     ncp_measure(solver, &solver->trial);
     if (solver->stop) {
@@ -293,14 +294,14 @@ static void ncp_accept(Solver *solver) {
   solver->trial = t;
 }
 
-// Makes a trial point by moving y and z away from the boundary. The distance is the size that they
-// have on the central path. Returns false if no further lift is allowed or the point is not finite.
+// Makes a trial point by moving y and z away from the boundary, by the size that they have on the
+// central path. Returns false if no more lifts are allowed or the point is not finite.
 static bool ncp_lift(Solver *solver) {
   const S2Cones *cones = &solver->ncp->cones;
   if (solver->system.cone == 0 || solver->lifts == MAX_LIFTS || solver->stop) {
     return false;
   }
-  // Compute the size that y and z have if all products are equal.
+  // Compute the size that y and z would have if all products were equal.
   double height = sqrt(mean_product(solver));
   ncp_copy_point(solver, &solver->trial, &solver->now);
   s2_cones_add_neutral(cones, height, solver->trial.y);
@@ -310,9 +311,9 @@ static bool ncp_lift(Solver *solver) {
   return isfinite(solver->trial.r) && isfinite(solver->trial.b);
 }
 
-// Finds the direction and the step length that the boundary permits. The correction assumes a full
-// affine step. It is left out if it brings the boundary too close and the uncorrected direction
-// permits a longer step.
+// Finds the direction and the longest step within the boundary. The correction assumes a full
+// affine step, so it is omitted if it leaves only a short step and the uncorrected direction
+// permits a longer one.
 static double ncp_aim(Solver *solver, double kappa) {
   double tau = fmin(fmax(TAU, 1 - pow(fmax(solver->now.r, solver->now.b), 2)), TAU_MAX);
   bool corrected = solver->options->corrector;
@@ -331,8 +332,8 @@ static double ncp_aim(Solver *solver, double kappa) {
   return isfinite(max_norm(solver->direction, solver->system.size)) ? reach : 0;
 }
 
-// Computes the next point as the trial point, with the current factorisation. Returns the step
-// along the direction, 0 for a lift, or a negative number if nothing helps.
+// Computes the next point with the current factorisation and writes it to the trial point. Returns
+// the step along the direction, 0 for a lift, or a negative number if both fail.
 static double ncp_advance(Solver *solver, double *kappa) {
   // Compute the predictor, its target kappa, and the direction towards this kappa.
   ncp_find_direction(solver, solver->options->kappa, false, solver->affine);

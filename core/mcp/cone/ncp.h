@@ -26,7 +26,7 @@
 
 #include <stdbool.h>
 
-// Limit of the total number of entries in x, y and z. The matrix then has 32 MB.
+// Maximum total number of entries in x, y and z. The matrix then takes 32 MB.
 enum { S2_NCP_MAX_SIZE = 2048 };
 
 // A callback that writes c or one of its derivatives at a point to `out`. If it returns false, the
@@ -41,9 +41,9 @@ typedef struct S2Ncp {
   const double *theta; // `parameters` numbers, borrowed
 
   S2NcpFunction *residual; // Computes c, which has (dimension of x) + (size of the cones) numbers.
-  // Computes dc/dw, row-major, for w = (x, y, z) as stored. Entries in directions that change the
-  // length of a rotation or quaternion do not matter. NULL means central differences with step 6e-6
-  // max(1, |w_i|), accurate to about 1e-10 of the size of c. c must then be defined up to this
+  // Computes dc/dw, row-major, for w = (x, y, z) as stored. Derivatives in directions that change
+  // the length of a rotation or quaternion are ignored. NULL means central differences with step
+  // 6e-6 max(1, |w_i|), accurate to about 1e-10 of the size of c. c must then be defined up to this
   // distance outside the cones.
   S2NcpFunction *jacobian;
   S2NcpFunction *theta_jacobian; // computes dc/dtheta, row-major; NULL means central differences
@@ -58,20 +58,20 @@ typedef struct S2NcpOptions {
   double kappa;
   int max_iter;    // >= 0
   double ls_scale; // factor by which the line search shortens a rejected step; in (0, 1)
-  int max_ls;      // Limit of the line search in steps, >= 1.
+  int max_ls;      // Maximum number of steps of the line search, >= 1.
   // The target kappa is never below b_tol / undercut. (INFINITY removes this limit.) Once steps
   // without progress outnumber steps with progress by no_progress_max, each further step without
   // progress multiplies undercut by no_progress_undercut.
   double undercut;
   int no_progress_max;
   double no_progress_undercut;
-  // In the matrix, reg e is added to y and z if the matrix is rank-deficient and no step succeeds.
-  // reg >= 0.
+  // Regularisation >= 0. If the matrix is rank-deficient and no step succeeds, reg e is added to y
+  // and z in the matrix.
   double reg;
-  // Variants of Mehrotra's method, for comparison. `corrector`: whether the direction is corrected
-  // for the products that the affine direction neglects. `centering`: the target of kappa as a
-  // fraction of the mean product y o z, from 0 to 1. At 0 the target is the smallest allowed kappa.
-  // If it is negative, the length of the affine direction determines the fraction.
+  // Select variants of Mehrotra's method, for comparison. `corrector` corrects the direction for
+  // the products that the affine direction neglects. `centering`, from 0 to 1, is the target of
+  // kappa as a fraction of the mean product y o z. At 0 the target is the smallest allowed kappa.
+  // If `centering` is negative, the affine step length determines the fraction.
   bool corrector;
   double centering;
 } S2NcpOptions;
@@ -88,7 +88,8 @@ typedef struct S2NcpInfo {
 
 S2NcpOptions s2_ncp_options(void); // The defaults.
 
-// Checks the shape of the problem. If it returns S2_INVALID, the message names the reason.
+// Checks the shape of the problem. Returns S2_INVALID and sets the error message if the shape is
+// wrong.
 S2Status s2_ncp_check(const S2Ncp *ncp);
 
 // On input x is the start. Its rotations and quaternions may have any length except 0. On output x

@@ -36,7 +36,8 @@ static bool theta_jacobian(const S2NcpSystem *system, const double *x, const dou
   return true;
 }
 
-// Prepares the data for both derivatives. Sets *regular if the factorisation can be used.
+// Prepares the data for both derivatives. Sets *regular to true if the factored matrix has full
+// rank.
 static S2Status ncp_derivative_prepare(S2NcpSystem *system, const double *x, const double *y,
                                        const double *z, bool transposed, double **jacobian,
                                        bool *regular, S2Arena *arena) {

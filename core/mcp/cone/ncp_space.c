@@ -4,7 +4,7 @@
 
 enum { ROTATION_SIZE = 2, QUATERNION_SIZE = 4, QUATERNION_DIMENSION = 3 };
 
-// An iterator over the parts of x in the order in which they are stored.
+// Iterates over the parts of x in the order in which they are stored.
 typedef struct Walk {
   int at, tangent; // index of the first number and of the first tangent coordinate of the part
   int size;        // size of the part: 1, ROTATION_SIZE or QUATERNION_SIZE
@@ -118,7 +118,7 @@ void s2_ncp_space_move(const S2NcpSpace *m, const double *x, const double *d, do
       to[0] = from[0] + step * along[0];
     }
     if (walk.size > 1) {
-      space_normalise(to, walk.size); // rounding errors must not accumulate over many moves
+      space_normalise(to, walk.size); // keep rounding errors from accumulating over many moves
     }
   }
 }

@@ -15,15 +15,15 @@ typedef struct S2NcpSpace {
   int rotations;         // planar rotations
   const int *rotation;   // index of the first number of each rotation, ascending; borrowed
   int quaternions;       // likewise
-  const int *quaternion; // the same for quaternions; parts must not overlap
+  const int *quaternion; // index of the first number of each quaternion; parts must not overlap
 } S2NcpSpace;
 
-int s2_ncp_space_dimension(const S2NcpSpace *m); // Dimension of the tangent space.
+int s2_ncp_space_dimension(const S2NcpSpace *m); // Returns the dimension of the tangent space.
 
-// Whether the parts are in ascending order, do not overlap and are within x.
+// Returns true if the parts are in ascending order, do not overlap and are within x.
 bool s2_ncp_space_valid(const S2NcpSpace *m);
 
-// Writes the default point: zeros, and identity rotations.
+// Writes the default point, which consists of zeros and identity rotations.
 void s2_ncp_space_origin(const S2NcpSpace *m, double *x);
 
 // Normalises rotations and quaternions. Returns the index of a part of length 0, or -1.

@@ -3,7 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-// Pivots of the equilibrated matrix up to this fraction of the largest pivot count as rounding.
+// Pivots of the equilibrated matrix up to this fraction of the largest pivot count as rounding
+// errors.
 static const double RANK_TOLERANCE = 1e-14;
 
 S2NcpSystem s2_ncp_system(const S2Ncp *ncp, S2Arena *arena) {
@@ -132,7 +133,7 @@ bool s2_ncp_system_assemble(S2NcpSystem *system, const double *x, const double *
              !difference_cone(system, z_column, x, y, z, z)) {
     return false;
   }
-  // The lower rows belong to the products: [z + reg e] in the columns of y, and [y + reg e] in the
+  // Fill the rows of the products with [z + reg e] in the columns of y, and [y + reg e] in the
   // columns of z.
   memset(ncp_system_entry(system, system->equations, 0), 0,
          sizeof(double) * s2_ncp_offset(system->cone, system->size));
@@ -150,8 +151,8 @@ static double ncp_system_scale_of(double size) {
   return size > 0 ? ldexp(1, -ilogb(size)) : 1;
 }
 
-// Scales rows, then columns, so that their largest entries are about 1, because the sizes of
-// entries influence the numerical rank. Returns false if an entry is not finite.
+// Scales rows, then columns, until their largest entries are about 1. Otherwise the numerical rank
+// would depend on the units. Returns false if an entry is not finite.
 static bool ncp_system_equilibrate(S2NcpSystem *system) {
   int n = system->size;
   double *column = system->column_scale;

@@ -19,13 +19,12 @@ static const double S2_NCP_DIFFERENCE = 6.0554544523933429e-6;
 
 typedef struct S2NcpSystem {
   const S2Ncp *ncp;
-  int dimension, cone; // Dimension of the tangent space of x; size of y and of z.
-  // equations: size of c, which is dimension + cone; size: size of the matrix, which is equations +
-  // cone
+  int dimension, cone; // Dimension of the tangent space of x, and size of y and z.
+  // equations = dimension + cone is the size of c. The matrix has size = equations + cone rows.
   int equations, size;
   double *matrix; // row-major; overwritten by its factors
   double *row_scale, *column_scale;
-  S2DenseLu lu;                  // uses the memory of the last factorisation
+  S2DenseLu lu;                  // factors from the last call of s2_ncp_system_factor
   double *user;                  // values of the user's Jacobian, or NULL
   double *plus, *minus;          // c on both sides of a point, for central differences
   double *point;                 // scratch for x, y and z
@@ -46,7 +45,7 @@ bool s2_ncp_system_factor(S2NcpSystem *system, bool transposed, S2Arena *arena);
 // Solves in place. If the matrix is rank-deficient, the result is a basic solution.
 void s2_ncp_system_solve(const S2NcpSystem *system, double *b);
 
-// The offset of a row in a row-major matrix, which is also the size of `row` rows.
+// Returns the offset of a row in a row-major matrix.
 static inline size_t s2_ncp_offset(int row, int stride) {
   return (size_t)row * (size_t)stride;
 }

@@ -32,7 +32,7 @@ static void run_exact(const S2Problem *step, const S2SolverOptions *options, S2S
 
 static void run_smooth(S2Problem *step, const S2SolverOptions *options, double *v, S2Arena *arena,
                        S2ContactSolution *solution) {
-  // V must be at least the square root of kappa, which is the size of velocities on the path.
+  // V must be at least sqrt(kappa), the size of velocities on the central path.
   step->velocity_scale = fmax(step->velocity_scale, sqrt(solution->kappa));
   double kappa = solution->kappa / (step->velocity_scale * step->velocity_scale);
   S2SolverOptions aim = *options;

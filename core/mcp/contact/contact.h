@@ -1,10 +1,10 @@
 // Planar frictional contact problems, given by matrices. Contact k has the entries 2 k (normal) and
 // 2 k + 1 (tangent) in the reactions r (impulses, N s) and in the velocities u (m/s). They satisfy
 //
-//     0 <= u_n  _|_  r_n >= 0,   |r_t| <= mu r_n,   r_t against u_t at that bound
+//     0 <= u_n _|_ r_n >= 0, |r_t| <= mu r_n, and r_t opposes u_t at that bound
 //
-// Local form:  u = W r + q, W the Delassus matrix.
-// Global form: M v = H r + q,  u = H' v + b, M symmetric positive definite.
+// Local form:  u = W r + q, where W is the Delassus matrix.
+// Global form: M v = H r + q,  u = H' v + b, where M is symmetric positive definite.
 //
 // Both forms are converted to the step problem of mcp.h, with the same solvers and the same
 // residual.
@@ -35,7 +35,7 @@ typedef struct S2GlobalContactProblem {
 } S2GlobalContactProblem;
 
 typedef struct S2ContactSolution {
-  double *r;    // 2n, allocated by the caller; in: a guess or zeros; out: the solution
+  double *r;    // 2n, allocated by the caller; a guess or zeros on input, the solution on output
   double *u;    // 2n, allocated by the caller; out
   double *v;    // freedoms, allocated by the caller; out; global form only
   double *z;    // 4n, allocated by the caller; out; central path only
@@ -117,7 +117,7 @@ S2Problem s2_contact_step_problem(const S2ContactProblem *problem, S2Arena *aren
 // Text files that preserve all digits (docs/problem-format.md). A file contains a problem in one of
 // the two forms. Its numbers are valid until s2_contact_free is called.
 typedef struct S2ContactFile {
-  bool global;                        // whether the file has the global form
+  bool global;                        // true if the file has the global form
   S2ContactProblem local_form;        // set unless global
   S2GlobalContactProblem global_form; // set when global
   S2Csr matrix[2];                    // w, or m and h

@@ -110,8 +110,8 @@ static void swap_sides(S2Row *row) {
   memcpy(row->jb, old.ja, sizeof old.ja);
 }
 
-// Builds the step problem of bodies with three freedoms each. Returns false if there is no such
-// problem.
+// Builds the step problem of bodies with three degrees of freedom each. Returns false if the
+// problem does not have this form.
 static bool body_problem(const S2GlobalContactProblem *problem, S2Problem *step, S2Arena *arena) {
   int bodies = (problem->freedoms + 2) / 3, n = problem->contacts;
   if (!is_diagonal(problem->m)) {
@@ -122,7 +122,7 @@ static bool body_problem(const S2GlobalContactProblem *problem, S2Problem *step,
   for (int i = problem->freedoms; i < 3 * bodies; i++) {
     mass[i] = 1; // padding of the last body
   }
-  // Each body has three freedoms. The last body is padded.
+  // Each body has three degrees of freedom. Pad the last body if necessary.
   diagonal_of(problem->m, mass);
   memcpy(rhs, problem->q, sizeof(double) * (size_t)problem->freedoms);
   S2Row *row = S2_TAKE(arena, S2Row, 2 * n);
@@ -283,7 +283,7 @@ static S2SolveStatus finish_bodies(S2GlobalForm *form, S2Arena *arena) {
     }
   }
   form->v = S2_TAKE(arena, double, 3 * step->nodes);
-  // V is the largest velocity of a row without impulses.
+  // Set V to the largest velocity that a row has without impulses.
   S2ArenaMark mark = s2_arena_mark(arena);
   double *none = S2_TAKE_ZEROED(arena, double, step->rows);
   double *u = S2_TAKE(arena, double, step->rows), scale = 0;

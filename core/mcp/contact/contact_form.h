@@ -8,8 +8,8 @@
 
 bool s2_contact_finite(const S2ContactProblem *problem);
 
-// Like s2_contact_step_problem. Unless `place` is NULL, place[p] receives the index of entry p of W
-// in the blocks of the mobility.
+// Does the same as s2_contact_step_problem. If `place` is not NULL, it also sets place[p] to the
+// index of entry p of W in the blocks of the mobility.
 S2Problem s2_contact_local_form(const S2ContactProblem *problem, int32_t *place, S2Arena *arena);
 
 typedef struct S2ContactMass { // M of a global form, factored in blocks of three
@@ -19,15 +19,16 @@ typedef struct S2ContactMass { // M of a global form, factored in blocks of thre
 } S2ContactMass;
 
 typedef struct S2GlobalForm {
-  // Whether nodes are bodies of three freedoms. Otherwise they are the contacts of the local form.
+  // True if the nodes are bodies with three degrees of freedom, false if they are contacts in local
+  // form.
   bool bodies;
-  S2Problem step;     // step problem; its bias is b of the contacts, or 0 in the local form
+  S2Problem step;     // step problem; the bias is b for bodies, and 0 in the local form
   double *v;          // velocities without impulses, 3 per node
-  S2ContactMass mass; // for the local form only
+  S2ContactMass mass; // used only in the local form
 } S2GlobalForm;
 
-// Returns S2_SOLVED, or the reason for a failure as in s2_contact_solve_global: S2_SINGULAR or
-// S2_UNSUPPORTED.
+// Returns S2_SOLVED, or S2_SINGULAR or S2_UNSUPPORTED for the same reasons as
+// s2_contact_solve_global.
 S2SolveStatus s2_contact_global_form(const S2GlobalContactProblem *problem, S2GlobalForm *form,
                                      S2Arena *arena);
 void s2_global_form_respond(const S2GlobalForm *form, int freedoms, double *x); // x = M^-1 x

@@ -97,7 +97,7 @@ unsigned s2_contact_vjp(const S2ContactProblem *problem, const S2ContactSolution
 
 // ---- Global form ------------------------------------------------------------------------------
 
-// Adjoint quantities computed by the step problem.
+// Adjoint quantities, computed from the step problem.
 typedef struct Adjoint {
   double *p;              // freedoms
   double *y, *slope, *mu; // 2n
@@ -182,8 +182,8 @@ static void add_slopes(const S2GlobalForm *form, const S2GlobalContactProblem *p
   int freedoms = problem->freedoms;
   const S2Csr *m = problem->m;
   double *x = S2_TAKE(arena, double, freedoms);
-  // A copy of H whose values are the numbers of its entries. Its transpose shows where the entries
-  // of each column are stored.
+  // Copy H and replace each value with the index of its entry. The transpose then shows where the
+  // entries of each column are stored.
   S2Csr numbers = *problem->h;
   numbers.value = S2_TAKE(arena, double, numbers.start[freedoms]);
   for (int32_t e = 0; e < numbers.start[freedoms]; e++) {

@@ -66,7 +66,7 @@ static S2Status contact_read_integer(S2Tokens *reader, const char *what, int mos
   return s2_tokens_integer(reader, what, 0, most, value);
 }
 
-// A file is invalid if it announces more numbers than its size allows.
+// Reject a file that announces more numbers than it can contain.
 static int contact_most_numbers(const S2Tokens *reader) {
   size_t most = reader->size / S2_TEXT_LEAST_WORD;
   return most < INT32_MAX ? (int)most : INT32_MAX;
@@ -110,7 +110,8 @@ static S2Status contact_read_triplets(S2Tokens *reader, int rows, int columns, i
   return s2_ok();
 }
 
-// Reads a matrix after its name. If `rows` or `columns` is negative, any size is valid.
+// Reads a matrix whose name has already been read. A negative number of `rows` or `columns` means
+// any number.
 static S2Status contact_read_matrix(S2Tokens *reader, int rows, int columns, S2Arena *arena,
                                     S2Csr *matrix) {
   int height = 0, width = 0, entries = 0, most = contact_most_numbers(reader);
@@ -121,7 +122,7 @@ static S2Status contact_read_matrix(S2Tokens *reader, int rows, int columns, S2A
     return s2_tokens_complain(reader, "the matrix is %d x %d; %d x %d was expected", height, width,
                               rows >= 0 ? rows : height, columns >= 0 ? columns : width);
   }
-  // Triplets are on the heap, because they are freed once the matrix is in the arena.
+  // Put the triplets on the heap, because they are freed once the matrix is in the arena.
   S2Triplet *triplet = s2_memory_take(sizeof *triplet * ((size_t)entries + 1));
   S2Status status = contact_read_triplets(reader, height, width, entries, triplet);
   if (status.code == S2_OK) {

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-enum { SHOWN = 40 }; // Number of characters of a word that an error message quotes.
+enum { SHOWN = 40 }; // Maximum number of characters of a word in an error message.
 
 // ---- Writing ----------------------------------------------------------------------------------
 

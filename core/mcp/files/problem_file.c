@@ -11,9 +11,9 @@
 
 enum {
   VERSION = 1,
-  // Bytes of the shortest node line, which limits the number of nodes that a file can contain.
+  // Length of the shortest node line in bytes. It limits the number of nodes in a file.
   LEAST_NODE_LINE = 17,
-  // Bytes of the shortest row line, which limits the number of rows that a file can contain.
+  // Length of the shortest row line in bytes. It limits the number of rows in a file.
   LEAST_ROW_LINE = 34,
 };
 

@@ -7,20 +7,20 @@
 
 #include <stdio.h>
 
-// Opens the file, calls `write` and closes the file. Returns S2_IO if one of these operations
-// fails.
+// Opens the file, calls `write` and closes the file. Returns S2_IO on failure.
 typedef void S2TextWriter(FILE *file, const void *problem);
 S2Status s2_text_write(const char *path, S2TextWriter *write, const void *problem);
 
 // Writes numbers with all their digits, separated by spaces.
 void s2_text_numbers(FILE *file, const double *x, int count);
-void s2_text_line(FILE *file, const double *x, int count); // The same, followed by a newline.
+void s2_text_line(FILE *file, const double *x, int count); // adds a newline
 
-// Opens the file and calls `read` under a memory guard. A reader that fails frees its memory.
+// Opens the file and calls `read` under a memory guard. `read` must free its memory if it fails.
 typedef S2Status S2TextReader(S2Tokens *tokens, void **problem);
 S2Status s2_text_read(const char *path, S2TextReader *read, void **problem);
 
-// Smallest number of bytes for a number and a space. It limits the counts that a file can announce.
+// A number and a space take at least this many bytes. This limits the counts that a file can
+// announce.
 enum { S2_TEXT_LEAST_WORD = 2 };
 
 #endif

@@ -8,9 +8,9 @@
 
 static const double TOLERANCE = 1e-9;
 
-// Default limits: the total of refinement passes over all regularisations, and the steps of the
-// iterative methods. Without rounding, iterative methods need one step per unknown. With large mass
-// ratios and rounding they need several.
+// Default limits of the refinement passes, over all regularisations together, and of the steps of
+// the iterative methods. In exact arithmetic, an iterative method needs at most one step per
+// unknown. With rounding and large mass ratios it needs several.
 enum { PASSES = 120, STEPS_PER_UNKNOWN = 10, STEPS_LEAST = 200 };
 
 // The methods aim at this fraction of the tolerance, because the final residual is rounded
@@ -21,9 +21,9 @@ static const double AIM = 1 - 1e-12;
 // rounding.
 static const double ASYMMETRY = 1e-12;
 
-// Let y have length 1 in scaled units. It proves that rows contradict each other if J' y and C y
-// are below this fraction of b' y. A solution would then be larger than the data by the inverse of
-// this fraction.
+// A unit vector y proves that rows contradict each other if J' y and C y are below this fraction of
+// b' y in scaled units. A solution would then be larger than the data by the inverse of this
+// fraction.
 static const double CONTRADICTION = 1e-8;
 
 // ---- Scaling ----------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ static void scale_rows(const S2Kkt *from, S2KktScaled *kkt, double scale) {
       double entry = from->j.value[p] * kkt->v_unit[from->j.column[p]];
       sum += entry * entry;
     }
-    // sum is 0 for a row that no impulse can move.
+    // The sum is zero if no impulse can change the speed of the row.
     kkt->row_unit[i] = sum > 0 ? s2_half_inverse(sum) : 1;
     kkt->compliance[i] = kkt_compliance(from, i) * kkt->row_unit[i] * kkt->row_unit[i];
     kkt->b[i] = from->b[i] * kkt->row_unit[i];
@@ -116,7 +116,7 @@ static S2SolveStatus kkt_scale(const S2Kkt *from, S2KktScaled *kkt, S2Arena *are
   S2Csr j = scaled_copy(&from->j, kkt->row_unit, kkt->v_unit, arena);
   kkt->w = w;
   kkt->j = j;
-  // Reject numbers that are too large for a double, and systems that the methods do not support.
+  // Reject unsupported systems, and numbers that are too large for a double.
   bool sound = s2_all_finite(w.value, (size_t)w.start[n]) &&
                s2_all_finite(j.value, (size_t)j.start[m]) &&
                s2_all_finite(kkt->compliance, (size_t)m) && s2_all_finite(kkt->c, (size_t)n) &&
@@ -156,10 +156,10 @@ const char *s2_kkt_solver_summary(S2KktSolver solver) {
   return (unsigned)solver < S2_KKT_SOLVER_COUNT ? METHODS[solver].summary : NULL;
 }
 
-// Whether there is a proof that the rows contradict each other. If not all rows can be satisfied,
-// the best compromise has speeds u that no impulse reduces: J' u = 0, C u = 0 and b' u = u' u. Then
-// y = u is the proof. A direct method supplies such a vector. For other methods, the speeds at the
-// best point are tried.
+// Returns true if the rows provably contradict each other. In that case the best compromise leaves
+// row speeds u that no impulse can reduce: J' u = 0, C u = 0 and b' u = u' u. Then y = u is the
+// proof. Direct methods supply u. For other methods, this function tries the speeds at the best
+// point.
 static bool kkt_contradictory(S2KktRun *run, double *proof) {
   const S2KktScaled *kkt = run->kkt;
   s2_kkt_offer(run, run->v, run->lambda);
@@ -224,8 +224,7 @@ static S2SolveStatus kkt_run_method(const S2KktScaled *kkt, const S2KktOptions *
       .status = S2_MAX_ITERATIONS,
       .arena = arena,
   };
-  // The default limit is smaller for refinement passes, which are expensive, than for steps of
-  // iterative methods.
+  // Allow fewer refinement passes than steps of iterative methods, because passes are expensive.
   if (run.max_iterations == 0) {
     bool direct = options->solver == S2_KKT_LDL || options->solver == S2_KKT_SCHUR;
     run.max_iterations = direct ? PASSES : STEPS_LEAST + STEPS_PER_UNKNOWN * (n + m);
@@ -235,7 +234,8 @@ static S2SolveStatus kkt_run_method(const S2KktScaled *kkt, const S2KktOptions *
   s2_kkt_offer(&run, run.v, run.lambda);
   if (!s2_kkt_done(&run)) {
     METHODS[options->solver].solve(&run);
-    // Balance the momentum to the last digit if this does not increase the residual.
+    // Recompute v from the impulses, which balances the momentum to the last digit. Keep this v
+    // unless it has a larger residual.
     double *balanced = S2_TAKE(arena, double, n);
     s2_kkt_velocity(kkt, run.lambda, balanced, arena);
     s2_kkt_offer(&run, balanced, run.lambda);

@@ -1,4 +1,4 @@
-// The linear system of bilateral rows. Find velocities v and multipliers (impulses) lambda with
+// Solves the linear system of bilateral constraint rows. Find velocities v and impulses lambda with
 //
 //     W v - J' lambda = c            momentum
 //     J v + C lambda + b = 0         rows
@@ -16,7 +16,7 @@
 #include <stdbool.h>
 
 typedef enum S2KktSolver {
-  S2_KKT_LDL = 0, // factors the whole system, where rows are nodes of the graph
+  S2_KKT_LDL = 0, // factors the whole system, with constraint rows as nodes of the graph
   S2_KKT_SCHUR,   // factors J W^-1 J' + C
   S2_KKT_CG,      // conjugate gradients on J W^-1 J' + C, which is not assembled
   S2_KKT_MINRES,  // MINRES (Paige and Saunders 1975) on the whole system
@@ -31,8 +31,8 @@ typedef struct S2Kkt {
   S2Csr j;                  // m x n
   const double *compliance; // diagonal of C, m numbers; NULL means 0
   const double *c, *b;      // n and m numbers.
-  // Weights of v_i and of the speed of row k in the residual. The weight of an angular velocity is
-  // the size of the bodies. NULL means 1.
+  // Weights of v_i and of the speed of row k in the residual. Use the size of the bodies as the
+  // weight of an angular velocity. NULL means 1.
   const double *v_weight, *row_weight; // n and m numbers.
   // Unit of the residual. 0 means the largest of all weighted |c_i / W_ii| and |b_k|.
   double velocity_scale;
@@ -42,8 +42,8 @@ typedef struct S2KktOptions {
   S2KktSolver solver;
   double tolerance;   // solved if residual <= tolerance; 0 means 1e-9
   int max_iterations; // Refinement passes, or steps of cg and minres; 0 means the default in kkt.c.
-  // NULL means no history. Some residuals in it are estimates from a recurrence: all residuals of
-  // cg, and residuals within a GMRES cycle. The residual at the end of a cycle is exact.
+  // NULL means no history. All residuals of cg, and those within a GMRES cycle, are estimates. The
+  // residual at the end of a cycle is exact.
   S2History *history;
 } S2KktOptions;
 
@@ -78,7 +78,8 @@ double s2_kkt_residual(const S2Kkt *kkt, const double *v, const double *lambda, 
 // false if the problem has rows that are not bilateral.
 bool s2_kkt_from_problem(const S2Problem *problem, S2Arena *arena, S2Kkt *kkt);
 
-// The short lower-case name and the one-line summary of a solver. NULL for invalid values.
+// Return the short lower-case name and the one-line summary of a solver, or NULL for invalid
+// values.
 const char *s2_kkt_solver_name(S2KktSolver solver);
 const char *s2_kkt_solver_summary(S2KktSolver solver);
 

@@ -49,7 +49,7 @@ static int add_links(const S2Csr *matrix, int node, int first_row, int end, int 
       if (body >= columns_end) {
         continue;
       }
-      // The first entry between a node and a body creates their block.
+      // Create the block at the first entry between a node and a body.
       if (last[body] < begin) {
         last[body] = count;
         links[count++] = (S2KktLink){.row = node, .column = body};
@@ -146,9 +146,9 @@ void s2_kkt_velocity(const S2KktScaled *kkt, const double *lambda, double *v, S2
 
 // ---- The preconditioner -----------------------------------------------------------------------
 
-// This value is added to the diagonals of the blocks. (Their entries are about 1.) Otherwise
-// linearly dependent rows would make blocks singular. A smaller value would amplify rounding more,
-// and a preconditioner need not be exact.
+// Added to the diagonals of the blocks, whose entries are about 1. This keeps the blocks regular if
+// rows are linearly dependent. A smaller value would amplify rounding errors, and a preconditioner
+// need not be exact.
 static const double PRECONDITIONER_FLOOR = 1e-6;
 
 // Inverts a symmetric positive definite 3 x 3 matrix in place by Gauss-Jordan elimination.
@@ -189,7 +189,7 @@ double *s2_kkt_group_inverse(const S2KktScaled *kkt, S2Arena *arena) {
       }
     }
   }
-  // Add compliance, or 1 for missing rows of a group, and invert the blocks.
+  // Add the compliance, or 1 for the missing rows of a small group, and invert the blocks.
   for (int g = 0; g < kkt->groups; g++) {
     int rows = kkt->group_start[g + 1] - kkt->group_start[g];
     for (int r = 0; r < 3; r++) {

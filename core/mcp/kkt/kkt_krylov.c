@@ -1,4 +1,4 @@
-// Iterative methods, which need only products with W^-1, J and J'. The preconditioner of the rows
+// Iterative methods that need only products with W^-1, J and J'. The preconditioner of the rows
 // consists of the diagonal blocks of J blockdiag(W)^-1 J' + C.
 #include "mcp/kkt/kkt_stages.h"
 
@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-// Largest number of runs, each of which starts from the best point. More than one run is needed,
-// because rounding makes the recurrences drift.
+// Maximum number of runs. Each run starts from the best point. Restarts are needed because rounding
+// errors accumulate in the recurrences.
 enum { RESTARTS = 10 };
 
 // ---- Conjugate gradients (Hestenes & Stiefel 1952) --------------------------------------------
@@ -26,7 +26,7 @@ static double measure_rows(const S2KktScaled *kkt, const double *u) {
   return worst;
 }
 
-// Runs conjugate gradients from run->lambda, as long as the recurrence can be trusted.
+// Runs conjugate gradients from run->lambda until the recurrence has lost its accuracy.
 static void krylov_descend(S2KktRun *run, Gradients *g, const double *inverse) {
   const S2KktScaled *kkt = run->kkt;
   int m = kkt->m;
@@ -139,7 +139,7 @@ static void krylov_rotate(double **a, double **b, double **c) {
   *c = first;
 }
 
-// Makes steps from the best point until the system is solved or the estimated residual is
+// Makes MINRES steps from the best point until the system is solved or the estimated residual is
 // negligible.
 static void krylov_minimise(S2KktRun *run, Minres *r, const double *inverse) {
   const S2KktScaled *kkt = run->kkt;

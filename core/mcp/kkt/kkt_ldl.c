@@ -1,4 +1,4 @@
-// Factors the whole system, where rows are nodes of the graph. [W -J'; -J -C - delta] is
+// Factors the whole system, with constraint rows as nodes of the graph. [W -J'; -J -C - delta] is
 // quasi-definite (Vanderbei 1995): it has an L D L' factorisation without pivoting for every order
 // of elimination. If a row is eliminated before its bodies, its pivot is delta. D is then
 // ill-conditioned, and the matrix must be `careful`. Eliminating bodies before their rows does not
@@ -11,7 +11,7 @@
 typedef struct Ldl {
   const S2KktScaled *kkt;
   S2BlockSparse matrix; // bodies, then groups
-  int32_t *slot;        // slots of the links, then of the couplings
+  int32_t *slot;        // slot of each link, followed by the slot of each coupling
   S2Quad *x;
 } Ldl;
 

@@ -36,7 +36,8 @@ bool s2_kkt_from_problem(const S2Problem *problem, S2Arena *arena, S2Kkt *kkt) {
       .row_weight = row_weight,
       .velocity_scale = problem->velocity_scale,
   };
-  // Collect the nonzero entries of J, and the weights of residuals: L for angular ones.
+  // Collect the nonzero entries of J and the weights of residuals. Angular residuals have the
+  // weight L.
   S2Triplet *triplet = S2_TAKE(arena, S2Triplet, 6 * m);
   int count = 0;
   for (int i = 0; i < m; i++) {
@@ -62,8 +63,8 @@ static const S2KktSolver METHODS[S2_LINEAR_COUNT] = {
     [S2_LINEAR_MINRES] = S2_KKT_MINRES,
 };
 
-// The solver aims at this fraction of the tolerance. Velocities are recomputed from the impulses
-// afterwards, which changes the residual of the rows.
+// The solver aims at this fraction of the tolerance, because velocities are recomputed from the
+// impulses afterwards. This changes the residual of the rows.
 static const double AIM = 0.1;
 
 S2SolveStatus s2_linear_solve(const S2Problem *problem, const S2SolverOptions *options,

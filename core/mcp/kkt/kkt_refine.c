@@ -2,8 +2,8 @@
 // the proximal method on the rows. For redundant rows it converges to the impulses nearest to the
 // start. Each pass multiplies the error of a row with stiffness s by delta / (s + delta). For rows
 // that are too soft for this, GMRES (Saad and Schultz 1986; flexible: Saad 1993) takes over, with
-// the same factorisation as the preconditioner. There are few such rows, and each needs about one
-// step.
+// the same factorisation as the preconditioner. Such rows are few, and GMRES needs about one step
+// for each of them.
 #include "linalg/numbers.h"
 #include "mcp/kkt/kkt_stages.h"
 
@@ -16,7 +16,7 @@
 static const double DELTAS[] = {1e-7, 1e-5, 1e-9, 1e-11};
 enum { COUNT = sizeof DELTAS / sizeof *DELTAS };
 
-// Passes end if a pass leaves more than this fraction of the residual.
+// Stop if a pass leaves more than this fraction of the residual.
 static const double GAIN = 0.3;
 
 enum {
@@ -25,7 +25,7 @@ enum {
   WITNESS_STEPS = 3,
 };
 
-// Cycles end if a cycle leaves more than this fraction of the residual.
+// Stop if a cycle leaves more than this fraction of the residual.
 static const double CYCLE_GAIN = 0.5;
 
 typedef struct Refinement {
@@ -33,7 +33,7 @@ typedef struct Refinement {
   const S2KktDirect *direct;
   double *x; // current point: n velocities, then m multipliers
   double *basis[BASIS + 1], *step[BASIS];
-  double h[BASIS][BASIS + 1]; // h[k]: column k of the Hessenberg matrix, later of R
+  double h[BASIS][BASIS + 1]; // h[k] is column k of the Hessenberg matrix, and later of R
   double cosine[BASIS], sine[BASIS], g[BASIS + 1];
 } Refinement;
 
@@ -56,8 +56,8 @@ static void kkt_refine_solve(Refinement *r, double *x) {
   r->run->iterations++;
 }
 
-// Makes plain passes as long as they reduce the residual. They continue below the tolerance to
-// reach full precision.
+// Makes refinement passes as long as they reduce the residual, even below the tolerance, to reach
+// full precision.
 static void kkt_refine_passes(Refinement *r) {
   S2KktRun *run = r->run;
   const S2KktScaled *kkt = run->kkt;
@@ -89,9 +89,9 @@ static void kkt_refine_operate(const S2KktScaled *kkt, const double *x, double *
   s2_csr_add_times(&kkt->j, 1, x, y + kkt->n);
 }
 
-// Makes w orthogonal to the basis and writes the coefficients to column k. It does this twice,
-// because once is not accurate enough. Then applies all previous rotations and a new one to the
-// column. Returns the length of the remainder.
+// Makes w orthogonal to the basis and writes the coefficients to column k. Repeats this once,
+// because a single pass is not accurate enough. Then applies all previous rotations and a new one
+// to the column. Returns the remaining length of w.
 static double kkt_refine_orthogonalise(Refinement *r, int k, double *w, int size) {
   double *h = r->h[k];
   memset(h, 0, sizeof r->h[k]);
@@ -177,8 +177,8 @@ static double kkt_refine_cycle(Refinement *r) {
 }
 
 // Finds the part of the row speeds that no impulse reduces. (S + delta)^-1 multiplies this part by
-// 1 / delta and the other parts by smaller factors, so that after several multiplications only this
-// part is left.
+// 1 / delta and all other parts by smaller factors. After several multiplications only this part is
+// left.
 static void find_witness(Refinement *r) {
   const S2KktScaled *kkt = r->run->kkt;
   if (!r->direct->factor(r->direct->method, DELTAS[0])) {
@@ -225,7 +225,7 @@ void s2_kkt_refine(S2KktRun *run, const S2KktDirect *direct) {
       }
     }
   }
-  // There may be no solution: find a vector that could prove this.
+  // Perhaps there is no solution. Find a vector that could prove it.
   if (!s2_kkt_done(run)) {
     find_witness(&r);
   }

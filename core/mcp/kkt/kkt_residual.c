@@ -1,4 +1,4 @@
-// The residual of a point, in the caller's units and in the units of the scaled system.
+// Computes the residual of a point, in the caller's units and in units of the scaled system.
 #include "linalg/double2.h"
 #include "linalg/numbers.h"
 #include "mcp/kkt/kkt_stages.h"
@@ -54,7 +54,7 @@ static void residual_find_misses(const S2Csr *w, const S2Csr *j, const double *c
       residual_add_product(&sum[i], w->value[p], v[w->column[p]]);
     }
   }
-  // Subtract J' lambda, and compute the rows in the same loop, because both need all entries of J.
+  // Subtract J' lambda and compute the rows in one loop over the entries of J.
   for (int k = 0; k < j->rows; k++) {
     S2Double2 row = {b[k], 0};
     residual_add_product(&row, compliances != NULL ? compliances[k] : 0, lambda[k]);
@@ -75,7 +75,8 @@ double s2_kkt_residual(const S2Kkt *kkt, const double *v, const double *lambda, 
   double *f = S2_TAKE(arena, double, kkt->n), *u = S2_TAKE(arena, double, kkt->m);
   double worst = 0;
   residual_find_misses(&kkt->w, &kkt->j, kkt->c, kkt->b, kkt->compliance, v, lambda, f, u, arena);
-  // Errors of momenta are converted to velocities by the diagonal of W and weighted.
+  // Divide momentum errors by the diagonal of W, which converts them to velocities, and apply the
+  // weights.
   for (int i = 0; i < kkt->n; i++) {
     double error = fabs(f[i] / s2_kkt_diagonal(&kkt->w, i));
     worst = s2_larger(worst, error * s2_kkt_weight(kkt->v_weight, i));

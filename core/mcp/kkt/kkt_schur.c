@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-// Largest total number of pairs of groups on the same body. A pair takes 80 bytes, and more memory
-// in the factorisation. A body with very many rows would need too much memory. "ldl" can solve such
+// Maximum number of pairs of groups that share a body. A pair takes 80 bytes, and more in the
+// factorisation, so a body with very many rows would need too much memory. "ldl" can solve such
 // systems.
 enum { PAIRS_MAX = 20000000 };
 
@@ -55,7 +55,7 @@ static int32_t *sort_links(const S2KktScaled *kkt, int32_t *start, S2Arena *aren
   int32_t *by_body = S2_TAKE(arena, int32_t, kkt->links);
   int32_t *next = S2_TAKE(arena, int32_t, kkt->bodies);
   memset(start, 0, sizeof(int32_t) * (size_t)(kkt->bodies + 1));
-  // Count the links, add up the counts, fill in the links.
+  // Count the links of each body, add up the counts, and fill in the links.
   for (int k = 0; k < kkt->links; k++) {
     start[kkt->link[k].column + 1]++;
   }
@@ -88,7 +88,7 @@ static bool assemble_blocks(Schur *schur) {
   S2Arena *arena = schur->arena;
   int32_t *start = S2_TAKE(arena, int32_t, kkt->bodies + 1);
   int32_t *by_body = sort_links(kkt, start, arena);
-  // Groups on the same body form pairs. Memory limits the number of pairs.
+  // Count the pairs of groups that share a body. Their number is limited by memory.
   int64_t pairs = 0;
   for (int k = 0; k < kkt->bodies; k++) {
     int64_t rows = start[k + 1] - start[k];
@@ -132,7 +132,7 @@ static void fill_blocks(Schur *schur, double delta) {
     int32_t slot = pair->row != pair->column ? schur->slot[edges++] : -1;
     s2_blocksparse_add(&schur->matrix, slot, pair->row, pair->column, pair->block);
   }
-  // Add C + delta to the diagonal, or 1 for missing rows of a group.
+  // Add C + delta to the diagonal, or 1 for the missing rows of a small group.
   for (int g = 0; g < kkt->groups; g++) {
     int first = kkt->group_start[g], rows = kkt->group_start[g + 1] - first;
     double block[9] = {0};

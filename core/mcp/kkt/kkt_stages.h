@@ -2,9 +2,9 @@
 //
 // Scaling: v_i is divided by a power of two near W_ii^-1/2, and lambda_k by a power of two near (J
 // diag(W)^-1 J' + C)_kk^-1/2. W then has a diagonal of about 1, and rows have a length of about 1,
-// for any physical units and mass ratios. Powers of two cause no rounding. Three unknowns form a
-// node of the block-sparse matrices. Up to three neighbouring rows on the same bodies form a node,
-// too.
+// for any physical units and mass ratios. Powers of two cause no rounding. In block-sparse
+// matrices, three velocities form a node, and so do up to three neighbouring rows on the same
+// bodies.
 #ifndef S2_KKT_STAGES_H
 #define S2_KKT_STAGES_H
 
@@ -13,10 +13,9 @@
 
 #include <stddef.h>
 
-// A row-major block between two nodes. It belongs to J, between a group of rows and a body, or to
-// W.
+// A row-major block of J (between a group of rows and a body) or of W (between two bodies).
 typedef struct S2KktLink {
-  int32_t row, column; // row: group or body; column: body
+  int32_t row, column; // The row is a group or a body. The column is a body.
   double block[9];
 } S2KktLink;
 
@@ -26,7 +25,7 @@ typedef struct S2KktScaled {
   double *compliance, *c, *b;
   // v = v_unit o (scaled v), lambda = row_unit o (scaled lambda)
   double *v_unit, *row_unit;
-  // Factors that convert errors of the scaled equations to the residual.
+  // Convert errors of the scaled equations to the residual.
   double *v_measure, *row_measure;
   int bodies, groups;
   int32_t *group_start; // first row of each group; groups + 1 numbers
@@ -45,10 +44,10 @@ typedef struct S2KktRun {
   S2History *history;
   double *v, *lambda; // scaled
   double best;
-  S2SolveStatus status; // Reason for a failure.
+  S2SolveStatus status; // Result of the method.
   // Residuals of the last measured point: W v - J' lambda - c and J v + C lambda + b.
   double *r_v, *r_row;
-  // NULL, or m scaled speeds that may prove that rows contradict each other.
+  // NULL, or m scaled row speeds that may prove that rows contradict each other.
   const double *witness;
   S2Arena *arena;
 } S2KktRun;
@@ -61,8 +60,8 @@ static inline double s2_kkt_weight(const double *weights, int i) {
 double s2_kkt_diagonal(const S2Csr *w, int i);
 double s2_kkt_velocity_scale(const S2Kkt *kkt);
 
-// Computes the residuals of a point in r_v and r_row, and returns the largest. Keeps the point if
-// it is the best so far.
+// Writes the residuals of a point to r_v and r_row. Returns the largest, and keeps the point if it
+// is the best so far.
 double s2_kkt_offer(S2KktRun *run, const double *v, const double *lambda);
 static inline bool s2_kkt_done(const S2KktRun *run) {
   return run->best <= run->tolerance;

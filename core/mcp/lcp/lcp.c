@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-// Largest residual of a solution after equilibration. Successful pivoting leaves about 1e-14,
-// whereas a wrong basis leaves a significant fraction of |q|, which is about 1.
+// Largest residual of a solution after equilibration. A correct basis leaves a residual of about
+// 1e-14. A wrong basis leaves a significant fraction of |q|, which is about 1.
 static const double ACCEPT = 1e-10;
 
 // A ray proves infeasibility if M' ray <= 0 up to rounding, and q' ray is clearly below 0. (Entries
@@ -80,8 +80,8 @@ S2SolveStatus s2_lcp_lemke(int n, const double *m, const double *q, double *z, d
     s2_arena_rewind(arena, mark);
     return S2_SINGULAR; // the scaled numbers do not fit into a double
   }
-  // A ray or a failure may be caused by rounding. A second attempt recomputes its dictionary more
-  // often.
+  // Rounding errors may have caused a ray or a failure. Try again, and recompute the dictionary
+  // more often.
   bool *basic = S2_TAKE(arena, bool, size);
   S2LcpPivoting pivoting = s2_lcp_pivoting_default(n, cover);
   if (options != NULL && options->max_pivots > 0) {

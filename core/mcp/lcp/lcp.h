@@ -22,7 +22,7 @@ typedef enum S2LcpSolver {
   S2_LCP_AUTO = 0,
   S2_LCP_LEMKE,
   S2_LCP_BPP,       // block principal pivoting, with Murty's least index rule against cycling
-  S2_LCP_ENUMERATE, // tries every set of positive z_i; n <= S2_LCP_ENUMERATE_MAX
+  S2_LCP_ENUMERATE, // tries all possible sets of positive z_i, for n <= S2_LCP_ENUMERATE_MAX
   S2_LCP_PGS,       // over-relaxed projected Gauss-Seidel; needs a positive diagonal
   S2_LCP_NEWTON,    // semismooth Newton on the Fischer-Burmeister function with line search
   S2_LCP_PDIPM,     // Mehrotra's interior-point method, for monotone problems (z' M z >= 0)
@@ -30,15 +30,15 @@ typedef enum S2LcpSolver {
 } S2LcpSolver;
 
 enum {
-  S2_LCP_ENUMERATE_MAX = 16, // largest number of rows for enumeration: 2^16 sets
+  S2_LCP_ENUMERATE_MAX = 16, // maximum number of rows for enumeration, which then tries 2^16 sets
   S2_LCP_MAX = 32768, // largest number of rows of any problem, so that indices of M fit into an int
 };
 
 typedef struct S2LcpSolverOptions {
   S2LcpSolver solver;
   double tolerance; // Solved if residual <= tolerance max(1, max|q|); 0 means 1e-9.
-  // Limit of pivots, blocks, sweeps or factorisations of each method. 0 means the default of the
-  // method.
+  // Maximum number of pivots, block moves, sweeps or factorisations of each method. 0 means the
+  // default of the method.
   int max_iterations;
   double omega; // over-relaxation of pgs, between 0 and 2; 0 means 1.
   // NULL means no history. `auto` appends the records of its methods one after the other.
@@ -58,8 +58,8 @@ typedef struct S2LcpSolution {
   // max_i |min(z_i, w_i)|, or NaN if the input is not finite. With kappa: max_i |z_i w_i - kappa|,
   // or infinite if any z_i or w_i is not positive.
   double residual;
-  double kappa; // kappa of the options, for s2_lcp_vjp
-  bool has_ray; // true if unsolved and Lemke's method ended on the ray in `ray`
+  double kappa; // copy of options.kappa, which s2_lcp_vjp reads
+  bool has_ray; // true if the problem is unsolved and `ray` contains the ray of Lemke's method
 } S2LcpSolution;
 
 // Writes z >= 0 and the computed w = M z + q: a solution, or the best point found. For all methods,
@@ -82,7 +82,7 @@ typedef struct S2LcpSolution {
 S2SolveStatus s2_lcp_solve(const S2LcpProblem *problem, const S2LcpSolverOptions *options,
                            S2Arena *arena, S2LcpSolution *solution);
 
-// Largest number of rows for which a sparse M is converted to a dense matrix if necessary.
+// Maximum number of rows of a sparse M that may be converted to a dense matrix.
 enum { S2_LCP_DENSE_MAX = 2048 };
 
 // Solves a problem with a sparse M by the chain of the step problem: the interior-point method,
@@ -108,14 +108,14 @@ typedef struct S2LcpGradient { // same shapes as in S2LcpProblem; each may be NU
 bool s2_lcp_vjp(const S2LcpProblem *problem, const S2LcpSolution *solution, const double *dl_dz,
                 const S2LcpGradient *gradient, S2Arena *arena);
 
-// The short lower-case name and the one-line summary of a solver. NULL for invalid values.
-// s2_lcp_solver_from_name returns S2_LCP_SOLVER_COUNT for an unknown name.
+// Return the short lower-case name and the one-line summary of a solver, or NULL for invalid
+// values. s2_lcp_solver_from_name returns S2_LCP_SOLVER_COUNT for an unknown name.
 const char *s2_lcp_solver_name(S2LcpSolver solver);
 const char *s2_lcp_solver_summary(S2LcpSolver solver);
 S2LcpSolver s2_lcp_solver_from_name(const char *name);
 
-// Text file of a problem with all digits (docs/problem-format.md). Reading allocates one block,
-// which s2_lcp_free releases.
+// Read and write a problem as text that preserves all digits (docs/problem-format.md). Reading
+// allocates one block, which s2_lcp_free releases.
 S2Status s2_lcp_write(const S2LcpProblem *problem, const char *path);
 S2Status s2_lcp_read(const char *path, S2LcpProblem **problem);
 void s2_lcp_free(S2LcpProblem *problem);
@@ -140,8 +140,8 @@ typedef struct S2LcpOptions {
 typedef struct S2LcpInfo {
   int pivots;
   double residual;  // max_i |min(z_i, w_i)|; not finite if the input is not finite
-  bool infeasible;  // with S2_RAY: the ray provably excludes any z >= 0 with M z + q >= 0
-  double ray_cover; // with S2_RAY: growth of the covering variable along the ray, >= 0
+  bool infeasible;  // with S2_RAY, true if the ray proves that no z >= 0 has M z + q >= 0
+  double ray_cover; // with S2_RAY, growth of the covering variable along the ray, >= 0
 } S2LcpInfo;
 
 // M is row-major, n x n, and q has n entries. Writes z >= 0 and the computed w = M z + q, n numbers

@@ -6,12 +6,12 @@
 #include <string.h>
 
 enum {
-  QUICK_BLOCKS = 30, // limit of block pivoting, which takes 3 to 10 steps for suitable problems
+  QUICK_BLOCKS = 30, // maximum number of block moves; suitable problems take 3 to 10
 };
 
-// Improves the result of pivoting. Pivoting compares all rows with the largest scaled -q_i, and
-// treats 1e-16 of this value as 0. An active-set walk from the end point of pivoting treats each
-// row separately.
+// Improves the result of pivoting by an active-set walk from its end point. Pivoting measures all
+// rows by the largest scaled -q_i, and treats 1e-16 of this value as 0. The walk measures each row
+// by its own size.
 static void lcp_auto_polish(S2LcpRun *run) {
   const S2LcpProblem *problem = run->problem;
   int n = problem->n;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum {
-  PATIENCE = 10, // block moves without progress before Murty's rule, as in Portugal et al.
+  PATIENCE = 10, // block moves without progress before Murty's rule is used, as in Portugal et al.
   ITERATIONS_LEAST = 200,
   ITERATIONS_PER_ROW = 2,
 };
@@ -24,15 +24,15 @@ typedef struct Blocks {
   const double *m, *q;
   bool symmetric;
   double *row_max; // of |M|
-  bool *in;        // whether z_i is in the basis
+  bool *in;        // true if z_i is basic
   int *index;
   double *z, *w;
   double *a, *b;
   int32_t *pivot;
 } Blocks;
 
-// Scalar product with four interleaved sums. This avoids one long chain of additions and gives the
-// same result on every machine.
+// Computes a dot product with four interleaved sums. This avoids a long chain of additions and
+// gives the same result on every machine.
 static double bpp_dot(int n, const double *x, const double *y) {
   double sum[4] = {0};
   int i = 0;
@@ -131,7 +131,7 @@ static bool solve_block(Blocks *blocks) {
   return regular;
 }
 
-// Marks and counts the variables on the wrong side, and finds the last of them.
+// Marks and counts all variables on the wrong side. Also finds the last one.
 static int count_wrong(const Blocks *blocks, bool *wrong, int *last) {
   double largest = 0, sum = 0;
   // A variable is on the wrong side if it is negative by more than the rounding error of its sum.

@@ -4,39 +4,41 @@
 //     M_iA z_A + q_i = 0 (i in A),   M_iA z_A + q_i >= 0 (i not in A),   z_A >= 0
 //
 // has a solution. Each system consists of a few linear inequalities. The first phase of the simplex
-// method with Bland's rule decides it, and needs no regular basis. This file shares no code with
-// the other methods, because their tests compare results with it.
+// method with Bland's rule decides whether it has a solution, and works even if the basis is
+// singular. This file shares no code with the other methods, because their tests compare results
+// with it.
 #include "mcp/lcp/lcp_stages.h"
 
 #include <math.h>
 
 enum {
   N = S2_LCP_ENUMERATE_MAX,
-  PASSES = 8,        // scaling passes; each halves the logarithm of the spread
-  WIDTH = N + 1,     // columns: z_j if j is in A, else w_j; then the right side
+  PASSES = 8,        // number of scaling passes
+  WIDTH = N + 1,     // one column for z_j (j in A) or w_j (otherwise), and one for the right side
   ARTIFICIAL = N,    // first index of the artificial basic variables
-  PIVOTS_MAX = 2000, // guard against rounding errors; Bland's rule normally needs far fewer
+  PIVOTS_MAX = 2000, // prevents endless loops if rounding defeats Bland's rule
 };
 
 // Entries of the tableau up to this value count as 0. Entries are about 1.
 static const double ZERO = 1e-12;
-// Entries between NOISE and ZERO may be significant, so nothing is proved.
+// Entries between NOISE and ZERO may be significant, so a tableau that neglects them proves
+// nothing.
 static const double NOISE = 1e-13;
-static const double FEASIBLE = 1e-9; // largest sum of infeasibilities of a solution
-static const double DOUBT = 1e-7;    // nothing is proved if the sum is at most this value
+static const double FEASIBLE = 1e-9; // a solution has at most this sum of infeasibilities
+static const double DOUBT = 1e-7;    // up to this sum of infeasibilities, nothing is proved
 
 typedef struct Tableau {
   int n;
   double m[N][N], q[N];   // scaled
   double column[N], unit; // z = column * unit * (scaled z)
   double a[N][WIDTH];     // the tableau
-  double cost[WIDTH];     // sum of the rows with artificial variables
-  bool doubtful;          // whether a neglected entry may be significant
+  double cost[WIDTH];     // sum of all rows whose basic variable is artificial
+  bool doubtful;          // true if a neglected entry may be significant
   int basic[N];           // basic variable of each row: a column, or ARTIFICIAL + row
 } Tableau;
 
-// A power of two near 1 / sqrt of the largest entry of a row or column. A power of two causes no
-// rounding.
+// Returns a power of two near 1 / sqrt(a), where a is the largest entry of the row or column.
+// Scaling by powers of two is exact.
 static double factor_of(const Tableau *t, bool of_row, int i) {
   double largest = 0;
   for (int j = 0; j < t->n; ++j) {
@@ -60,7 +62,7 @@ static void enumerate_scale(Tableau *t, const S2LcpProblem *problem) {
   }
   // Repeatedly divide rows and columns by the square roots of their largest entries.
   for (int pass = 0; pass < PASSES; ++pass) {
-    // Find the factors of all rows and columns before they are applied.
+    // Find the factors of all rows and columns before applying any.
     for (int i = 0; i < n; ++i) {
       row[i] = factor_of(t, true, i);
       column[i] = factor_of(t, false, i);
@@ -124,7 +126,7 @@ static void enumerate_pivot(Tableau *t, int row, int column) {
     }
     t->a[i][column] = 0;
   }
-  // The cost is the sum of the rows that still have their artificial variable.
+  // Compute the cost as the sum of all rows that still have their artificial variable.
   t->basic[row] = column;
   for (int j = 0; j <= t->n; ++j) {
     t->cost[j] = 0;

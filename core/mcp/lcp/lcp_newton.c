@@ -1,8 +1,8 @@
 // Semismooth Newton on the Fischer-Burmeister equations z + w - sqrt(z^2 + w^2) = 0, w = M z + q
-// (De Luca, Facchinei and Kanzow 1996). It uses Newton's direction if it descends, and steepest
-// descent of the merit 1/2 |phi|^2 otherwise, with Armijo steps. It ends at a stationary point of
-// the merit. Such a point solves the problem if M is a P0 matrix with bounded level sets. Otherwise
-// it may not be a solution.
+// (De Luca, Facchinei and Kanzow 1996). The merit is 1/2 |phi|^2. The method takes Armijo steps
+// along Newton's direction or, if that does not descend, along the steepest descent. It ends at a
+// stationary point of the merit. Such a point solves the problem if M is a P0 matrix with bounded
+// level sets. Otherwise it may not be a solution.
 #include "mcp/lcp/lcp_stages.h"
 
 #include "base/rng.h"
@@ -13,15 +13,14 @@
 
 enum {
   ITERATIONS = 100, // iterations per start
-  STARTS = 4,       // starts: 0, ones, and two random points
+  STARTS = 4,       // number of starts: zeros, ones, and two random points
   HALVINGS = 50,
-  WINDOW = 10, // after this many iterations with little reduction, the merit is at a local minimum
+  WINDOW = 10, // iterations with little progress before a run ends
   SEED = 1996,
 };
 
 static const double ARMIJO = 1e-4;
-// The reduction is too small if the merit is above this fraction of the merit WINDOW iterations
-// ago.
+// The run ends if the merit is above this fraction of its value WINDOW iterations ago.
 static const double HARDLY = 0.9;
 static const double DESCENT = 1e-10; // smallest descent of Newton's direction, relative to |d|^2
 static const double ORIGIN = 1e-14;  // z and w up to this value are at the kink of phi
@@ -41,7 +40,7 @@ static void lcp_newton_product(const S2LcpScaled *s, const double *z, double *w)
   }
 }
 
-// z + w - sqrt(z^2 + w^2) without cancellation.
+// Computes z + w - sqrt(z^2 + w^2) without cancellation.
 static double lcp_newton_fischer(double z, double w) {
   double r = hypot(z, w), sum = z + w;
   return sum > 0 ? 2 * z * (w / (sum + r)) : sum - r;
@@ -113,7 +112,8 @@ static bool newton_direction(Newton *t, double *slope) {
   return isfinite(size) && *slope <= -DESCENT * size;
 }
 
-// Steps along the direction and writes the step to *step. Returns false if no step descends.
+// Moves along the direction by the first step that reduces the merit enough, and writes this step
+// to *step. Returns false if there is none.
 static bool lcp_newton_search(Newton *t, double *z, double slope, double *step) {
   int n = t->s.n;
   double here = lcp_newton_merit(n, z, t->w);
@@ -149,7 +149,7 @@ static double lcp_newton_descend(Newton *t, double *z, int limit, S2LcpRun *run)
   lcp_newton_product(&t->s, z, t->w);
   double residual = INFINITY, before = INFINITY;
   for (int k = 0; k < limit; ++k) {
-    // If the merit hardly falls, it is at a local minimum.
+    // Stop if the merit hardly falls, because it is then near a local minimum.
     if (k % WINDOW == 0) {
       double now = lcp_newton_merit(t->s.n, z, t->w);
       if (now > HARDLY * before) {
@@ -178,8 +178,8 @@ static double lcp_newton_descend(Newton *t, double *z, int limit, S2LcpRun *run)
       return run->allowed;
     }
   }
-  // Near a solution the signs become correct before the digits do, so solve again for the positive
-  // z.
+  // Near a solution the set of positive z is often correct before their digits are, so solve for
+  // these z directly.
   s2_lcp_finish(&t->s, z, t->w, run->arena);
   return lcp_newton_clip(t, z);
 }

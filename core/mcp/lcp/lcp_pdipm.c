@@ -11,8 +11,8 @@
 enum { ITERATIONS = 60 }; // monotone problems take 7 to 25 iterations
 
 static const double BACK_OFF = 0.99;  // fraction of the distance to the boundary
-static const double STALLED = 1e-10;  // shorter steps make no progress
-static const double LEAST_MU = 1e-20; // below this mu, z / w has no correct digits
+static const double STALLED = 1e-10;  // stop if the step is shorter than this
+static const double LEAST_MU = 1e-20; // stop below this mu, because z / w loses all digits
 
 typedef struct Interior {
   S2LcpScaled s;
@@ -118,8 +118,7 @@ static double lcp_pdipm_gap(const Interior *t, double step) {
   return sum / t->s.n;
 }
 
-// Writes w = M z + q of the current z to dw, and its difference from t->w to r. Returns the
-// residual.
+// Writes M z + q to dw, and the difference between t->w and dw to r. Returns the residual.
 static double lcp_pdipm_measure(Interior *t) {
   int n = t->s.n;
   for (int i = 0; i < n; ++i) {
@@ -131,7 +130,7 @@ static double lcp_pdipm_measure(Interior *t) {
 
 static double lcp_pdipm_advance(Interior *t, double mu) {
   int n = t->s.n;
-  // The predictor has c = -z o w. The gap after its step determines the target of the corrector.
+  // The predictor uses c = -z o w. The gap after its step determines the target of the corrector.
   for (int i = 0; i < n; ++i) {
     t->c[i] = -t->z[i] * t->w[i];
   }
@@ -143,7 +142,7 @@ static double lcp_pdipm_advance(Interior *t, double mu) {
     t->c[i] += target - t->dz[i] * t->dw[i];
   }
   lcp_pdipm_direction(t);
-  // Stay inside the boundary.
+  // Take a fraction of the step to the boundary.
   double step = fmin(1, BACK_OFF * lcp_pdipm_longest_step(t));
   for (int i = 0; i < n; ++i) {
     t->z[i] += step * t->dz[i];
@@ -193,7 +192,7 @@ S2SolveStatus s2_lcp_pdipm_stage(S2LcpRun *run) {
         break;
       }
     }
-    // The signs may be correct before the digits are, so solve again for the positive z.
+    // The set of positive z may be correct before their digits are, so solve for these z directly.
     if (residual > run->allowed && isfinite(residual)) {
       s2_lcp_finish(&t.s, t.z, t.dw, run->arena);
       residual = lcp_pdipm_measure(&t);

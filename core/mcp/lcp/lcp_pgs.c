@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SWEEPS = 10000 }; // convergence is linear, so more sweeps are not useful
+enum { SWEEPS = 10000 }; // convergence is linear, so more sweeps would hardly help
 
 S2SolveStatus s2_lcp_pgs_stage(S2LcpRun *run) {
   int n = run->problem->n;
@@ -38,7 +38,7 @@ S2SolveStatus s2_lcp_pgs_stage(S2LcpRun *run) {
       return S2_SOLVED;
     }
     if (!isfinite(seen) || !s2_all_finite(z, (size_t)n)) {
-      return S2_SINGULAR; // z exceeds the range of a double
+      return S2_SINGULAR; // z is too large for a double
     }
   }
   return S2_MAX_ITERATIONS;

@@ -9,24 +9,26 @@
 #include <string.h>
 
 enum {
-  // Each pass halves the logarithm of the spread. Scales are powers of two.
+  // Number of scaling passes. Each pass roughly replaces the ratio of the entries by its square
+  // root.
   EQUILIBRATION_PASSES = 4,
-  REFINEMENTS = 2, // refinements of the final basic solution; the first gives nearly all digits
+  REFINEMENTS = 2, // number of refinement passes for the final basis
 };
 
-// Pivots up to this fraction of the largest entry of the final basis matrix count as 0. (Entries
-// are about 1.)
+// Pivots up to this fraction of the largest entry of the final basis matrix count as 0.
 static const double RANK_TOLERANCE = 1e-15;
 
 // The rounding error of w may reach this fraction of the allowed residual.
 static const double SURE = 0.1;
 
-// Maximum for vectorised loops: unlike fmax, a plain comparison is one instruction.
+// Returns the larger number. Vectorised loops use this instead of fmax, because a plain comparison
+// is one instruction.
 S2_INLINE double lcp_scale_larger(double a, double b) {
   return b > a ? b : a;
 }
 
-// Number of interleaved partial sums, so that additions do not wait for each other.
+// Sums are split into this many interleaved partial sums, so that additions do not wait for each
+// other.
 enum { LANES = 4 };
 
 S2_WIDE double s2_lcp_row(int n, const double *m, const double *q, const double *z, int i) {
@@ -81,7 +83,7 @@ double s2_lcp_residual(int n, const double *m, const double *q, const double *z,
   for (int i = 0; i < n; ++i) {
     double w = s2_lcp_sure_row(n, m, q, z, i, allowed);
     if (!isfinite(z[i]) || !isfinite(w)) {
-      return INFINITY; // because fmin would drop NaN
+      return INFINITY; // fmin would ignore NaN
     }
     residual = fmax(residual, fabs(fmin(z[i], w)));
   }

@@ -1,4 +1,5 @@
-// The entry point: the steps before and after a method that all methods share.
+// The entry point of the solver. Performs the steps that all methods share, before and after the
+// chosen method.
 #include "mcp/lcp/lcp.h"
 
 #include "linalg/dense.h"
@@ -42,7 +43,7 @@ S2LcpSolver s2_lcp_solver_from_name(const char *name) {
   return S2_LCP_SOLVER_COUNT;
 }
 
-// Clips z and computes its residual. If results are too large for a double, replaces them by z = 0.
+// Clips z and computes its residual. Replaces z with zeros if results are too large for a double.
 static void lcp_solve_deliver(const S2LcpProblem *problem, double allowed,
                               S2LcpSolution *solution) {
   int n = problem->n;
@@ -144,8 +145,7 @@ S2SolveStatus s2_lcp_solve(const S2LcpProblem *problem, const S2LcpSolverOptions
   if (n == 0) {
     return solution->status;
   }
-  // z = 0 until a better point is found. Problems that are too large or not finite are rejected
-  // here.
+  // Return z = 0 unless a better point is found. Reject problems that are too large or not finite.
   memset(solution->z, 0, sizeof(double) * (size_t)n);
   memcpy(solution->w, problem->q, sizeof(double) * (size_t)n);
   if (n > S2_LCP_MAX) {
@@ -175,9 +175,9 @@ S2SolveStatus s2_lcp_solve(const S2LcpProblem *problem, const S2LcpSolverOptions
   lcp_solve_deliver(problem, allowed, solution);
   if (solution->residual <= allowed) {
     solution->status = S2_SOLVED;
-    solution->has_ray = false; // irrelevant for a solved problem
+    solution->has_ray = false; // a ray has no meaning if the problem is solved
   } else {
-    // A method that wrongly reports success has lost all digits to rounding.
+    // The method reported success, but rounding errors have ruined its result.
     solution->status = claim == S2_SOLVED ? S2_SINGULAR : claim;
   }
   return solution->status;

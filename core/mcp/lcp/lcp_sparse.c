@@ -7,8 +7,8 @@
 #include <string.h>
 
 static const double DEFAULT_TOLERANCE = 1e-9;
-static const double LEAST_TOLERANCE = 1e-14; // smaller residuals of the step problem are rounding
-enum { MAX_ITERATIONS = 50 };                // default for the interior-point method
+static const double LEAST_TOLERANCE = 1e-14; // below this, residuals are rounding errors
+enum { MAX_ITERATIONS = 50 };                // default limit of the interior-point method
 
 static double sure_row(const S2Csr *m, const double *q, const double *z, int i) {
   S2Double2 sum = {q[i], 0};
@@ -59,8 +59,8 @@ static S2Problem step_problem(const S2Csr *m, const double *q, double scale, S2A
                      .length = 1};
 }
 
-// Returns a tolerance of the scaled residual that implies max |min(z, w)| <= `allowed`. The scaled
-// residual measures M_ii z instead of z.
+// Returns a tolerance for the scaled residual that guarantees max |min(z, w)| <= `allowed`. The two
+// differ because the scaled residual measures M_ii z instead of z.
 static double scaled_tolerance(const S2Problem *problem, double allowed, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   double *d = S2_TAKE(arena, double, problem->rows), least = 1;
@@ -114,15 +114,14 @@ S2SolveStatus s2_lcp_sparse_solve(const S2Csr *m, const double *q,
   if (n == 0) {
     return solution->status = S2_SOLVED;
   }
-  // z = 0 until a better point is found. Problems with numbers that are not finite are rejected
-  // here.
+  // Return z = 0 unless a better point is found. Reject problems whose numbers are not all finite.
   memset(solution->z, 0, sizeof(double) * (size_t)n);
   if (!s2_all_finite(m->value, (size_t)m->start[n]) || !s2_all_finite(q, (size_t)n)) {
     memcpy(solution->w, q, sizeof(double) * (size_t)n);
     solution->residual = NAN;
     return solution->status = S2_SINGULAR;
   }
-  // The criterion for a solution is the same as for dense problems.
+  // Accept solutions by the same criterion as for dense problems.
   double largest = 0;
   for (int i = 0; i < n; i++) {
     largest = fmax(largest, fabs(q[i]));

@@ -7,15 +7,15 @@
 
 // ---- Methods ----------------------------------------------------------------------------------
 
-// The arguments of a method. All numbers of the problem are finite, and at least one q_i is
-// negative.
+// Arguments of a method. The caller ensures that all numbers of the problem are finite and that at
+// least one q_i is negative.
 typedef struct S2LcpRun {
   const S2LcpProblem *problem;
-  // Options with the caller's tolerance, max_iterations and omega.
+  // the caller's tolerance, max_iterations and omega
   const S2LcpSolverOptions *options;
   double allowed; // largest residual of a solved problem
   S2Arena *arena;
-  double *z;        // output, n numbers of any sign, which are clipped at 0 afterwards
+  double *z;        // output, n numbers of any sign; negative numbers are set to 0 afterwards
   double *ray;      // output, n numbers, if has_ray is set
   S2LcpSolver used; // input and output
   int iterations;   // out
@@ -23,12 +23,12 @@ typedef struct S2LcpRun {
   bool proved;      // output with S2_RAY: the ray proves that no z >= 0 has M z + q >= 0
 } S2LcpRun;
 
-// Returns the result that the method reports. S2_SOLVED is checked by the residual. S2_INFEASIBLE
-// is trusted.
+// Returns the result that the method reports. The caller checks S2_SOLVED by the residual and
+// trusts S2_INFEASIBLE.
 typedef S2SolveStatus S2LcpStage(S2LcpRun *run);
 S2LcpStage s2_lcp_auto_stage;      // lcp_auto.c
 S2LcpStage s2_lcp_lemke_stage;     // lcp_auto.c: s2_lcp_lemke as a stage
-S2LcpStage s2_lcp_restart_stage;   // lcp_restart.c: Lemke from other bases, if it ended on a ray
+S2LcpStage s2_lcp_restart_stage;   // lcp_restart.c: Lemke's method from other bases
 S2LcpStage s2_lcp_bpp_stage;       // lcp_bpp.c
 S2LcpStage s2_lcp_enumerate_stage; // lcp_enumerate.c
 S2LcpStage s2_lcp_pgs_stage;       // lcp_pgs.c
@@ -37,10 +37,10 @@ S2LcpStage s2_lcp_pdipm_stage;     // lcp_pdipm.c.
 
 // ---- Scaling ----------------------------------------------------------------------------------
 
-double s2_lcp_row(int n, const double *m, const double *q, const double *z, int i); // (M z + q)_i.
+double s2_lcp_row(int n, const double *m, const double *q, const double *z, int i); // (M z + q)_i
 // Computes row i of M z + q, with twice the digits if rounding could decide whether a residual is
-// `allowed`. Far along a direction d with M d = 0, the rounding error of M z hides q, so a distant
-// point would look like a solution of any problem.
+// `allowed`. This matters far along a direction d with M d = 0. There the rounding error of M z
+// hides q, so a distant point would seem to solve any problem.
 double s2_lcp_sure_row(int n, const double *m, const double *q, const double *z, int i,
                        double allowed);
 // Returns max |min(z, w)|, accurate enough to compare with `allowed`, or infinity if a number is
@@ -67,8 +67,8 @@ double s2_lcp_clean_up(const S2LcpScaled *s, double *z, const bool *basic, S2Are
 // w_i.
 double s2_lcp_finish(const S2LcpScaled *s, double *z, const double *w, S2Arena *arena);
 
-// The residual of a scaled point in the caller's units.
+// Returns the residual of a scaled point in the caller's units.
 double s2_lcp_unscaled_residual(const S2LcpScaled *s, const double *z, const double *w);
-void s2_lcp_unscale(const S2LcpScaled *s, double *z); // converts z, clipped at 0
+void s2_lcp_unscale(const S2LcpScaled *s, double *z); // converts z and clips it at 0
 
 #endif

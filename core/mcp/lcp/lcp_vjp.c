@@ -1,4 +1,4 @@
-// Derivatives of solutions, computed by the functions for mixed problems, here without free
+// Computes derivatives of solutions with the functions for mixed problems, here without free
 // unknowns.
 #include "mcp/lcp/lcp.h"
 #include "mcp/mixed/mixed.h"

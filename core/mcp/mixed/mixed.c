@@ -6,7 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-// Number of passes. Each pass about halves the logarithm of the largest entry of each row.
+// Number of scaling passes. Each pass roughly replaces the largest entry of a row by its square
+// root.
 enum { EQUILIBRATIONS = 12 };
 
 // ---- Products and measures --------------------------------------------------------------------
@@ -19,8 +20,8 @@ S2Mixed s2_mixed_pairs(int count, const double *matrix, const double *right, S2A
   return p;
 }
 
-// Computes row x + r, summed with twice the digits. Far away in a flat valley, plain rounding could
-// make the sum zero at points that are no solutions.
+// Computes row x + r, summed with twice the digits. If x is very large, rounding in double
+// precision could make the sum zero at points that are not solutions.
 static double row_at(const double *row, const double *x, double r, int size) {
   double sum = r, lost = 0;
   for (int j = 0; j < size; j++) {
@@ -31,7 +32,7 @@ static double row_at(const double *row, const double *x, double r, int size) {
   if (isfinite(sum + lost)) {
     return sum + lost;
   }
-  for (int j = 0; j < size; j++) { // numbers that are too large to be split
+  for (int j = 0; j < size; j++) { // these numbers are too large to be split
     r += row[j] * x[j];
   }
   return r;
@@ -95,8 +96,8 @@ double s2_mixed_equilibrate(S2Mixed *scaled, double *s, const S2Mixed *p, double
   for (int i = 0; i < size; i++) {
     s[i] = 1;
   }
-  // Find S so that the largest entry of each row and column of K' = S K S is about 1. Each pass
-  // divides by square roots of the largest entries.
+  // Find scales S for which the largest entry of each row and column of K' = S K S is about 1. Each
+  // pass divides rows and columns by square roots of their largest entries.
   for (int pass = 0; pass < EQUILIBRATIONS; pass++) {
     double *next = scaled->r;
     for (int i = 0; i < size; i++) {

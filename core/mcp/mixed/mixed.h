@@ -41,18 +41,19 @@ S2Mixed s2_mixed_pairs(int count, const double *matrix, const double *right, S2A
 
 // f := K x + r, rounded only once.
 void s2_mixed_apply(const S2Mixed *p, const double *x, double *f);
-// The unit of row i: the largest of |r_i| and all |K_ij| max(1, |x_j|), but at most `most`. A
-// meaningful unit ensures that a row of size 1e-150 does not hold for all x, and that a row of size
-// 1e150 does not hide errors of other rows.
+// The unit of row i: the largest of |r_i| and all |K_ij| max(1, |x_j|), but at most `most`. This
+// unit ensures that a row of size 1e-150 is not satisfied by every x, and that a row of size 1e150
+// does not hide errors of other rows.
 double s2_mixed_row_unit(const S2Mixed *p, const double *x, int i, double most);
-// The violation of lo <= x <= hi _|_ w by a pair (x, w), in units of x_unit and w_unit.
+// Returns the amount by which a pair (x, w) violates lo <= x <= hi _|_ w, in units of x_unit and
+// w_unit.
 double s2_mixed_pair_miss(double x, double w, double lo, double hi, double x_unit, double w_unit);
 // Returns the largest |f_i| of the equations and |min(x_i, f_i)| of the pairs. f comes from
 // s2_mixed_apply.
 double s2_mixed_residual(const S2Mixed *p, const double *x, const double *f);
-// The largest allowed |x_i f_i - kappa| on the central path: the tolerance or a small fraction of
-// kappa, whichever is smaller. (A point whose products have errors as large as kappa is not on a
-// path.)
+// Returns the largest allowed |x_i f_i - kappa| on the central path. This is the tolerance or a
+// small fraction of kappa, whichever is smaller, because a point whose products have errors as
+// large as kappa is not on the path.
 double s2_mixed_path_tolerance(double tolerance, double kappa);
 
 // Returns the largest |x_i f_i - kappa| of the pairs, or infinity if any x_i or f_i is not
@@ -75,15 +76,15 @@ int s2_mixed_interior(const S2Mixed *p, double kappa, int max_iterations, S2Hist
 int s2_mixed_path_near(const S2Mixed *p, double kappa, int max_iterations, S2History *history,
                        double *x, S2Arena *arena);
 
-// mixed_active.c: sets w_i = 0 for pairs with x_i > w_i and solves the resulting system. If it is
-// singular, takes the smallest change. Then changes the sides of pairs with a wrong sign, and keeps
-// the point with the smallest residual.
+// mixed_active.c: sets w_i = 0 for pairs with x_i > w_i and solves the resulting system. If the
+// system is singular, makes the smallest change that solves it. Then moves pairs with a wrong sign
+// to the other side, and keeps the point with the smallest residual.
 void s2_mixed_finish(const S2Mixed *p, double *x, S2Arena *arena);
 
-// mixed_active.c: walks from x through active sets until no pair requires a different side. It
-// solves each system separately, so that large rows do not swamp small rows. At the end, x is
-// exactly at its active bounds. Returns false if the walk does not end, or if it ends in numbers
-// that are too large for a double.
+// mixed_active.c: walks from x through active sets until no pair needs to change sides. Solves each
+// system in scaled units, so that large rows do not swamp small rows. Leaves x exactly at its
+// active bounds. Returns false if the walk does not end, or if it ends in numbers that are too
+// large for a double.
 bool s2_mixed_walk(const S2Mixed *p, const S2Bounds *bounds, double *x, S2Arena *arena);
 
 // mixed_active.c: solves K' l = r for a problem with equations only. If K is numerically singular,
@@ -120,7 +121,7 @@ void s2_box_point(const S2Box *box, const S2Bounds *bounds, const double *x, dou
 void s2_box_proof(const S2Box *box, const S2Bounds *bounds, const double *free_rows,
                   const double *pair_rows, double *to);
 
-// Linear conditions E u + C v + a = 0, D u + B v + b >= 0, v >= 0, of any shape.
+// Linear conditions E u + C v + a = 0, D u + B v + b >= 0, v >= 0. Matrices may have any shape.
 typedef struct S2Conditions {
   int free, bounded, equations, inequalities; // sizes of u and v, numbers of rows of E and D
   const double *e, *c, *d, *b;                // row-major; NULL if empty

@@ -1,4 +1,4 @@
-// Solves mixed problems whose active set is known. They are then linear systems. Redundant rows
+// Solves mixed problems whose active set is known, so that they are linear systems. Redundant rows
 // make these systems singular but consistent. A complete orthogonal factorisation then gives the
 // solution of least norm.
 #include "mcp/mixed/mixed.h"
@@ -12,12 +12,12 @@
 // A matrix counts as singular if its reciprocal condition number is below this limit.
 static const double RANK = 1e-12;
 
-// A residual up to this fraction of the right side needs no improvement.
+// Do not improve a residual that is at most this fraction of the right side.
 static const double GOOD = 1e-12;
 
 enum {
-  MOVES = 8,       // limit of moves that change all wrong pairs at once
-  MOST_MOVES = 40, // limit of all moves; moves after the first MOVES change one pair each
+  MOVES = 8,       // maximum number of moves that change all wrong pairs at once
+  MOST_MOVES = 40, // maximum number of all moves; after the first MOVES, each move changes one pair
   CORRECTIONS = 30
 };
 
@@ -25,12 +25,12 @@ enum {
 
 typedef struct Active {
   int count;
-  int *index;    // unknowns of the system: all free unknowns, and pairs with w_i = 0
+  int *index;    // all free unknowns, and pairs with w_i = 0
   double *full;  // the matrix, column-major, count^2 numbers
   double *spent; // copy of the matrix that the solvers overwrite
   double *change, *before;
   S2Dense lu;
-  bool regular; // whether lu contains usable factors
+  bool regular; // true if lu contains usable factors
   double worst; // smallest reciprocal condition number of a regular matrix
   S2Arena *arena;
 } Active;
@@ -106,7 +106,7 @@ static void active_solve(Active *active) {
   }
   // The matrix is singular: dgelsy computes the least-squares solution of least norm.
   S2ArenaMark mark = s2_arena_mark(active->arena);
-  lapack_int rank = 0, length = 5 * count + 1; // length that the unblocked method requires
+  lapack_int rank = 0, length = 5 * count + 1; // workspace length of the unblocked method
   lapack_int *order = S2_TAKE_ZEROED(active->arena, lapack_int, count);
   double *work = S2_TAKE(active->arena, double, length);
   memcpy(active->spent, active->full, sizeof(double) * (size_t)count * (size_t)count);
@@ -187,7 +187,7 @@ void s2_mixed_finish(const S2Mixed *p, double *x, S2Arena *arena) {
   s2_mixed_apply(p, x, f);
   double best = active_walk(&active, p, x, s2_mixed_residual(p, x, f), in, trial, f);
   if (!(best <= GOOD * fmax(1, s2_largest(p->r, (size_t)size)))) {
-    // The matrix may only seem singular because it is ill-conditioned. LU can handle that.
+    // The matrix may be ill-conditioned rather than singular. Try LU, which can handle that.
     active.worst = 0;
     active_walk(&active, p, x, best, in, trial, f);
   }
@@ -196,14 +196,14 @@ void s2_mixed_finish(const S2Mixed *p, double *x, S2Arena *arena) {
 
 // ---- Between bounds ---------------------------------------------------------------------------
 
-// The side of a pair according to its numbers: -1 at lo, 0 between the bounds, 1 at hi.
+// Returns the side of a pair according to its numbers: -1 at lo, 0 between the bounds, 1 at hi.
 static int active_side_of(double x, double w, double lo, double hi) {
   return lo < hi && x - lo > w && hi - x > -w ? 0 : lo == hi || x - lo <= w ? -1 : 1;
 }
 
-// Changes the sides of all wrong pairs, or only of the last wrong pair if `one` is set. The latter
-// is Murty's rule, which terminates if all principal minors are positive. Returns false if no pair
-// is wrong.
+// Changes the sides of all wrong pairs. If `one` is set, changes only the last wrong pair. This is
+// Murty's rule, which terminates if all principal minors are positive. Returns false if no pair is
+// wrong.
 static bool change_sides(const S2Mixed *p, const S2Bounds *bounds, bool one, int *side,
                          const double *x, const double *f) {
   bool changed = false;

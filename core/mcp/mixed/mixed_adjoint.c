@@ -8,8 +8,8 @@
 #include "mcp/mixed/mixed.h"
 
 // A pair is on the edge between two sides if |w| and the distance of x from a bound are both at
-// most this value, which is the accuracy of solutions. The limit for w is multiplied by the right
-// side if that is above 1.
+// most this value. Solutions have this accuracy. The limit for w is multiplied by the size of the
+// right side if that is above 1.
 static const double EDGE = 1e-9;
 
 typedef enum Side { INSIDE, AT_LO, AT_HI, FIXED } Side;
@@ -17,7 +17,7 @@ typedef enum Side { INSIDE, AT_LO, AT_HI, FIXED } Side;
 typedef struct Sides {
   Side *side;            // n + m
   double *lower, *upper; // kappa / (x - lo)^2 and kappa / (hi - x)^2, n + m each
-  bool clear;            // whether no pair is on an edge
+  bool clear;            // true if no pair is on an edge
 } Sides;
 
 // Computes the slopes of w on the path, where kappa relates w to the distances from the bounds. The
@@ -62,8 +62,8 @@ static Sides find_sides(const S2Mixed *p, const S2Bounds *bounds, const double *
   return sides;
 }
 
-// The derivative of the loss with respect to an x_i at a bound, including the response of the
-// unknowns inside.
+// Returns the derivative of the loss with respect to an x_i at a bound. It includes the response of
+// the unknowns between their bounds.
 static double mixed_adjoint_worth(const S2Mixed *p, const double *g, const double *l, int i) {
   int size = s2_mixed_size(p);
   double sum = g[i];
@@ -76,8 +76,8 @@ static double mixed_adjoint_worth(const S2Mixed *p, const double *g, const doubl
 static void find_bounds(const S2Mixed *p, const Sides *sides, const double *g, const double *l,
                         double *to_lo, double *to_hi) {
   // If x_i is at a bound, the derivative with respect to this bound is the derivative with respect
-  // to x_i. On the path, the bound acts through its part of w. If x_i is fixed, each bound gets
-  // half.
+  // to x_i. On the central path, the bound acts through its term of w. If x_i is fixed, each bound
+  // gets half.
   for (int i = 0; i < p->m; i++) {
     int at = p->n + i;
     Side side = sides->side[at];
@@ -119,7 +119,7 @@ static bool mixed_adjoint_solve(const S2Mixed *p, const Sides *sides, const doub
     l[0] = NAN;
     return false;
   }
-  // The other unknowns do not change, so l is 0 there.
+  // Set l to 0 for the other unknowns, because they do not change.
   bool regular = s2_mixed_transposed(&inside, solution, arena);
   for (size_t i = 0; i < count; i++) {
     l[index[i]] = solution[i];

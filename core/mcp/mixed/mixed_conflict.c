@@ -1,6 +1,5 @@
-// Proofs that linear conditions contradict each other. There is always a point that violates the
-// conditions least in the sense of least squares. If its violations (p, t) are not zero, they are
-// the proof:
+// Proofs that linear conditions contradict each other. There is always a point with the smallest
+// violation in the least-squares sense. If its violations (p, t) are not zero, they are the proof:
 //
 //     min |p|^2 / 2 + |t|^2 / 2,   p = E u + C v + a,   D u + B v + b + t >= 0,   v >= 0
 //
@@ -19,8 +18,9 @@
 // Smallest gain of a proof relative to its largest entry, in equilibrated conditions. Smaller gains
 // may be rounding errors.
 static const double LEAST_GAIN = 1e-9;
-// Largest permitted error in the equations of a proof, as a fraction of its gain. A point that
-// refutes the proof would have to be larger than the data by the inverse of this fraction.
+// Largest permitted error in the equations of a proof, as a fraction of its gain. Only a point that
+// is larger than the data by the inverse of this fraction could satisfy the conditions in spite of
+// the proof.
 static const double LEAST_REACH = 1e-8;
 
 enum { EQUILIBRATIONS = 8, MAX_ITERATIONS = 100 };
@@ -75,7 +75,7 @@ static Work conditions_make(const S2Conditions *s, S2Arena *arena) {
       }
     }
   }
-  // Scale the right side, too, so that small values are small relative to the data.
+  // Scale the right side, too, so that tolerances are relative to the data.
   int exponent = 0;
   for (int i = 0; i < w.rows; i++) {
     w.r[i] = w.row[i] * (i < w.equations ? s->e_constant[i] : s->d_constant[i - w.equations]);
@@ -112,11 +112,11 @@ static S2Mixed least_violation(const Work *w, S2Arena *arena) {
   return p;
 }
 
-// Whether y proves the conflict. y is (-p, t), scaled to a largest entry of 1.
+// Returns true if y = (-p, t), scaled to a largest entry of 1, proves the conflict.
 static bool conditions_proves(const Work *w, const double *y) {
   double gain = 0, miss = 0;
-  // gain = -r' y. miss is the largest entry of K' y, where only positive parts count for bounded
-  // unknowns.
+  // Compute gain = -r' y, and miss, the largest entry of K' y. For bounded unknowns only positive
+  // entries count.
   for (int i = 0; i < w->rows; i++) {
     gain -= w->r[i] * y[i];
   }

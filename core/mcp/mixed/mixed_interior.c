@@ -13,17 +13,17 @@
 #include <math.h>
 #include <string.h>
 
-// This value is added to the diagonal of the equilibrated matrix. The matrix is then regular for
-// every monotone problem, even with redundant rows. Refinement removes the effect.
+// Added to the diagonal of the equilibrated matrix, which is then regular for every monotone
+// problem, even with redundant rows. Refinement removes its effect on the result.
 static const double PROXIMAL = 1e-10;
 
 enum { REFINEMENTS = 2, STALL = 15, SETTLED = 2 };
 
 static const double STEP_MARGIN = 0.99; // fraction of the distance to the boundary
-static const double CROWDED = 0.1;      // A shorter step is replaced by a centring step.
-// The target of a centring step is this fraction of the mean complementarity.
+static const double CROWDED = 0.1;      // take a centring step instead of a shorter step
+// target of a centring step / mean complementarity
 static const double CENTRING = 0.5;
-// Iterations end at this residual, in scaled units. s2_mixed_finish reduces it further.
+// Iterations end at this scaled residual. s2_mixed_finish reduces it further.
 static const double DONE = 1e-13;
 
 typedef struct Interior {
@@ -34,7 +34,7 @@ typedef struct Interior {
   double *ratio;         // w / v, m numbers
   double *best, *work;
   double best_merit, mean;
-  double kappa; // target of all v_i w_i at the end
+  double kappa; // final target of all v_i w_i
   S2Dense lu;
 } Interior;
 
@@ -147,7 +147,7 @@ static double mixed_interior_iterate(Interior *ip) {
     ip->target[i] = ip->x[n + i] * ip->w[i] + ip->dx[n + i] * ip->dw[i] - aim;
   }
   step = mixed_interior_find_direction(ip);
-  // A short step means that some pair is too close to zero. Then take a centring step instead.
+  // If the step is short, some pair is too close to zero. Take a centring step instead.
   if (step < CROWDED) {
     for (int i = 0; i < m; i++) {
       ip->target[i] = ip->x[n + i] * ip->w[i] - fmax(CENTRING * ip->mean, ip->kappa);
@@ -176,8 +176,8 @@ static double mixed_interior_measure(Interior *ip) {
   int n = ip->p.n, m = ip->p.m, size = n + m;
   s2_mixed_apply(&ip->p, ip->x, ip->f);
   double merit = s2_largest(ip->f, (size_t)n), sum = 0;
-  // The residual covers the equations, the difference between w and K x + r, and the smaller side
-  // of each pair.
+  // The residual includes the equations, the difference between w and K x + r, and the smaller
+  // number of each pair.
   for (int i = 0; i < m; i++) {
     sum += ip->x[n + i] * ip->w[i];
     merit = fmax(merit, fabs(ip->f[n + i] - ip->w[i]));

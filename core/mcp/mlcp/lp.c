@@ -24,8 +24,8 @@ static void add_bound(double *matrix, double *right, int *count, int n, int i, d
 }
 
 // Builds the equivalent quadratic program. The rows of the linear program come first, followed by
-// the rows of the bounds of each variable in turn. These are either one equation, or up to two
-// inequalities with the lower bound first.
+// the bounds of each variable in turn. The bounds become one equation, or up to two inequalities
+// with the lower bound first.
 static S2Qp lp_make(const S2Lp *lp, S2Arena *arena) {
   int n = lp->n;
   size_t e = (size_t)lp->equalities + (size_t)n;
@@ -62,7 +62,7 @@ static S2Qp lp_make(const S2Lp *lp, S2Arena *arena) {
   return qp;
 }
 
-// Converts the multipliers (y, z) of all rows to multipliers of the rows of the program and of its
+// Splits the multipliers (y, z) of all rows into multipliers of the program's own rows and of its
 // bounds.
 static void lp_share(const S2Lp *lp, const double *y, const double *z, double *to_y, double *to_z,
                      double *to_lower, double *to_upper) {
@@ -113,7 +113,7 @@ S2SolveStatus s2_lp_solve(const S2Lp *problem, const S2QpOptions *options, S2Are
   int rows =
       problem->equalities > problem->inequalities ? problem->equalities : problem->inequalities;
   if (problem->n > S2_MLCP_MAX || rows > S2_MLCP_MAX) {
-    return lp_refuse(problem, solution); // refuse before the rows of the bounds are written
+    return lp_refuse(problem, solution); // reject it before the rows of bounds are written
   }
   // Solve a quadratic program without a quadratic term, where bounds are rows.
   S2ArenaMark mark = s2_arena_mark(arena);
@@ -153,8 +153,8 @@ static double lp_entry(const double *list, int i) {
 }
 
 // Collects the multipliers of the rows and bounds, or the derivatives of the loss with respect to
-// them, in the order of lp_make. A fixed unknown has two multipliers. The multiplier that is not 0
-// at the solution belongs to the equation.
+// them, in the order of lp_make. A fixed unknown has two multipliers, and its equation takes the
+// one that is not 0 at the solution.
 static void lp_gather(const S2Lp *lp, const S2LpLoss *from, const S2LpSolution *side, double *y,
                       double *z) {
   if (from->y != NULL) {
@@ -204,8 +204,8 @@ static void share_bounds(const S2Lp *lp, const double *b, const double *h,
   }
 }
 
-// Whether the loss has a derivative: it may depend on a multiplier of a fixed unknown only if one
-// of its two multipliers is not 0.
+// Returns true if the loss has a derivative. If the loss depends on the multipliers of a fixed
+// unknown, one of these must not be 0.
 static bool has_sides(const S2Lp *lp, const S2LpLoss *loss, const S2LpSolution *solution) {
   for (int i = 0; i < lp->n; i++) {
     bool asked = lp_entry(loss->lower, i) != 0 || lp_entry(loss->upper, i) != 0;

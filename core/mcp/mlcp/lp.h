@@ -8,13 +8,13 @@
 typedef struct S2Lp {
   int n, inequalities, equalities;
   const double *c;           // n
-  const double *a_ub, *b_ub; // inequalities x n, inequalities; b_ub may contain INFINITY
-  const double *a_eq, *b_eq; // equalities x n, equalities
-  const double *lo, *hi;     // n, may be infinite; NULL means no bounds on that side
+  const double *a_ub, *b_ub; // inequalities x n numbers; b_ub may contain INFINITY
+  const double *a_eq, *b_eq; // equalities x n numbers, equalities numbers
+  const double *lo, *hi;     // n numbers, may be infinite; NULL means no bounds on this side
 } S2Lp;
 
 typedef struct S2LpSolution {
-  double *x, *y, *z; // n, equalities and inequalities, allocated by the caller.
+  double *x, *y, *z; // n, equalities and inequalities numbers, allocated by the caller.
   // Multipliers >= 0 of the bounds, n each, allocated by the caller. They satisfy c + A_eq' y +
   // A_ub' z - lower + upper = 0 and are 0 if a bound is infinite.
   double *lower, *upper;
@@ -27,7 +27,7 @@ typedef struct S2LpSolution {
   bool unbounded;
   int iterations;
   double objective, primal, dual, complementarity, residual;
-  double kappa; // kappa of the options, for s2_lp_vjp
+  double kappa; // copy of options.kappa, which s2_lp_vjp reads
 } S2LpSolution;
 
 // Solves the program like s2_qp_solve. Bounds with lo_i = hi_i become equations.

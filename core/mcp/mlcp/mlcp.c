@@ -51,8 +51,8 @@ typedef struct Run {
   double r_vio, b_vio; // violations at the best point, as in S2MlcpSolution
 } Run;
 
-// Returns the largest error of a row, measured in the unit of the row. For a pair, the smaller of w
-// and the distance from the bound counts.
+// Returns the largest error of a row, in the unit of this row. The error of a pair is w or the
+// distance from the bound, whichever is smaller.
 static double mlcp_measure(const Run *run, const double *x, const double *f) {
   const S2Mixed *p = &run->p;
   int n = p->n, size = s2_mixed_size(p);
@@ -60,8 +60,8 @@ static double mlcp_measure(const Run *run, const double *x, const double *f) {
     return NAN;
   }
   double residual = 0;
-  // Measure equations by their rows, and pairs by the distance from w = 0 or from the bound,
-  // whichever is smaller.
+  // The error of an equation is its row. The error of a pair is the distance from w = 0 or from the
+  // bound, whichever is smaller.
   for (int i = 0; i < size; i++) {
     double unit = s2_mixed_row_unit(p, x, i, run->scale), miss = f[i] == 0 ? 0 : fabs(f[i]) / unit;
     if (i >= n) {
@@ -74,8 +74,7 @@ static double mlcp_measure(const Run *run, const double *x, const double *f) {
   return residual;
 }
 
-// Returns the largest product of |w_i| and the distance of v_i from the bound at which it should
-// be.
+// Returns the largest |w_i| times the distance of v_i from the bound that it should have reached.
 static double mlcp_products(const Run *run, const double *x, const double *f) {
   double largest = 0;
   for (int i = 0; i < run->p.m; i++) {
@@ -97,7 +96,7 @@ static void mlcp_offer(Run *run, double residual, double r_vio, double b_vio) {
   }
 }
 
-// Keeps the point in `inner` if it is better than the best point so far.
+// Keeps the point in `inner` if it is the best so far.
 static void mlcp_consider(Run *run, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   const S2Mixed *p = &run->p, *q = &run->box.p;
@@ -120,7 +119,7 @@ static void mlcp_consider(Run *run, S2Arena *arena) {
   s2_arena_rewind(arena, mark);
 }
 
-// Runs the active-set walk from the best point, on the problem in its original form.
+// Runs the active-set walk from the best point on the original problem.
 static void consider_walk(Run *run, S2Arena *arena) {
   s2_copy_numbers(run->trial, run->x, (size_t)s2_mixed_size(&run->p));
   if (run->kappa == 0 && s2_mixed_walk(&run->p, &run->bounds, run->trial, arena)) {

@@ -19,7 +19,7 @@
 
 #include <stdbool.h>
 
-enum { S2_MLCP_MAX = 4096 }; // largest number of unknowns: a few copies of a 128 MB matrix
+enum { S2_MLCP_MAX = 4096 }; // maximum number of unknowns, whose matrix takes 128 MB
 
 typedef struct S2Mlcp {
   int n, m;                     // numbers of free unknowns u and of pairs (v, w)
@@ -33,7 +33,7 @@ typedef struct S2Mlcp {
 
 typedef struct S2MlcpOptions {
   double tolerance;   // solved if residual <= tolerance; 0 means 1e-9
-  int max_iterations; // limit of the interior-point method; 0 means 100
+  int max_iterations; // maximum number of interior-point iterations; 0 means 100
   S2History *history; // NULL means no history.
   // If kappa is above 0, the solver computes the point on the central path, which varies smoothly
   // with all data. There v_i w_i = kappa or, with bounds, w_i = kappa / (v_i - lo_i) - kappa /
@@ -64,7 +64,7 @@ typedef struct S2MlcpSolution {
   // unknowns without bounds it is |w_i|. With kappa it is max |v_i w_i - kappa|, computed for each
   // bound with its part of w_i.
   double b_vio;
-  double kappa; // kappa of the options, for s2_mlcp_vjp
+  double kappa; // copy of options.kappa, which s2_mlcp_vjp reads
 } S2MlcpSolution;
 
 // The residual alone decides whether a problem is solved. The other results are:

@@ -1,7 +1,7 @@
 // Solves mixed problems that are not monotone. Free unknowns are eliminated by Gaussian elimination
 // with complete pivoting. The remaining problem is a linear complementarity problem (LCP), which is
 // solved by Lemke's method or another LCP method. Each equation without a pivot becomes two
-// opposite inequalities. Their multipliers are the positive and the negative part of an unknown
+// opposite inequalities, which form pairs with the positive and the negative part of an unknown
 // without a pivot.
 #include "mcp/mlcp/mlcp_pivot.h"
 
@@ -99,7 +99,7 @@ S2SolveStatus s2_mixed_pivot(const S2Mixed *p, double *x, S2Arena *arena) {
     double sign = i >= left && i < 2 * left ? -1 : 1, *to = m + (size_t)i * width;
     const double *row = mlcp_pivot_row_of(&t, from);
     for (int j = 0; j < left; j++) {
-      double entry = i < 2 * left ? 0 : row[rank + j]; // 0: only rounding errors remain here
+      double entry = i < 2 * left ? 0 : row[rank + j]; // only rounding errors remain here
       to[j] = entry;
       to[left + j] = -entry;
     }
@@ -111,7 +111,7 @@ S2SolveStatus s2_mixed_pivot(const S2Mixed *p, double *x, S2Arena *arena) {
   // Try Lemke's method. If it fails, try all LCP methods.
   S2LcpInfo info;
   S2SolveStatus status = s2_lcp_lemke(pairs, m, q, z, w, NULL, NULL, arena, &info);
-  if (status != S2_SOLVED) { // even after a ray there may be a solution
+  if (status != S2_SOLVED) { // a ray does not exclude a solution
     S2LcpSolution other = {.z = S2_TAKE(arena, double, width + 1), .w = w};
     status = s2_lcp_solve(&(S2LcpProblem){pairs, m, q}, NULL, arena, &other) == S2_SOLVED
                  ? S2_SOLVED

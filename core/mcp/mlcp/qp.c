@@ -10,8 +10,8 @@
 
 static const double TOLERANCE = 1e-9;
 
-// This value is added to the unit diagonal of the scaled P before Cholesky, because rounding errors
-// of P can turn zero eigenvalues into negative eigenvalues of up to this size.
+// Added to the unit diagonal of the scaled P before the Cholesky factorisation. Rounding errors in
+// P can turn zero eigenvalues into negative eigenvalues of up to this size.
 static const double CONVEX = 1e-10;
 
 enum { MAX_ITERATIONS = 100 };
@@ -30,7 +30,7 @@ static double qp_curvature(const S2Qp *qp, int i, int j) {
 // inequality of pair k.
 static S2Mixed qp_make(const S2Qp *qp, int *row, S2Arena *arena) {
   int n = qp->n, e = qp->equalities, m = 0;
-  // Rows with an infinite right side impose no condition.
+  // Skip rows with an infinite right side, which impose no condition.
   for (int i = 0; i < qp->inequalities; i++) {
     if (qp->h[i] != INFINITY) {
       row[m++] = i;
@@ -39,7 +39,7 @@ static S2Mixed qp_make(const S2Qp *qp, int *row, S2Arena *arena) {
   size_t size = (size_t)n + (size_t)e + (size_t)m;
   S2Mixed p = {n + e, m, S2_TAKE_ZEROED(arena, double, size *size + 1),
                S2_TAKE(arena, double, size + 1)};
-  // Write the stationarity condition (P + P') / 2 x + A' y + G' z + q = 0.
+  // Write the stationarity condition 1/2 (P + P') x + A' y + G' z + q = 0.
   for (int i = 0; i < n; i++) {
     p.r[i] = qp->q[i];
     for (int j = 0; j < n; j++) {
@@ -158,7 +158,7 @@ static bool constraints_conflict(const S2Qp *qp, const S2Mixed *p, const int *ro
   return true;
 }
 
-// Tries to prove that P x + A' y + G' z + q = 0 with z >= 0 has no solution. The proof is a
+// Tries to prove that the stationarity condition has no solution with z >= 0. The proof is a
 // direction of unbounded descent.
 static bool multipliers_conflict(const S2Qp *qp, const S2Mixed *p, S2QpSolution *solution,
                                  S2Arena *arena) {
@@ -242,8 +242,8 @@ static S2SolveStatus qp_solve(const S2Qp *qp, const S2Mixed *p, const int *row,
   if (!s2_all_finite(x, (size_t)size)) { // numbers are too large for a double
     s2_clear_numbers(x, (size_t)size);
   }
-  // Accept the answer of the interior-point method, or prove that there is no solution or unbounded
-  // descent.
+  // Accept the answer of the interior-point method. Otherwise try to prove that there is no
+  // solution or that the descent is unbounded.
   qp_deliver(qp, p, row, x, f, solution);
   if (qp_accepts(solution, tolerance)) {
     return S2_SOLVED;
@@ -258,7 +258,7 @@ static S2SolveStatus qp_solve(const S2Qp *qp, const S2Mixed *p, const int *row,
   if (solution->kappa > 0) {
     return S2_MAX_ITERATIONS;
   }
-  // Otherwise use pivoting, and keep the point with the smaller residual.
+  // If both fail, use pivoting, and keep the point with the smaller residual.
   s2_mixed_pivot(p, other, arena);
   if (s2_all_finite(other, (size_t)size)) {
     s2_mixed_finish(p, other, arena);
@@ -290,7 +290,7 @@ S2SolveStatus s2_qp_solve(const S2Qp *problem, const S2QpOptions *options, S2Are
   if (!qp_finite(problem)) {
     return solution->status = S2_SINGULAR;
   }
-  // No method here can minimise a nonconvex program.
+  // Refuse nonconvex programs, which no method here can minimise.
   S2ArenaMark mark = s2_arena_mark(arena);
   if (!qp_convex(problem, arena)) {
     solution->status = S2_UNSUPPORTED;

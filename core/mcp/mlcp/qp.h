@@ -18,15 +18,15 @@ typedef struct S2Qp {
   int n, equalities, inequalities;
   // P: n x n; q: n. NULL for P means a linear program. Only the symmetric part of P counts.
   const double *p, *q;
-  const double *a, *b; // equalities x n, equalities; may be NULL if there are none.
-  // inequalities x n, inequalities; may be NULL if there are none. h_i = INFINITY means no
-  // condition.
+  const double *a, *b; // equalities x n matrix and its right side; may be NULL if there are none
+  // inequalities x n matrix and its right side; may be NULL if there are none. h_i = INFINITY means
+  // no condition.
   const double *g, *h;
 } S2Qp;
 
 typedef struct S2QpOptions {
   double tolerance;   // solved if residual <= tolerance; 0 means 1e-9
-  int max_iterations; // limit of the interior-point method; 0 means 100
+  int max_iterations; // maximum number of interior-point iterations; 0 means 100
   S2History *history; // NULL means no history.
   // If kappa is above 0, the solver computes the point on the central path with z_i (h - G x)_i =
   // kappa, which varies smoothly with all data. Its x minimises objective - kappa sum log(h - G x).
@@ -34,7 +34,7 @@ typedef struct S2QpOptions {
 } S2QpOptions;
 
 typedef struct S2QpSolution {
-  double *x, *y, *z; // n, equalities and inequalities, allocated by the caller.
+  double *x, *y, *z; // n, equalities and inequalities numbers, allocated by the caller.
   // NULL, or allocated by the caller. If the result is S2_INFEASIBLE because no point satisfies the
   // constraints, they receive e and f >= 0 with A' e + G' f = 0 and b' e + h' f < 0, scaled to a
   // largest entry of 1.
@@ -54,7 +54,7 @@ typedef struct S2QpSolution {
   // h - G x and z, where z is divided by max(1, max |q|). With kappa it is |z o (h - G x) - kappa|.
   double primal, dual, complementarity;
   double residual; // the largest of the three; NaN if the input is not finite
-  double kappa;    // kappa of the options, for s2_qp_vjp
+  double kappa;    // copy of options.kappa, which s2_qp_vjp reads
 } S2QpSolution;
 
 // The residual alone decides whether a problem is solved. S2_INFEASIBLE means that there is a

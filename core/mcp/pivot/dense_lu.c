@@ -11,10 +11,10 @@ static void swap_ints(int *x, int *y) {
   *y = t;
 }
 
-// The bits of four numbers, or four results of a comparison.
+// The bits of four numbers, or the results of four comparisons.
 typedef long long Bits __attribute__((vector_size(sizeof(S2Quad))));
 
-// Raises each lane of `most` to the magnitude of a number if that is larger. NaN does not count.
+// Keeps the larger of each lane of `most` and the magnitude of the number in `x`. Ignores NaN.
 S2_INLINE void lu_raise(Bits *most, const S2Quad *x) {
   const Bits sizes = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
   Bits size = (Bits)*x & sizes;
@@ -22,7 +22,7 @@ S2_INLINE void lu_raise(Bits *most, const S2Quad *x) {
   *most = (above & size) | (~above & *most);
 }
 
-// Returns the largest of all lanes and of the magnitudes of `count` remaining numbers.
+// Returns the largest of all lanes of `most` and the magnitudes of the `count` remaining numbers.
 S2_INLINE double lu_settle(const Bits *most, const double *x, int count) {
   double largest = 0, lane[4];
   memcpy(lane, most, sizeof lane);
@@ -141,7 +141,7 @@ S2DenseLu s2_dense_lu_factor(int n, double *a, double rank_tolerance, S2Arena *a
   for (int i = 0; i < n; ++i) {
     lu.row[i] = lu.column[i] = i;
   }
-  lu_eliminate(&lu, rank_tolerance, lu.work); // memory that the solve needs later
+  lu_eliminate(&lu, rank_tolerance, lu.work); // borrows the scratch memory of s2_dense_lu_solve
   return lu;
 }
 

@@ -15,8 +15,8 @@ typedef struct S2DenseLu {
   double *work; // n
 } S2DenseLu;
 
-// Factors the n x n row-major matrix `a` in place. The result refers to `a`. Pivots up to
-// `rank_tolerance` times the largest entry of `a` count as zero and end the factorisation.
+// Factors the n x n row-major matrix `a` in place. The result refers to `a`. The factorisation ends
+// at a pivot of at most `rank_tolerance` times the largest entry of `a`, which counts as zero.
 S2DenseLu s2_dense_lu_factor(int n, double *a, double rank_tolerance, S2Arena *arena);
 
 // Solves A x = b in place: b is passed in x, n numbers. If rank < n, the result is the basic

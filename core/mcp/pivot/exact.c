@@ -27,16 +27,15 @@
 
 #include <string.h>
 
-// Scaled pivots, which are 1 at first, count as 0 up to this value, the square of 1e-13. Rows that
-// differ by less than 1e-13 of their size differ only by the rounding of Jacobians, and their
-// equations contradict each other only by this amount.
+// Pivots up to this value, the square of 1e-13, count as 0. Scaled pivots are 1 at first. Rows
+// whose relative difference is below 1e-13 differ only by the rounding of their Jacobians.
 static const double REPEATS = 1e-26;
 
-enum { CHANGES = 64 }; // limit of mode changes
+enum { CHANGES = 64 }; // maximum number of mode changes
 
-// Limit of the sum of n^3 over all eliminations of n rows. An elimination takes 8 n^3 operations. A
-// search up to the limit takes about 0.5 s, as is usual for large islands that remain unsolved. It
-// permits one elimination of 460 rows, or CHANGES eliminations of 115 rows.
+// Limits the sum of n^3, where n is the number of rows of each elimination. An elimination takes 8
+// n^3 operations. The limit permits one elimination of 460 rows, or CHANGES eliminations of 115
+// rows. A search up to the limit takes about 0.5 s.
 static const double MOST_WORK = 1e8;
 
 typedef enum Mode { LOOSE = 0, HELD, AT_LOW, AT_HIGH } Mode; // mode of a row
@@ -45,10 +44,10 @@ typedef struct Exact {
   const S2Problem *problem;
   S2Arena *arena;
   S2Double2 *lambda, *u; // rows
-  S2Double2 *v;          // velocities that result from lambda, 3 per node
+  S2Double2 *v;          // velocities that the impulses give, 3 per node
   // For each row: its Delassus diagonal w, and a power of two near 1 / sqrt(w).
   double *w, *scale;
-  Mode *mode; // for each row; friction rows AT_LOW or AT_HIGH slide
+  Mode *mode; // mode of each row; a friction row slides if it is AT_LOW or AT_HIGH
   int count;
   int *row; // row that belongs to equation k and unknown k
 } Exact;
@@ -82,7 +81,8 @@ static void exact_evaluate(Exact *exact) {
   }
 }
 
-// Returns lambda - bound - u / w. Its sign shows on which side of the bound the normal map is.
+// Returns lambda - bound - u / w, which is positive if the normal map lambda - u / w is above the
+// bound.
 static double exact_beyond(const Exact *exact, int i, S2Double2 bound) {
   S2Double2 off = s2_double2_add(exact->lambda[i], s2_double2_negate(bound));
   return off.hi - exact->u[i].hi / exact->w[i];
@@ -91,7 +91,7 @@ static double exact_beyond(const Exact *exact, int i, S2Double2 bound) {
 static Mode exact_friction_mode(const Exact *exact, int i) {
   const S2Row *row = &exact->problem->row[i];
   S2Double2 bound = exact_times(exact->lambda[i - 1], row->mu);
-  // The bound depends on the normal map of the normal row.
+  // Use the normal map of the normal row for the bound.
   double slack = row->mu * -exact->u[i - 1].hi / exact->w[i - 1];
   if (exact_beyond(exact, i, bound) > slack) {
     return AT_HIGH;
@@ -99,7 +99,7 @@ static Mode exact_friction_mode(const Exact *exact, int i) {
   return exact_beyond(exact, i, s2_double2_negate(bound)) < -slack ? AT_LOW : HELD;
 }
 
-// Determines the modes from lambda and u. Returns whether any of them has changed.
+// Determines the modes from lambda and u. Returns true if a mode has changed.
 static bool exact_read_modes(Exact *exact) {
   const S2Problem *problem = exact->problem;
   bool changed = false;
@@ -140,8 +140,8 @@ static void exact_collect(Exact *exact) {
   }
 }
 
-// The change of the friction impulse per change of lambda_i if the contact with normal row i
-// slides, else 0.
+// Returns the change of the friction impulse per change of the normal impulse lambda_i if the
+// contact slides, otherwise 0.
 static double exact_slope(const Exact *exact, int i) {
   const S2Problem *problem = exact->problem;
   if (i + 1 >= problem->rows || problem->row[i + 1].coupled_to != i) {
@@ -177,7 +177,7 @@ static S2Double2 *exact_equations(const Exact *exact) {
   return a;
 }
 
-// The equations after elimination. U and the transformed right side are in the first `rank` rows.
+// The equations after elimination. The first `rank` rows contain U and the transformed right side.
 typedef struct Elimination {
   int n, rank;
   S2Double2 *a; // n x (n + 1) numbers
@@ -263,7 +263,7 @@ static void exact_change(Exact *exact, int i, S2Double2 change) {
   }
 }
 
-// Solves for the impulses. Unknowns beyond the rank do not change.
+// Solves for the impulses. Leaves the unknowns beyond the rank unchanged.
 static void exact_solve(Exact *exact, const Elimination *from) {
   S2ArenaMark mark = s2_arena_mark(exact->arena);
   S2Double2 *x = S2_TAKE(exact->arena, S2Double2, from->n);
@@ -276,8 +276,8 @@ static void exact_solve(Exact *exact, const Elimination *from) {
 }
 
 // Computes impulses z, one per row, that balance each other and involve unknown c, which is beyond
-// the rank. Their sign is chosen so that they act against the errors of the rows. Returns the
-// scaled sum of these errors along z.
+// the rank. Chooses the sign of z that opposes the errors of the rows. Returns the scaled sum of
+// these errors along z.
 static double exact_balance(const Exact *exact, const Elimination *from, int c, double *z) {
   S2ArenaMark mark = s2_arena_mark(exact->arena);
   S2Double2 *x = S2_TAKE(exact->arena, S2Double2, from->n);
@@ -299,7 +299,7 @@ static double exact_balance(const Exact *exact, const Elimination *from, int c, 
   return fabs(met);
 }
 
-// The distance along z at which the row reaches a bound. `bound` receives this bound.
+// Returns the multiple of z at which the row reaches a bound, and writes this bound to `bound`.
 static double exact_reach(const Exact *exact, int i, const double *z, Mode *bound) {
   const S2Row *row = &exact->problem->row[i];
   double lo = row->lo, hi = row->hi, lo_rate = 0, hi_rate = 0, at = exact->lambda[i].hi;
@@ -315,8 +315,8 @@ static double exact_reach(const Exact *exact, int i, const double *z, Mode *boun
   return fmin(up, down);
 }
 
-// Whether an active row is violated by more than `aim`. After a solve only linearly dependent rows
-// can be violated.
+// Returns true if an active row is violated by more than `aim`. After a solve, this can happen only
+// if rows are linearly dependent.
 static bool exact_misses(const Exact *exact, double aim) {
   const S2Problem *problem = exact->problem;
   for (int k = 0; k < exact->count; k++) {
@@ -369,7 +369,7 @@ static bool exact_release(Exact *exact, const Elimination *from, double aim) {
   if (first >= 0) {
     exact->mode[first] = at;
     bool pressed = first + 1 < rows && exact->problem->row[first + 1].coupled_to == first;
-    if (pressed) { // the contact of this normal row separates
+    if (pressed) { // separate the contact of this normal row
       exact->mode[first + 1] = LOOSE;
     }
   }
@@ -400,8 +400,8 @@ static Exact exact_begin(const S2Problem *problem, const double *lambda, S2Arena
   return exact;
 }
 
-// Clips impulses to their bounds. They may exceed the bounds slightly if rounding errors have
-// determined their modes.
+// Clips impulses to their bounds. Impulses may exceed them slightly if rounding errors decided the
+// modes.
 static void exact_clip(const Exact *exact) {
   for (int i = 0; i < exact->problem->rows; i++) {
     const S2Row *row = &exact->problem->row[i];
@@ -482,8 +482,8 @@ static S2Solution exact_search(Exact *exact, double aim) {
     }
     memcpy(exact->lambda, kept, rows * sizeof *kept);
     exact_evaluate(exact);
-    // Release rows first, because the impulses of linearly dependent rows do not show the modes
-    // before that.
+    // Release rows first. Until then the impulses of linearly dependent rows do not show their
+    // modes.
     changed = exact_release(exact, &equations, aim) || exact_read_modes(exact);
     s2_arena_rewind(exact->arena, mark);
   }

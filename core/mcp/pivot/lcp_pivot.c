@@ -15,8 +15,8 @@
 
 enum {
   ROW_ALIGNMENT = 8,   // doubles per cache line; each row of the dictionary starts at a cache line
-  REFRESH_LEAST = 64,  // minimum number of pivots between refreshes; drift is negligible until then
-  PIVOTS_PER_ROW = 60, // limit; except for problems built to be hard, Lemke takes n to 4 n pivots
+  REFRESH_LEAST = 64,  // minimum number of pivots between refreshes
+  PIVOTS_PER_ROW = 60, // limit of pivots; Lemke usually takes n to 4 n
   PIVOTS_LEAST = 4000,
   CAREFUL_REFRESH = 8,
 };
@@ -28,8 +28,7 @@ static const double PIVOT_ZERO = 1e-12;
 
 static const double CAREFUL_ZERO = 1e-14;
 
-// A basic variable counts as tied if it is this close to 0 after the step, relative to 1 + its
-// size.
+// A basic variable x is tied if it is within this fraction of 1 + |x| of 0 after the step.
 static const double TIE = 1e-12;
 
 typedef struct Dictionary {
@@ -175,7 +174,7 @@ static bool lemke_refresh(Dictionary *d, const double *m, const double *q, const
   return regular;
 }
 
-// The coefficient of e^(k+1) in the perturbed value of a row.
+// Returns the coefficient of e^(k+1) in the perturbed value of a row.
 static double lemke_perturbation(const Dictionary *d, int row, int k) {
   int w = d->n + k;
   if (is_basic(d, w)) {
@@ -214,7 +213,7 @@ static int lemke_leaving_row(Dictionary *d, int s, double sign, double zero) {
   for (int i = 0; i < n; ++i) {
     largest = fmax(largest, fabs(lemke_row_of(d, i)[s]));
   }
-  // Smaller entries of an entering column count as zeros with rounding errors.
+  // Treat smaller entries of the entering column as zeros.
   double threshold = zero * fmax(1, largest);
   // Find the range of the variable: the smallest ratio of value to slope.
   double least = INFINITY;

@@ -7,11 +7,10 @@
 
 #include <stdbool.h>
 
-// Settings for the treatment of rounding errors. The attempts of a solver differ only in these
-// settings.
+// Settings of an attempt, mainly for the treatment of rounding errors.
 typedef struct S2LcpPivoting {
   int max_pivots;
-  int refresh;         // number of pivots after which the dictionary is recomputed from M
+  int refresh;         // recompute the dictionary from M after this many pivots
   double zero;         // entries of an entering column up to this size count as 0
   const double *cover; // covering vector, n positive numbers
   S2History *history;  // or NULL
@@ -20,8 +19,8 @@ typedef struct S2LcpPivoting {
 // Returns the settings of a first attempt. `ones` must be n ones.
 S2LcpPivoting s2_lcp_pivoting_default(int n, const double *ones);
 
-// Changes the settings for an attempt after a failure or a ray. Frequent refreshes allow this
-// attempt to trust much smaller entries, at several times the cost.
+// Changes the settings for another attempt, after a failure or a ray. This attempt recomputes the
+// dictionary often, so it can trust much smaller entries, but costs several times as much.
 void s2_lcp_pivoting_careful(S2LcpPivoting *pivoting);
 
 // Lemke's method without equilibration and without refinement, for callers that have scaled M to

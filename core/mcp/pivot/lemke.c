@@ -43,17 +43,17 @@ static const double ACTIVE_RANK[] = {1e-12, 1e-15};
 static const double NOISE = 1e-14;
 static const double EMPTY_NOISE = 1e-10;
 
-// If the residual is at most this multiple of the tolerance, another refinement may be enough.
+// Refine again if the residual is at most this multiple of the tolerance.
 static const double CLOSE = 100;
 
-// A residual within this multiple of the rounding error cannot be improved by another basis.
+// Try no other basis if the residual is within this multiple of the rounding error.
 static const double AT_ROUNDING = 4;
 
 enum {
-  REFINEMENTS = 8,         // limit of refinements of the active-set solve
-  ATTEMPTS = 3,            // default settings; careful settings; another covering vector
-  PIVOTS_BASE = 50,        // base limit of pivots per attempt
-  PIVOTS_PER_VARIABLE = 5, // further pivots per variable; Lemke usually needs one or two
+  REFINEMENTS = 8,         // maximum number of refinements of the active-set solve
+  ATTEMPTS = 3,            // default settings, careful settings, another covering vector
+  PIVOTS_BASE = 50,        // pivots per attempt, plus the following number per variable
+  PIVOTS_PER_VARIABLE = 5, // pivots per variable; Lemke usually needs one or two
 };
 
 // A boxed row is in mode SEPARATE at its lower bound, NO_TANGENT between its bounds and AT_TOP at
@@ -68,11 +68,11 @@ typedef struct Work {
   int contacts, n;   // contacts include boxed rows; n is the size of the LCP
   int *normal;       // normal row of each contact
   int *first;        // first LCP variable of each contact
-  bool *friction;    // whether the contact has a friction row with mu > 0
-  bool *box;         // whether the contact is a boxed row
-  double *left;      // scaled schur.left with boxed rows at their lower bounds
+  bool *friction;    // true if the contact has a friction row with mu > 0
+  bool *box;         // true if the contact is a boxed row
+  double *left;      // schur.left, scaled, for boxed rows at their lower bounds
   double *lcp_scale; // like schur.scale, but for the rows of the LCP
-  double unit;       // size of the right side of the LCP, which is divided by it
+  double unit;       // the right side of the LCP is divided by this size
   double *m, *q, *z; // the LCP
   bool *basic;
   double *lambda, *best_lambda, *v;
@@ -84,7 +84,7 @@ static bool lemke_supported(const S2Problem *problem) {
   int contacts = 0, bilateral = 0;
   for (int i = 0; i < problem->rows; ++i) {
     const S2Row *row = &problem->row[i];
-    // Do not count a friction row, because it belongs to its contact.
+    // Skip friction rows, because they belong to their contacts.
     if (row->coupled_to >= 0) {
       assert(row->coupled_to == i - 1);
       continue;
@@ -100,9 +100,9 @@ static bool lemke_supported(const S2Problem *problem) {
   return contacts <= S2_LEMKE_MAX_CONTACTS && bilateral <= S2_LEMKE_MAX_JOINT_ROWS;
 }
 
-// Removes rounding errors. If joints leave a contact row no freedom, elimination leaves rounding
-// errors in place of zeros. A right side of -1e-17 in an empty row would make the problem
-// infeasible.
+// Removes rounding errors. If joints prevent any motion along a contact row, elimination leaves
+// rounding errors in place of zeros. A right side of -1e-17 in such an empty row would make the
+// problem infeasible.
 static void drop_noise(Work *work, double redundant) {
   int rows = work->schur.rows;
   double *s = work->schur.s, *left = work->schur.left;
@@ -112,7 +112,7 @@ static void drop_noise(Work *work, double redundant) {
     free = fmax(free, fabs(work->schur.q[i]));
   }
   for (int i = 0; i < rows; ++i) {
-    // Set a row without freedom to zeros.
+    // Clear a row along which no motion is possible.
     bool empty = s[i * rows + i] <= redundant;
     for (int j = 0; j < rows && empty; ++j) {
       s[i * rows + j] = s[j * rows + i] = 0;
@@ -134,7 +134,7 @@ static void drop_noise(Work *work, double redundant) {
   }
 }
 
-// Shifts boxed rows to start from their lower bounds.
+// Shifts the impulses of boxed rows so that their lower bounds are zero.
 static void shift_boxes(Work *work) {
   int rows = work->schur.rows;
   memcpy(work->left, work->schur.left, sizeof(double) * (size_t)rows);
@@ -150,7 +150,7 @@ static void shift_boxes(Work *work) {
   }
 }
 
-// Sets the unit of the LCP and returns whether a contact would penetrate without impulses.
+// Sets the unit of the LCP. Returns true if a contact would penetrate without impulses.
 static bool is_pressing(Work *work) {
   bool pressing = false;
   work->unit = 0;
@@ -162,7 +162,7 @@ static bool is_pressing(Work *work) {
   return pressing;
 }
 
-// lambda_t per lambda_n at the friction bound, both scaled by `scale`.
+// Returns lambda_t / lambda_n at the friction bound, with both impulses scaled by `scale`.
 static double scaled_mu(const Work *work, int contact, const double *scale) {
   int i = work->normal[contact];
   return work->problem->row[i + 1].mu * scale[i] / scale[i + 1];
@@ -255,7 +255,7 @@ static double lemke_judge(Work *work) {
   S2ArenaMark mark = s2_arena_mark(work->arena);
   size_t bytes = sizeof(double) * (size_t)work->problem->rows;
   double *lambda = s2_arena_take(work->arena, bytes);
-  // Clip to the bounds like the final answer.
+  // Clip to the bounds, as s2_lemke_solve does with its final answer.
   memcpy(lambda, work->lambda, bytes);
   lemke_clip(work->problem, lambda);
   s2_mcp_velocity(work->problem, lambda, work->v);
@@ -270,9 +270,9 @@ static double lemke_judge(Work *work) {
 
 typedef struct Active {
   int count;
-  int *row;      // row that belongs to unknown k and equation k
-  double *fixed; // Impulses of the other rows: bounds of boxed rows, else 0.
-  // Scaled slope of the dependent friction row if the contact slides, else 0.
+  int *row;      // row of unknown k and equation k
+  double *fixed; // Impulses of all other rows, which are the bounds of boxed rows, and 0 otherwise.
+  // Scaled ratio of friction to normal impulse if the contact slides, otherwise 0.
   double *slope;
 } Active;
 
@@ -380,12 +380,12 @@ static void lemke_polish(Work *work) {
   }
 }
 
-// Whether the best point is as accurate as impulses in double precision permit. If heavy bodies
-// push a light body from both sides, the rounding errors of the impulses alone move it.
+// Returns true if the best point is as accurate as impulses in double precision permit. If heavy
+// bodies push a light body from both sides, the rounding errors of the impulses alone move it.
 static bool at_rounding(const Work *work) {
   const S2Problem *problem = work->problem;
   if (problem->mobility != NULL) {
-    return false; // the rounding errors of the mobility are unknown
+    return false; // mobility matrices have unknown rounding errors
   }
   S2ArenaMark mark = s2_arena_mark(work->arena);
   // Sum the magnitudes of all momenta that act on each node, which bounds their rounding errors.
@@ -415,9 +415,9 @@ static bool at_rounding(const Work *work) {
   return work->best.scaled * problem->velocity_scale <= AT_ROUNDING * DBL_EPSILON * largest;
 }
 
-// Writes another covering vector. It consists of fixed numbers between 1 and 2 without a pattern: 1
-// plus the fractional parts of multiples of the golden ratio. It may avoid a ray or an unlucky tie
-// that occurred with a vector of ones.
+// Writes a covering vector of irregular numbers between 1 and 2, 1 plus the fractional parts of
+// multiples of the golden ratio. This may avoid a ray or an unlucky tie that occurred with a vector
+// of ones.
 static void other_cover(double *cover, int n) {
   const double golden = 0.61803398874989485;
   for (int i = 0; i < n; ++i) {
@@ -466,10 +466,10 @@ static S2SolveStatus lemke_pivot(Work *work, int attempts, int *pivots) {
     S2SolveStatus ended = s2_lcp_pivot(n, work->m, work->q, work->z, work->basic, NULL, NULL,
                                        &pivoting, work->arena, &spent);
     *pivots += spent;
-    // Polish even after a failure, because the vertex may still be a solution. For example,
-    // pivoting fails if contacts squeeze a body from opposite sides, and rounding makes their rows
-    // contradict each other by 1e-16. It also fails if many contacts touch but neither press nor
-    // slide, because only rounding errors are then left as pivots.
+    // Refine even after a failure, because the vertex may still be a solution. For example,
+    // pivoting fails if contacts squeeze a body from opposite sides and rounding makes their rows
+    // contradict each other by 1e-16. It also fails if many contacts neither press nor slide,
+    // because all pivots are then rounding errors.
     lemke_polish(work);
     if (!(work->best.scaled <= work->tolerance)) {
       read_dictionary(work);
@@ -481,7 +481,7 @@ static S2SolveStatus lemke_pivot(Work *work, int attempts, int *pivots) {
     if (at_rounding(work)) {
       return S2_SINGULAR;
     }
-    // A ray is a better result than a numerical failure of another attempt.
+    // Report a ray rather than the numerical failure of another attempt.
     status = ended == S2_RAY || status == S2_RAY ? S2_RAY : S2_SINGULAR;
   }
   return status;
@@ -541,10 +541,10 @@ S2SolveStatus s2_lemke_solve(const S2Problem *problem, const S2SolverOptions *op
     s2_schur_eliminate(&work.schur, problem, precise, arena);
     drop_noise(&work, s2_schur_redundant(precise));
     shift_boxes(&work);
-    // If no row presses, contacts need no impulse, and there is nothing to pivot.
+    // If no contact would penetrate without impulses, skip the pivoting.
     if (is_pressing(&work)) {
-      // With joints, imprecise elimination is the most likely reason for a failure, so make only
-      // one attempt.
+      // With joints, make only one attempt, because a failure is most likely caused by imprecise
+      // elimination.
       int attempts = joints && !precise ? 1 : ATTEMPTS;
       status = lemke_pivot(&work, attempts, &solution->iterations);
     } else {

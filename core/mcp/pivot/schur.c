@@ -6,11 +6,10 @@
 #include <math.h>
 #include <string.h>
 
-// Scaled diagonals are 1 at first. If the diagonal of a row is below this limit after elimination,
-// the row is redundant. The diagonal of an independent row is usually at least the mass ratio
-// (about 1e-7), and smaller only across several links. The diagonal of a redundant row is a
-// rounding error, about 1e-15. With twice the digits, it is the square of the rounding errors of
-// the Jacobians.
+// A row is redundant if elimination reduces its scaled diagonal, which is 1 at first, below this
+// limit. The diagonal of an independent row is usually at least the mass ratio (about 1e-7), and
+// smaller only across several links. The diagonal of a redundant row is a rounding error, about
+// 1e-15. With twice the digits, it is as small as the squared rounding errors of the Jacobians.
 static const double REDUNDANT = 1e-11;
 static const double REDUNDANT_PRECISE = 1e-18;
 

@@ -17,7 +17,7 @@ typedef struct S2Schur {
   double *s,
       *left;     // s: matrix after elimination; left: its right side; only valid for rows without a
                  // pivot
-  bool *pivoted; // whether a bilateral row was eliminated; the others are redundant
+  bool *pivoted; // true if the bilateral row was eliminated, false if it is redundant
 } S2Schur;
 
 bool s2_schur_is_bilateral(const S2Row *row);
@@ -35,7 +35,7 @@ void s2_schur_eliminate(S2Schur *schur, const S2Problem *problem, bool precise, 
 // form.
 S2Double2 s2_schur_precise(const S2Problem *problem, const S2Row *x, const S2Row *y);
 
-// Returns the largest diagonal of s at which a row counts as having no freedom left.
+// Returns the limit for the diagonal of s up to which a row is redundant.
 double s2_schur_redundant(bool precise);
 
 #endif

@@ -4,18 +4,19 @@
 
 #include <math.h>
 
-// Compliance of hard rows in the quick proof, as a fraction of their Delassus diagonal. Because of
-// this compliance, J' lambda of the proof is 0 only up to about this relative size.
+// Compliance of hard rows in the quick proof, as a fraction of their Delassus diagonal. It leaves a
+// relative error of about this size in the condition J' lambda = 0.
 static const double SOFTENING = 1e-10;
 // Smallest violation that counts, as a fraction of the largest bias. Smaller violations may be
 // rounding errors.
 static const double LEAST_GAIN = 1e-9;
-// Largest permitted error in the equations of the proof, as a fraction of its gain. Velocities that
-// refute the proof would have to be larger than the required velocities by the inverse of this
-// fraction.
+// Largest permitted error in the equations of the proof, as a fraction of its gain. Only velocities
+// that are larger than the required velocities by the inverse of this fraction could satisfy the
+// rows in spite of the proof.
 static const double LEAST_REACH = 1e-8;
 
-// Whether the row is neither a friction row, nor a motor with a bounded force, nor a compliant row.
+// Returns true for hard rows. Friction rows, motors with a bounded force and compliant rows are not
+// hard.
 static bool is_hard(const S2Row *row) {
   return row->coupled_to < 0 && row->hi == INFINITY && !(row->compliance > 0);
 }
@@ -44,8 +45,8 @@ static double conflict_diagonal(const S2Problem *problem, const S2Row *row) {
   return sum;
 }
 
-// Whether multipliers of hard rows are a proof, measured in units in which rows and masses have
-// size 1.
+// Returns true if the multipliers of hard rows are a proof. Sizes are compared in units in which
+// rows and masses have size 1.
 static bool conflict_proves(const S2Problem *problem, const double *lambda, S2Arena *arena) {
   double *push = S2_TAKE_ZEROED(arena, double, 3 * problem->nodes);
   double largest = 0, bias = 0, gain = 0, miss = 0;
@@ -76,8 +77,8 @@ static bool conflict_proves(const S2Problem *problem, const double *lambda, S2Ar
   return gain >= LEAST_GAIN * largest * bias && gain > 0 && miss * bias <= LEAST_REACH * gain;
 }
 
-// If rows are slightly compliant, the impulses of the best compromise are proportional to the
-// violations. In the limit these impulses are the proof by Farkas' lemma.
+// With slightly compliant rows, the solution is a compromise whose impulses are proportional to the
+// violations. In the limit of rigid rows these impulses are the proof by Farkas' lemma.
 bool s2_mcp_conflict_by(S2SolverFn *solve, const S2Problem *problem, const S2SolverOptions *options,
                         double *proof, S2Arena *arena) {
   if (problem->mass == NULL) {
@@ -89,7 +90,7 @@ bool s2_mcp_conflict_by(S2SolverFn *solve, const S2Problem *problem, const S2Sol
   S2ArenaMark mark = s2_arena_mark(arena);
   // Copy the hard rows, each with the compliance SOFTENING times its Delassus diagonal.
   S2Row *row = S2_TAKE(arena, S2Row, problem->rows);
-  // impossible: index of a row that requires a velocity that no impulse can produce, or -1.
+  // `impossible` is the index of a row whose required velocity no impulse can produce, or -1.
   int kept = 0, impossible = -1;
   for (int i = 0; i < problem->rows; i++) {
     if (is_hard(&problem->row[i])) {

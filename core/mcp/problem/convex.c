@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-// Whether row i is the friction row of a rigid contact, whose normal row is row i - 1.
+// Returns true if row i is the friction row of a rigid contact. Its normal row is row i - 1.
 static bool convex_has_edges(const S2Problem *problem, int i) {
   const S2Row *row = &problem->row[i];
   return row->coupled_to >= 0 && row->mu > 0 && problem->row[i - 1].compliance == 0 &&
@@ -20,7 +20,7 @@ S2Problem s2_mcp_convex(const S2Problem *problem, S2Arena *arena) {
     if (!convex_has_edges(problem, i)) {
       continue;
     }
-    // One edge of the cone replaces the normal row, the other the friction row.
+    // Replace the normal row with one edge of the cone, and the friction row with the other edge.
     const S2Row *normal = &problem->row[i - 1], *tangent = &problem->row[i];
     for (int side = 0; side < 2; side++) {
       double mu = side == 0 ? tangent->mu : -tangent->mu;

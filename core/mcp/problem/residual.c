@@ -31,7 +31,7 @@ double s2_row_weight(const S2Problem *problem, const S2Row *row) {
   return unit;
 }
 
-// Computes the velocities that the impulses lambda + low give.
+// Computes velocities from the impulses lambda + low.
 static void residual_balance(const S2Problem *problem, const double *lambda, const double *low,
                              double *v, S2Arena *arena) {
   if (low == NULL || problem->mobility != NULL) {
@@ -57,8 +57,8 @@ static double residual_excess(double lambda, double push, double lo, double hi) 
   return fabs(lambda - (aim > hi ? hi : aim < lo ? lo : aim));
 }
 
-// The same for a friction row whose impulses are sums of two doubles and whose bounds are +- mu
-// lambda_n. Between the bounds the result is |push|, because lambda - (lambda - push) would lose
+// Returns the same for a friction row with bounds +- mu lambda_n, whose impulses are sums of two
+// doubles. Between the bounds, returns |push| directly, because lambda - (lambda - push) would lose
 // digits.
 static double residual_cone(const S2Row *row, const double *lambda, const double *low,
                             double push) {
@@ -77,7 +77,7 @@ S2Residual s2_mcp_residual_of_sum(const S2Problem *problem, const double *v, con
   double *balanced = S2_TAKE(arena, double, 3 * problem->nodes);
   s2_mcp_row_velocity(problem, v, u);
   residual_balance(problem, lambda, low, balanced, arena);
-  // Dynamics: compare v with W^-1 (c + J' lambda), the velocities that the impulses give.
+  // Dynamics: compare v with W^-1 (c + J' lambda), the velocities that result from the impulses.
   S2Residual residual = {0};
   double scaled = 0; // largest error as a velocity
   for (int i = 0; i < 3 * problem->nodes; i++) {

@@ -34,14 +34,14 @@ static char *put_serial(char *at, uint32_t serial) {
   return at;
 }
 
-// Rows are buffered, because each call of the output takes the file's lock.
+// Buffer rows, because each write takes the lock of the file.
 void s2_csv_frame(S2Output *output, const S2Moment *moment) {
   enum { GATHERED = 1 << 15 };
   char time[S2_NUMBER_SIZE];
-  // The time is the same in every row of a frame.
+  // All rows of a frame have the same time.
   size_t time_length = s2_number_exact(time, moment->time);
   char rows[GATHERED + 2 * S2_NUMBER_SIZE + NUMBERS * NUMBER_ROOM + S2_NUMBER_SIZE], *at = rows;
-  // Rows are buffered to avoid small writes. Names are written directly.
+  // Buffer the numbers to avoid small writes, but write names directly.
   for (int i = 0; i < moment->bodies.count; i++) {
     const S2MomentBody *body = &moment->bodies.at[i];
     memcpy(at, time, time_length);

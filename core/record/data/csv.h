@@ -1,4 +1,5 @@
-// Trajectories as comma-separated values (RFC 4180, line feeds): one row per body and frame.
+// Writes trajectories as comma-separated values (RFC 4180 with line feeds). Each frame has one row
+// per body.
 #ifndef S2_CSV_H
 #define S2_CSV_H
 
@@ -8,7 +9,7 @@
 // time_s,body,name,angle_rad,x_m,y_m,omega_rad_s,vx_m_s,vy_m_s. `body` is the body's serial number:
 // ascending in order of creation, and never reused.
 void s2_csv_header(S2Output *output);
-// Numbers have 17 digits, so they read back bit for bit.
+// Numbers have 17 digits, so reading them gives exactly the same values.
 void s2_csv_frame(S2Output *output, const S2Moment *moment);
 
 #endif

@@ -34,17 +34,17 @@ static S2Status quoted_cell(S2CsvCells *cells, Cursor *cursor) {
                           cursor->line);
   }
   cursor->at = end;
-  // The 0 overwrites no unread character, because `to` is at or before the closing quote.
+  // `to` is never beyond the closing quote, so the 0 does not overwrite unread text.
   *to = '\0';
   return s2_ok();
 }
 
-// Ends a cell with a 0 and moves past the separator. If the line ends directly after the cell, the
-// line end remains for end_row, which replaces it by the 0.
+// Terminates a cell with a 0 and moves past the separator. A line end directly after the cell is
+// kept for end_row, which replaces it with the 0.
 static S2Status read_cell(S2CsvCells *cells, Cursor *cursor) {
   char *start = csv_skip_blanks(cells, cursor->at);
   cursor->at = start;
-  // The contents extend to the closing quote, or to the end of the cell without trailing blanks.
+  // A quoted cell ends at the closing quote. Any other cell ends without its trailing blanks.
   char *end = NULL;
   if (*start == '"') {
     *s2_array_append(cells->cells) = start + 1;
@@ -59,7 +59,7 @@ static S2Status read_cell(S2CsvCells *cells, Cursor *cursor) {
       end--;
     }
   }
-  // The cell is followed by the separator, which is skipped, or by the end of the line.
+  // Skip the separator, unless the line ends here.
   if (cells->separator == ' ') { // blanks at the end of a line are not separators
     char *next = csv_skip_blanks(cells, cursor->at);
     cursor->more = *next != '\r' && *next != '\n' && *next != '\0';
@@ -72,7 +72,7 @@ static S2Status read_cell(S2CsvCells *cells, Cursor *cursor) {
     cursor->more = *cursor->at == cells->separator;
     cursor->at += cursor->more;
   }
-  // The 0 is written last, because the character in its place is needed until then.
+  // Write the 0 last, because it overwrites a character that was needed above.
   if (end != NULL && end < cursor->at) {
     *end = '\0';
   }
@@ -102,7 +102,7 @@ S2Status s2_csv_cut(S2CsvCells *cells, char *text, int line) {
       csv_end_row(&cursor);
       continue;
     }
-    // A row continues while a separator follows.
+    // The row continues as long as there are separators.
     S2CsvRow row = {.first = cells->cells.count, .line = cursor.line};
     do {
       S2_TRY(read_cell(cells, &cursor));

@@ -5,14 +5,14 @@
 #include <strings.h>
 
 enum {
-  SAMPLE = 200, // rows that are examined
-  CELL = 48     // bytes of a cell that decide whether it is a number
+  SAMPLE = 200, // maximum number of rows to examine
+  CELL = 48     // longer cells are not numbers
 };
 
 typedef struct Score {
-  int rows, wide;     // number of rows; number of rows with more than one cell
-  int cells, numbers; // number of non-empty cells; number of cells that are numbers
-  int same, width;    // number of rows of the most common width (by majority vote), and that width
+  int rows, wide;     // rows, and rows with more than one cell
+  int cells, numbers; // cells that are not empty, and cells that are numbers
+  int same, width;    // rows with the most common width, and that width
   int votes;
 } Score;
 
@@ -65,7 +65,7 @@ static const char *take_row(Score *score, const char *at, char separator) {
   }
   score->rows++;
   score->wide += width > 1;
-  // Majority vote (Boyer and Moore) for the width and its number of rows.
+  // Find the most common width by majority vote (Boyer and Moore).
   if (score->votes == 0) {
     score->width = width;
     score->same = 0;
@@ -75,7 +75,7 @@ static const char *take_row(Score *score, const char *at, char separator) {
   return at;
 }
 
-// The score of up to `most` rows after the first `from` rows.
+// Scores at most `most` rows, after skipping the first `from` rows.
 static Score score_of(const char *text, char separator, int from, int most) {
   Score score = {0};
   int passed = 0;

@@ -1,4 +1,4 @@
-// Numbers as loggers and spreadsheets write them.
+// Reads numbers in the notations of loggers and spreadsheets.
 #include "record/data/csv_parts.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { LONGEST = 63 }; // bytes of a number in a notation that strtod does not read
+enum { LONGEST = 63 }; // maximum length of a number in a notation that strtod cannot read
 
 static bool is_word(const char *cell, const char *const *words, size_t count) {
   for (size_t i = 0; i < count; i++) {
@@ -42,7 +42,7 @@ static bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// The length of a separator between groups of three digits at `at`, or 0 if there is none.
+// Returns the length of the group separator at `at`, or 0 if there is none.
 static size_t mark_length(const char *at) {
   static const char *const marks[] = {",", ".", " ", "'", "\xc2\xa0", "\xe2\x80\xaf"};
   for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
@@ -54,7 +54,7 @@ static size_t mark_length(const char *at) {
   return 0;
 }
 
-// Reads digits after a sign, with or without groups; `*end` receives the remaining text.
+// Reads digits after a sign. They may be grouped. `*end` is set to the remaining text.
 static size_t copy_whole(char decimal, const char *at, char *to, const char **end) {
   size_t digits = strspn(at, "0123456789"), used = digits, length = 0;
   memcpy(to, at, digits);
@@ -70,7 +70,8 @@ static size_t copy_whole(char decimal, const char *at, char *to, const char **en
   return used;
 }
 
-// Other notations: a decimal comma, groups of digits, Fortran exponents, a typographic minus.
+// Reads notations that strtod cannot: decimal commas, digit groups, Fortran exponents and the
+// typographic minus.
 static bool read_written(char decimal, const char *cell, double *value) {
   char plain[LONGEST + 2], *to = plain;
   if (strlen(cell) > LONGEST) {
@@ -132,7 +133,8 @@ bool s2_csv_looks_numeric(const char *cell) {
 
 typedef enum Says { NOTHING, POINT, COMMA, EITHER } Says;
 
-// The meaning of a single mark in a cell. 1,5 has a decimal comma, but 1,234 may be a thousand.
+// Finds the meaning of a single comma or point in a cell. 1,5 has a decimal comma, but 1,234 may be
+// an integer.
 static Says one_mark(const char *digits, size_t before, Says decimal) {
   const char *behind = digits + before + 1;
   size_t after = strspn(behind, "0123456789");

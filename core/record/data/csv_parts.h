@@ -18,7 +18,7 @@ typedef struct S2CsvCells {
   S2_ARRAY(const char *) cells; // each cell ends with a 0 and points into the bytes of the file
   S2_ARRAY(S2CsvRow) rows;
   bool commas; // some cell may contain a comma
-  int open;    // number of a last line without a line end; 0: none
+  int open;    // number of the last line if it has no line end, otherwise 0
 } S2CsvCells;
 
 // The cell of a row, or "" after its last cell.
@@ -27,31 +27,30 @@ static inline const char *s2_csv_cell(const S2CsvCells *cells, int row, int colu
   return column < at->count ? cells->cells.at[at->first + column] : "";
 }
 
-// UTF-8 without a byte order mark, terminated by a 0, from UTF-8, UTF-16 or Latin-1. `*text` is the
-// file's own bytes or `*owned`, which the caller frees.
+// Converts UTF-8, UTF-16 or Latin-1 to UTF-8 without a byte order mark, terminated by a 0. `*text`
+// points into the file or to `*owned`, which the caller frees.
 S2Status s2_csv_decode(const S2DataFile *file, char **text, char **owned);
 // Skips `count` lines.
 char *s2_csv_skip_lines(char *text, int count);
-// Whether a line is not a row, because it is empty or a comment (#, %, //). `at` is its first
-// character that is not blank. A cell #N/A is not a comment, and neither is the unit % in the first
-// column.
+// Returns true if a line is empty or a comment (#, %, //). `at` is its first character that is not
+// blank. A cell #N/A is not a comment, and neither is the unit % in the first column.
 bool s2_csv_is_comment(const char *at);
 
 // Finds the separator of cells. A first line "sep=;" defines the separator, and `*text` moves past
-// that line. Otherwise the separator is the character for which most cells of the first rows are
-// numbers. `decimal` is the given decimal point, or 0. A decimal comma is not a separator.
+// that line. Otherwise chooses the separator that gives the most numbers in a sample of rows.
+// `decimal` is the given decimal point, or 0. If it is a comma, the comma is not a separator.
 char s2_csv_find_separator(char **text, char decimal);
 
 // Splits the text in place. `line` is the number of its first line.
 S2Status s2_csv_cut(S2CsvCells *cells, char *text, int line);
 
-// Finds whether the decimal point of these cells is a comma. Returns S2_INVALID if both a comma and
-// a point occur, or if the cells do not decide.
+// Decides whether the decimal point of these cells is a comma. Returns S2_INVALID if both notations
+// occur, or if the cells are ambiguous.
 S2Status s2_csv_find_decimal(S2CsvCells *cells);
 // Reads a number, or NaN for a missing value.
 bool s2_csv_number(char decimal, const char *cell, double *value);
 bool s2_csv_is_missing(const char *cell);
-// Whether the text begins like a number and has digits: then it is probably a mistyped number.
+// Returns true if the text begins like a number and has digits. It is probably a mistyped number.
 bool s2_csv_looks_numeric(const char *cell);
 
 #endif

@@ -1,5 +1,5 @@
-// Columns from comma-separated values, as programs, loggers and spreadsheets write them. Ambiguous
-// contents are refused, with line and column.
+// Reads columns from .csv files of programs, loggers and spreadsheets. Rejects ambiguous contents,
+// and reports their line and column.
 #include "record/data/csv_parts.h"
 
 #include <errno.h>
@@ -9,8 +9,8 @@
 
 enum {
   PREAMBLE = 100, // largest number of lines before the header.
-  // If at least this percentage of a column are numbers, a text in it counts as a mistake. The
-  // first limit is for texts that begin like a number, the second for other texts.
+  // A text counts as a mistake if at least this percentage of its column are numbers. The first
+  // limit is for texts that look like numbers, the second for other texts.
   MOST = 50,
   NEARLY_ALL = 90
 };
@@ -98,8 +98,8 @@ static S2Status check_lengths(const Table *table, int from) {
   return s2_ok();
 }
 
-// Units are in a row below the names. In that row no cell except "1" is a number, and at least one
-// unit is above a column of numbers.
+// Units may be in a row below the names. Such a row has no numbers except "1", and at least one of
+// its cells is above a column of numbers.
 static bool is_unit_row(const Table *table, int row) {
   const S2CsvCells *cells = table->cells;
   bool above = false;
@@ -126,8 +126,8 @@ static bool is_unit_row(const Table *table, int row) {
 
 // ---- Columns ----------------------------------------------------------------------------------
 
-// Splits "name [unit]" (the form that sim2d writes) and "name (unit)" in place. Otherwise the whole
-// text is the name.
+// Splits "name [unit]" or "name (unit)" in place. Any other text is a name without a unit. sim2d
+// writes the first form.
 static const char *split_unit(char *name) {
   size_t length = strlen(name);
   static const char *const marks[] = {" []", " ()"};
@@ -153,7 +153,7 @@ static char *bare_unit(const char *cell) {
                  : s2_data_copy_text(cell, s2_csv_is_missing(cell) ? 0 : length);
 }
 
-// Adds the column, without values.
+// Adds the column, but not its values.
 static S2Status add_column(const Table *table, int column, const char *title, S2DataSet *set) {
   size_t rows = (size_t)(table->cells->rows.count - table->first);
   char *name = s2_data_copy_text(title, strlen(title));
@@ -181,7 +181,7 @@ static bool is_text_column(const Table *table, const char *name) {
   return false;
 }
 
-// Checks whether the texts in a column are a mistake.
+// Decides whether the texts in a column are mistakes.
 static S2Status check_texts(const Table *table, int column, const char *name) {
   const S2CsvCells *cells = table->cells;
   int64_t numbers = 0, all = 0;
@@ -223,7 +223,7 @@ static S2Status read_column(const Table *table, int column, const char *title, S
                        (double *)array->values + good)) {
     good++;
   }
-  if (good < rows) { // a column that is not all numbers contains texts
+  if (good < rows) { // a column that contains anything but numbers is a column of texts
     if (!texts) {
       S2_TRY(check_texts(table, column, array->name));
     }
@@ -276,7 +276,7 @@ static S2Status read_row(const S2CsvCells *cells, int row, int width, double *va
   return s2_ok();
 }
 
-// A file without names: a matrix, or an array for each row.
+// Reads a file without names as a matrix, or as one array per row.
 static S2Status read_rows(const S2CsvCells *cells, int first, bool ragged, S2DataSet *set) {
   set->bare = true;
   size_t shape[2] = {(size_t)(cells->rows.count - first),

@@ -32,7 +32,7 @@ static char *from_latin1(const unsigned char *bytes, size_t size) {
 
 static char *from_utf16(const unsigned char *bytes, size_t size, bool big) {
   char *text = s2_memory_take((size_t)S2_UTF8_MOST * (size / 2 + 1) + 1), *to = text;
-  uint32_t high = 0; // first half of a surrogate pair; 0: none
+  uint32_t high = 0; // first half of a surrogate pair, or 0
   for (size_t i = 0; i + 1 < size; i += 2) {
     uint32_t unit = (uint32_t)(big ? bytes[i] << 8 | bytes[i + 1] : bytes[i + 1] << 8 | bytes[i]);
     bool first = unit >= 0xd800 && unit < 0xdc00, second = unit >= 0xdc00 && unit < 0xe000;
@@ -48,8 +48,8 @@ static char *from_utf16(const unsigned char *bytes, size_t size, bool big) {
   return text;
 }
 
-// A text is UTF-16 if it has a byte order mark, or if the first byte of both of its first
-// characters is 0, or the second byte of both.
+// UTF-16 starts with a byte order mark, or has a zero byte in the same half of its first two
+// characters.
 static bool is_utf16(const unsigned char *bytes, size_t size, bool *big) {
   *big = size >= 2 && bytes[0] == 0xfe && bytes[1] == 0xff;
   if (*big || (size >= 2 && bytes[0] == 0xff && bytes[1] == 0xfe)) {
@@ -92,14 +92,15 @@ char *s2_csv_skip_lines(char *text, int count) {
   return text;
 }
 
-// Error cells of spreadsheets: #N/A. The word must end with the cell.
+// Recognises error cells of spreadsheets, such as #N/A. The cell must end after the word.
 static bool is_error_cell(const char *at) {
   static const char *const words[] = {"#n/a",  "#na",   "#div/0!", "#value!",
                                       "#ref!", "#num!", "#name?",  "#null!"};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
     size_t length = strlen(words[i]);
     if (strncasecmp(at, words[i], length) == 0) {
-      // Only a number or another such word may follow a blank; otherwise the text is a sentence.
+      // After a blank, only a number or another such word may follow. Otherwise the text is a
+      // sentence.
       const char *next = at + length, *behind = next + strspn(next, " ");
       return strchr(",;|\t\r\n", *next) != NULL ||
              (behind > next && strchr("+-.0123456789#\"", *behind) != NULL);

@@ -106,12 +106,12 @@ S2RunKey *s2_data_run_keys(const S2Run *run) {
   int count = run->entries.count;
   S2RunKey *keys = s2_memory_take(((size_t)count + 1) * sizeof *keys);
   Keyed *sorted = s2_memory_take(((size_t)count + 1) * sizeof *sorted);
-  // Sort by key with a stable order, so that equal keys become neighbours.
+  // Sort by key, so that equal keys are adjacent. The sort is stable.
   for (int i = 0; i < count; i++) {
     sorted[i] = (Keyed){run->entries.at[i].key, i};
   }
   qsort(sorted, (size_t)count, sizeof *sorted, by_key);
-  // Number equal keys from the second one on.
+  // Append a number to each repeated key.
   for (int i = 0, nth = 0; i < count; i++) {
     nth = i > 0 && strcmp(sorted[i - 1].key, sorted[i].key) == 0 ? nth + 1 : 1;
     char *key = keys[sorted[i].entry];

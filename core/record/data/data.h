@@ -1,4 +1,4 @@
-// Named arrays, and files that store them: .csv, .npy, .npz (NumPy) and .h5 (HDF5).
+// Named arrays, and the files that store them: .csv, .npy and .npz (NumPy), and .h5 (HDF5).
 #ifndef S2_DATA_H
 #define S2_DATA_H
 
@@ -25,7 +25,7 @@ typedef struct S2DataArray {
   int axes;                   // 0: a single value
   size_t shape[S2_DATA_AXES]; // the last axis changes fastest
   void *values;               // owned
-  size_t bytes, room;         // for texts: bytes of the values, and their capacity
+  size_t bytes, room;         // size and capacity of texts in bytes
   bool borrowed;              // the values belong to another owner
 } S2DataArray;
 
@@ -35,15 +35,16 @@ typedef struct S2DataSet {
   S2Run run;   // the run that produced the arrays; not stored by .csv and .npy
   bool bare;   // the arrays have no names: a single array, or the rows of a ragged table
   size_t room; // total bytes of all values to be read from a file
-  int open; // .csv: number of a last line without a line end, as in a truncated file; otherwise 0
+  int open; // number of the last line of a .csv file if it has no line end, which may mean that the
+            // file is truncated. Otherwise 0
 } S2DataSet;
 
-// Appends an array with uninitialised values (texts: empty). The address is valid until the next
-// call. The caller must prevent sizes that overflow.
+// Appends an array. Its values are not initialised, except that texts are empty. The pointer is
+// valid until the next call. The caller must make sure that the size does not overflow.
 S2DataArray *s2_data_add(S2DataSet *set, const char *name, const char *unit, S2DataType type,
                          int axes, const size_t *shape);
 void s2_data_add_text(S2DataArray *array, const char *text);
-// The text ends at the first 0 inside `text`, if any.
+// The added text ends at the first 0 in `text`, if there is one.
 void s2_data_add_text_part(S2DataArray *array, const char *text, size_t length);
 const S2DataArray *s2_data_find(const S2DataSet *set, const char *name); // or NULL
 size_t s2_data_count(const S2DataArray *array);                          // of values
@@ -59,21 +60,20 @@ S2Status s2_data_check_path(const char *path);
 S2Status s2_data_save(const S2DataSet *set, const char *path);
 
 typedef struct S2DataOptions { // of .csv
-  char separator;              // 0: detected from the contents; ' ': any number of blanks
-  char decimal;                // '.' or ','; 0: detected from the contents
+  char separator;              // 0 to detect it from the contents, ' ' for any number of blanks
+  char decimal;                // '.' or ',', or 0 to detect it from the contents
   int skip;                    // number of lines to skip at the start of the file
   bool fill;                   // cells missing at the ends of rows become NaN
-  bool ragged;                 // rows may differ in length: each row becomes an array
-  const char *const *names;    // names of the columns, in place of a header; NULL: taken from the
-                               // file
+  bool ragged;                 // rows may differ in length, and each row becomes an array
+  const char *const *names;    // names of the columns, or NULL to read them from the file
   int name_count;
   const char *const *texts; // columns that remain texts, whatever they contain
   int text_count;
 } S2DataOptions;
 
-// `options` may be NULL. The contents are not trusted: the shapes in the set always fit its values.
-// Errors: S2_IO (unreadable), or S2_INVALID (not the format of the suffix, or not supported) with a
-// message that names the place. After an error, the set is empty.
+// `options` may be NULL. The file need not be trusted, because the shapes in the set always fit its
+// values. Returns S2_IO if the file cannot be read, and S2_INVALID if it has the wrong format or is
+// not supported. Then the message names the place, and the set is empty.
 S2Status s2_data_load(const char *path, const S2DataOptions *options, S2DataSet *set);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Also quote text in which a reader might strip blanks or see a comment.
+// Also quote text that a reader might trim or take for a comment.
 void s2_csv_text(S2Output *output, const char *text) {
   size_t length = strlen(text);
   bool blanks = length > 0 && (text[0] == ' ' || text[length - 1] == ' ');
@@ -40,7 +40,7 @@ S2Status s2_csv_check(const S2DataSet *set) {
   if (is_matrix(set)) {
     return s2_ok();
   }
-  // All columns must be lists of the same length.
+  // All columns must be one-dimensional and have the same length.
   for (int i = 0; i < set->arrays.count; i++) {
     const S2DataArray *array = &set->arrays.at[i], *first = &set->arrays.at[0];
     if (array->axes > 1) {
@@ -80,7 +80,7 @@ static void write_value(S2Output *output, const S2DataArray *array, size_t i, co
 }
 
 void s2_csv_save(S2Output *output, const S2DataSet *set) {
-  // Write an array of two axes unchanged, without a header.
+  // Write a two-dimensional array without a header.
   if (is_matrix(set)) {
     const S2DataArray *array = &set->arrays.at[0];
     const char *text = array->values;
@@ -90,8 +90,7 @@ void s2_csv_save(S2Output *output, const S2DataSet *set) {
     }
     return;
   }
-  // Write the header. Texts are stored one after another, so each column needs a position in its
-  // texts.
+  // Write the header. Texts are stored one after another, so remember the next text of each column.
   int columns = set->arrays.count;
   const char **texts = s2_memory_take((size_t)(columns + 1) * sizeof *texts);
   for (int k = 0; k < columns; k++) {
@@ -105,7 +104,7 @@ void s2_csv_save(S2Output *output, const S2DataSet *set) {
   if (columns > 0 && !set->bare) {
     s2_output_text(output, "\n");
   }
-  // Write row by row: all columns have the same length.
+  // Write the rows. All columns have the same length.
   size_t rows = columns > 0 ? s2_data_count(&set->arrays.at[0]) : 0;
   for (size_t i = 0; i < rows; i++) {
     for (int k = 0; k < columns; k++) {

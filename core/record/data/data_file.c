@@ -1,4 +1,4 @@
-// Files that store sets of arrays: a table of formats, and their common parts.
+// Reads and writes files that store sets of arrays. Each format is an entry of a table.
 #include "record/data/data_formats.h"
 #include "record/suffix.h"
 
@@ -10,7 +10,8 @@
 
 typedef struct DataFormat {
   const char *suffix;
-  S2Status (*available)(const char *path); // whether this build can write the format; NULL: always
+  S2Status (*available)(
+      const char *path); // checks that this build can write the format, or NULL if it always can
   S2Status (*check)(const S2DataSet *set);
   S2Status (*save)(S2Output *output, const S2DataSet *set); // called only after `check` succeeded
   S2Status (*load)(const S2DataFile *file, const S2DataOptions *options, S2DataSet *set);
@@ -132,7 +133,7 @@ S2Status s2_data_save(const S2DataSet *set, const char *path) {
   S2Output output;
   Writing writing = {set, &output, NULL};
   S2_TRY(find_writer(path, &writing.format));
-  S2_TRY(s2_memory_building(check_all, &writing)); // checked before anything is written
+  S2_TRY(s2_memory_building(check_all, &writing)); // check before anything is written
   S2_TRY(s2_output_open_whole(&output, path));
   S2Status written = s2_memory_building(data_write_all, &writing);
   if (written.code != S2_OK) {
@@ -144,15 +145,15 @@ S2Status s2_data_save(const S2DataSet *set, const char *path) {
 
 // ---- Reading ----------------------------------------------------------------------------------
 
-// Read until the end of the file, because pipes and devices have no size.
+// Reads until the end of the file, because pipes and devices have no size.
 static S2Status data_read_file(const char *path, S2DataFile *file) {
-  // ends the reading of /dev/zero; also the limit of .npz files
+  // endless devices such as /dev/zero are rejected here. Also the limit of .npz files
   static const size_t most = (size_t)UINT32_MAX;
   FILE *stream = fopen(path, "rb");
   if (stream == NULL) {
     return s2_error(S2_IO, "cannot read '%s': %s", s2_path_tail(path), strerror(errno));
   }
-  // Double the buffer when it is full. One byte is reserved for the final 0.
+  // Double the buffer whenever it is full. Reserve one byte for the final 0.
   size_t capacity = (size_t)1 << 16, used = 0;
   unsigned char *bytes = s2_memory_try(capacity), *grown = bytes;
   errno = 0;

@@ -16,22 +16,23 @@ typedef struct S2DataFile {
 S2Status s2_data_refuse(const char *path, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-// Appends an array for values that will be read from a file. `text_bytes`: approximate size of
-// texts. Rejects arrays that do not fit into memory, and sets of 4 GB.
+// Appends an array for values that will be read from a file. `text_bytes` is the approximate size
+// of its texts. Rejects arrays that do not fit into memory, and sets that reach 4 GB.
 S2Status s2_data_add_read(const char *path, S2DataSet *set, const char *name, S2DataType type,
                           int axes, const size_t *shape, size_t text_bytes, S2DataArray **added);
 
-// The keys of all entries, made unique: "argument", "argument_2", ... The caller frees them.
+// Returns unique keys for all entries, such as "argument", "argument_2". The caller frees them.
 enum { S2_RUN_KEY_SIZE = 80 };
 typedef char S2RunKey[S2_RUN_KEY_SIZE];
 S2RunKey *s2_data_run_keys(const S2Run *run);
 
-// Whether the format of the path's suffix can store these arrays, for any values.
+// Checks that the format of the path's suffix can store these arrays. Does not depend on their
+// values.
 S2Status s2_data_check(const S2DataSet *set, const char *path);
 
-enum { S2_DEFLATE_MOST = 1032 }; // largest number of bytes that one byte of deflate can produce.
-// Unpacks all of `from` to exactly `unpacked` bytes, or returns false. `zlib`: the data have the
-// header and the checksum of zlib.
+enum { S2_DEFLATE_MOST = 1032 }; // largest number of bytes that one compressed byte can produce
+// Unpacks `from`. Returns false if the result is not exactly `unpacked` bytes. Set `zlib` if the
+// data have the header and checksum of zlib.
 bool s2_data_inflate(const unsigned char *from, size_t size, unsigned char *to, size_t unpacked,
                      bool zlib);
 
@@ -39,7 +40,7 @@ bool s2_data_inflate(const unsigned char *from, size_t size, unsigned char *to, 
 // the file.
 S2Status s2_data_write(const S2DataSet *set, const char *path, S2Output *output);
 
-// only for sets that s2_csv_check has accepted
+// The set must have passed s2_csv_check.
 void s2_csv_save(S2Output *output, const S2DataSet *set);
 S2Status s2_csv_check(const S2DataSet *set);
 S2Status s2_csv_load(const S2DataFile *file, const S2DataOptions *options, S2DataSet *set);
@@ -53,7 +54,7 @@ typedef struct S2Npy {
   size_t header_size;
   const void *values;
   size_t size;
-  void *owned; // owns the memory of `values` if the array stores its values in another form
+  void *owned; // memory of `values` if they had to be converted, otherwise NULL
 } S2Npy;
 
 void s2_npy_encode(const S2DataArray *array, S2Npy *npy);
@@ -66,7 +67,7 @@ S2Status s2_npz_check(const S2DataSet *set);
 void s2_npz_save(S2Output *output, const S2DataSet *set);
 S2Status s2_npz_load(const S2DataFile *file, S2DataSet *set);
 
-bool s2_hdf5_available(void); // the library is needed to write; every build can read
+bool s2_hdf5_available(void); // true if this build can write .h5. Every build can read it
 S2Status s2_hdf5_check(const S2DataSet *set);
 S2Status s2_hdf5_save(S2Output *output, const S2DataSet *set);
 S2Status s2_hdf5_load(const S2DataFile *file, S2DataSet *set);

@@ -1,8 +1,8 @@
-// HDF5: a dataset for each array, with its unit as the attribute "units"; the run as attributes of
-// the file. The file is built in memory and then written, so that a full disk is reported as for
-// other formats. The library itself cannot close a file that it cannot write. This source file only
-// writes; h5.h reads. During library calls, failed allocations return NULL and never jump, because
-// a jump out of the library would leave it in an invalid state.
+// Writes HDF5 files (h5.h reads them). Each array is a dataset, and its unit is the attribute
+// "units". The run is stored in attributes of the file. The file is built in memory first, because
+// the library cannot close a file that it cannot write, for example on a full disk. Allocations
+// return NULL on failure during library calls, because a jump out of the library would leave it in
+// an invalid state.
 #include "record/data/data_formats.h"
 
 #include <stdlib.h>
@@ -12,11 +12,11 @@
 
 enum {
   LONGEST_NAME = 1000,  // bytes; readers reject longer names, too
-  LONGEST_TEXT = 60000, // bytes; an attribute with its overhead must be smaller than 64 KiB
-  MOST_ENTRIES = 1000,  // largest number of entries of the run
+  LONGEST_TEXT = 60000, // bytes. An attribute including its overhead must be smaller than 64 KiB
+  MOST_ENTRIES = 1000,  // maximum number of entries of the run
 };
 
-// An order of texts in which the contents of a group directly follow the group.
+// Orders texts so that the contents of a group directly follow the group.
 static int hdf5_by_place(const void *a, const void *b) {
   const unsigned char *x = *(const unsigned char *const *)a, *y = *(const unsigned char *const *)b;
   for (; *x == *y && *x != '\0'; x++, y++) {
@@ -25,7 +25,7 @@ static int hdf5_by_place(const void *a, const void *b) {
   return first - second;
 }
 
-// No part between slashes is empty or a single dot.
+// Returns true if no part between slashes is empty or a single dot.
 static bool is_path(const char *name) {
   for (const char *at = name;; at++) {
     size_t length = strcspn(at, "/");
@@ -57,8 +57,8 @@ S2Status s2_hdf5_check(const S2DataSet *set) {
                         (int)LONGEST_TEXT);
     }
   }
-  // Check all names together. In the order of paths, an array directly follows an array whose name
-  // contains it as a group.
+  // Check that no array has the name of a group. In the order of paths, such an array directly
+  // precedes the contents of the group.
   if (status.code == S2_OK && count > 1) {
     qsort(names, count, sizeof *names, hdf5_by_place);
   }
@@ -83,7 +83,8 @@ S2Status s2_hdf5_check(const S2DataSet *set) {
 #include <pthread.h>
 
 static const char UNITS[] = "units";
-static const size_t GROWTH = (size_t)1 << 20; // bytes by which the file in memory grows at a time
+static const size_t GROWTH = (size_t)1
+                             << 20; // bytes. The file in memory grows in steps of this size
 
 bool s2_hdf5_available(void) {
   return true;
@@ -154,7 +155,7 @@ static S2Status write_values(hid_t dataset, hid_t type, const S2DataArray *array
 }
 
 static S2Status write_array(hid_t file, const S2DataArray *array) {
-  // Describe shape and type in HDF5's form.
+  // Describe the shape and type for HDF5.
   hsize_t shape[S2_DATA_AXES];
   for (int i = 0; i < array->axes; i++) {
     shape[i] = array->shape[i];
@@ -174,8 +175,9 @@ static S2Status write_array(hid_t file, const S2DataArray *array) {
   H5Pset_create_intermediate_group(links, 1);
   H5Pset_char_encoding(links, H5T_CSET_UTF8);
   hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
-  H5Pset_obj_track_times(creation,
-                         false); // equal data give equal bytes, independent of the time of writing
+  H5Pset_obj_track_times(
+      creation,
+      false); // leave out the time of writing, so that equal data give equal files
   hid_t dataset = H5Dcreate2(file, array->name, type, space, links, creation, H5P_DEFAULT);
   S2Status status = hdf5_written(dataset >= 0, array);
   if (status.code == S2_OK) {
@@ -210,8 +212,8 @@ static S2Status hdf5_write_all(hid_t file, S2Output *output, const S2DataSet *se
   for (int i = 0; i < set->arrays.count; i++) {
     S2_TRY(write_array(file, &set->arrays.at[i]));
   }
-  // Entries beyond the limits are omitted. They could make writing fail or slow, because the
-  // library slows down with the number of entries.
+  // Omit entries beyond the limits. Long entries could make writing fail, and many entries make it
+  // slow.
   Keys keys = {.run = &set->run};
   S2_TRY(s2_memory_building(make_keys, &keys));
   S2Status status = s2_ok();
@@ -225,7 +227,7 @@ static S2Status hdf5_write_all(hid_t file, S2Output *output, const S2DataSet *se
   }
   s2_memory_free(keys.at);
   S2_TRY(status);
-  // Copy the bytes of the file in memory to the output.
+  // Copy the file from memory to the output.
   H5Fflush(file, H5F_SCOPE_GLOBAL);
   ssize_t size = H5Fget_file_image(file, NULL, 0);
   if (size <= 0) {
@@ -241,8 +243,8 @@ static S2Status hdf5_write_all(hid_t file, S2Output *output, const S2DataSet *se
   return good ? s2_ok() : s2_error(S2_INVALID, "HDF5 cannot create the file");
 }
 
-// The library has global state and is usually built without locks, so only one thread may use it at
-// a time.
+// Only one thread may use the library at a time, because it has global state and is usually built
+// without locks.
 static pthread_mutex_t hdf5_door = PTHREAD_MUTEX_INITIALIZER;
 
 static S2Status hdf5_save_alone(S2Output *output, const S2DataSet *set) {
@@ -252,7 +254,7 @@ static S2Status hdf5_save_alone(S2Output *output, const S2DataSet *set) {
   hid_t creation = H5Pcreate(H5P_FILE_CREATE);
   H5Pset_link_creation_order(creation, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED);
   S2Status status = s2_error(S2_INVALID, "HDF5 cannot create the file");
-  hid_t file = H5Fcreate("sim2d", H5F_ACC_TRUNC, creation, access); // a name that no real file has
+  hid_t file = H5Fcreate("sim2d", H5F_ACC_TRUNC, creation, access); // never written to disk
   if (file >= 0) {
     status = hdf5_write_all(file, output, set);
     H5Fclose(file);
@@ -276,7 +278,7 @@ bool s2_hdf5_available(void) {
   return false;
 }
 
-// Never called, because the path has been rejected before.
+// Never called, because paths with this suffix are rejected earlier.
 S2Status s2_hdf5_save(S2Output *output, const S2DataSet *set) {
   (void)output;
   (void)set;

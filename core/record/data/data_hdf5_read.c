@@ -14,7 +14,7 @@ typedef struct Reading {
   S2H5 h5;
   const char *path;
   S2DataSet *set;
-  S2Status status; // the error to return; OK: return h5.trouble, if it is set
+  S2Status status; // the error to return. If it is OK, h5.trouble is returned instead, if set
 } Reading;
 
 static bool take_unit(Reading *reading, const S2H5Object *object, S2DataArray *array) {
@@ -52,7 +52,7 @@ static bool read_array(Reading *reading, const char *name, const S2H5Object *obj
   if (type.class == S2_H5_OTHER) {
     return s2_h5_fail(h5, "only texts and numbers of a supported type can be read");
   }
-  // Read the bytes from any storage layout, compressed or not.
+  // Read and unpack the values.
   S2H5Values values;
   if (!s2_h5_values(h5, object, &type, &space, &values)) {
     return false;
@@ -115,8 +115,7 @@ static bool read_object(Reading *reading, const char *name, uint64_t address) {
   if (good) {
     good = is_array ? read_array(reading, name, &object) : read_group(reading, name, &object);
   }
-  // The message names the innermost array, because outer groups do not replace a status that is
-  // already set.
+  // Keep the first status, so that the message names the innermost array.
   if (!good && reading->status.code == S2_OK && is_array && reading->h5.trouble != NULL) {
     reading->status = s2_data_refuse(reading->path, "'%.60s': %s", name, reading->h5.trouble);
   }

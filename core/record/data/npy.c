@@ -1,5 +1,5 @@
-// One array in NumPy's format (numpy.lib.format, versions 1 to 3): a line of Python with type,
-// order and shape, followed by the values.
+// Reads and writes an array in NumPy's format (numpy.lib.format, versions 1 to 3). A line of Python
+// describes the type, order and shape. The values follow.
 #include "base/text.h"
 #include "record/data/data_formats.h"
 
@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-  PREFIX = 10,    // bytes before the line of Python: magic, version 1.0, length of the line
+  PREFIX = 10,    // size of magic, version and length, which precede the line of Python
   ALIGNMENT = 64, // alignment of the values in the file
   LONGEST_LINE = 1 << 20,
 };
@@ -22,8 +22,7 @@ static bool little_endian(void) {
 
 // ---- Writing ----------------------------------------------------------------------------------
 
-// Writes texts as code points of four bytes. Each text is padded with zeros to the length of the
-// longest text.
+// Writes texts as four-byte code points, padded with zeros to the length of the longest text.
 static size_t encode_texts(const S2DataArray *array, S2Npy *npy) {
   size_t count = s2_data_count(array), longest = 1;
   const char *at = array->values;
@@ -50,7 +49,7 @@ static size_t encode_texts(const S2DataArray *array, S2Npy *npy) {
 
 void s2_npy_encode(const S2DataArray *array, S2Npy *npy) {
   enum { LINE = 64 + 24 * (S2_DATA_AXES + 1) };
-  // The type in NumPy's notation, and the number of bytes of the values.
+  // Finds the type in NumPy's notation, and the size of the values in bytes.
   *npy = (S2Npy){.values = array->values};
   char order = little_endian() ? '<' : '>', type[32];
   size_t count = s2_data_count(array);
@@ -71,7 +70,7 @@ void s2_npy_encode(const S2DataArray *array, S2Npy *npy) {
     snprintf(type, sizeof type, "%cU%zu", order, encode_texts(array, npy));
     break;
   }
-  // The shape in the line of Python is a tuple: (), (n,), (n, m) ...
+  // Write the shape as a Python tuple, such as (), (n,) or (n, m).
   char line[LINE];
   int length =
       snprintf(line, sizeof line, "{'descr': '%s', 'fortran_order': False, 'shape': (", type);
@@ -83,7 +82,7 @@ void s2_npy_encode(const S2DataArray *array, S2Npy *npy) {
                        array->shape[i]);
   }
   length += snprintf(line + length, sizeof line - (size_t)length, "), }");
-  // The header is padded with blanks, so that the values start at a multiple of ALIGNMENT.
+  // Pad the header with blanks, so that the values are aligned.
   npy->header_size = ((size_t)(PREFIX + length + 1) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   npy->header = s2_memory_take(npy->header_size);
   size_t room = npy->header_size - PREFIX;
@@ -213,7 +212,7 @@ static S2Status npy_read_line(const char *path, const char *what, Line *line) {
       break;
     }
   }
-  // All keys must be present, and nothing may follow.
+  // All keys must be present, and there must be no further text.
   npy_skip(line);
   if (!good || !type || !order || !shape || *line->at != '\0') {
     return s2_data_refuse(path, "the header of %s is damaged (or it has more than %d axes)", what,
@@ -227,7 +226,7 @@ static S2Status npy_read_line(const char *path, const char *what, Line *line) {
 typedef struct Type {
   char kind;   // one of f i u b U S
   size_t size; // bytes per value
-  bool swap;   // whether the bytes of each number are in the other order
+  bool swap;   // true if the byte order differs from that of this machine
 } Type;
 
 static S2Status read_type(const char *path, const char *what, const char *text, Type *type) {
@@ -313,8 +312,7 @@ static bool npy_load_text(S2DataArray *array, const unsigned char *from, const T
   return good;
 }
 
-// Converts the index `i` of a value, with the last axis changing fastest, to its position in a file
-// in which the first axis changes fastest.
+// Converts index `i` of a value in C order to its position in a file in Fortran order.
 static size_t fortran_place(const Line *line, size_t i) {
   size_t place = 0, stride = 1, index[S2_DATA_AXES] = {0};
   for (int k = line->axes - 1; k >= 0; k--) {
@@ -357,8 +355,7 @@ static S2Status decode_values(const char *path, const char *what, const Line *li
                               S2DataSet *set) {
   Type type = {0};
   S2_TRY(read_type(path, what, line->type, &type));
-  // The number of values in the shape. It cannot overflow, because it is limited to the bytes of
-  // the file.
+  // Count the values. The product cannot overflow, because it is limited by the size of the file.
   size_t count = 1;
   bool empty = false;
   for (int i = 0; i < line->axes; i++) {
@@ -372,13 +369,13 @@ static S2Status decode_values(const char *path, const char *what, const Line *li
     count *= line->shape[i];
   }
   count = empty ? 0 : count;
-  // The shape must need exactly the available bytes.
+  // The values must have exactly the size that the shape needs.
   if (size / type.size != count || size % type.size != 0) {
     return s2_data_refuse(path,
                           "%s has %zu bytes, but its shape needs %zu values of %zu bytes each",
                           what, size, count, type.size);
   }
-  // Choose the nearest of the supported types. Each text needs a final 0 in addition.
+  // Choose the closest supported type. Each text needs an additional byte for its final 0.
   S2DataType kind = type.kind == 'f'                       ? S2_DATA_NUMBER
                     : type.kind == 'b'                     ? S2_DATA_FLAG
                     : type.kind == 'U' || type.kind == 'S' ? S2_DATA_TEXT

@@ -1,7 +1,7 @@
-// Several arrays in NumPy's format: a zip archive of .npy files. It is written without compression,
-// because numbers of a simulation hardly shrink. It can be read with or without compression
-// (numpy.savez_compressed and numpy.savez).
-#define ZLIB_CONST // zlib: declare input pointers as pointers to constants
+// Reads and writes zip archives of .npy files, like numpy.savez. Archives are written without
+// compression, because simulation results hardly shrink. Compressed archives
+// (numpy.savez_compressed) can be read.
+#define ZLIB_CONST // zlib declares pointers to its input as const
 #include "record/data/data_formats.h"
 #include "record/s2d/s2d.h" // little-endian numbers
 
@@ -21,7 +21,7 @@ enum {
   LOCAL_MAGIC = 0x04034b50,
   ENTRY_MAGIC = 0x02014b50,
   END_MAGIC = 0x06054b50,
-  VERSION = 20, // version of zip that is needed for unpacking
+  VERSION = 20, // version of zip that is needed to unpack the archive
   UTF8_NAME = 0x800,
   ENCRYPTED = 1,
   STORED = 0,
@@ -30,11 +30,10 @@ enum {
   MOST_ENTRIES = 65534,
 };
 
-// The format has no place for units and the run, so they are stored as arrays. numpy.load returns
-// them as arrays of two columns.
+// Units and the run are stored as arrays with two columns, because .npz has no metadata.
 static const char UNITS[] = "units", RUN[] = "run";
 
-// bytes of the archive; larger archives need another format
+// bytes. Larger archives need a format that is not supported
 static const uint64_t MOST_BYTES = UINT32_MAX - 1;
 
 // ---- Writing ----------------------------------------------------------------------------------
@@ -106,7 +105,7 @@ static unsigned npz_get16(const unsigned char *at) {
   return (unsigned)at[0] | (unsigned)at[1] << 8;
 }
 
-// The common part of the header before a file and of the file's directory entry.
+// Writes the fields that a file's local header and its directory entry have in common.
 static void set_common(unsigned char *at, const Entry *entry) {
   npz_set16(at, VERSION);
   npz_set16(at + 2, UTF8_NAME);
@@ -215,7 +214,7 @@ typedef struct Packed {
   char name[LONGEST_NAME + 8];
   unsigned flags, method;
   uint32_t crc;
-  size_t size, unpacked, local, start; // bytes; positions of the local header and of the contents
+  size_t size, unpacked, local, start; // positions of the local header and of the contents in bytes
   unsigned entry;                      // position in the directory
 } Packed;
 
@@ -263,10 +262,10 @@ bool s2_data_inflate(const unsigned char *from, size_t size, unsigned char *to, 
   return good;
 }
 
-// Finds the bytes of an entry in the file and checks them as far as possible before unpacking.
+// Locates the bytes of an entry, and checks as much as possible before unpacking.
 static S2Status find_bytes(const S2DataFile *file, const Directory *directory, Packed *packed) {
   size_t length = strlen(packed->name), start = packed->local, end = directory->offset;
-  // Check that the directory describes a possible array.
+  // Check that the directory entry is plausible.
   if (length < 4 || strcmp(packed->name + length - 4, ".npy") != 0) {
     return s2_data_refuse(file->path, "the member '%s' of the archive is not an array (.npy)",
                           packed->name);
@@ -275,8 +274,7 @@ static S2Status find_bytes(const S2DataFile *file, const Directory *directory, P
     return s2_data_refuse(file->path, "'%s': arrays of 4 GB and more are not supported",
                           packed->name);
   }
-  // The entry points to a local header, which is followed by the name, extra fields and the
-  // contents.
+  // Skip the local header. The name, extra fields and contents follow.
   if (start > end || end - start < LOCAL_HEADER ||
       s2_s2d_get32(file->bytes + start) != LOCAL_MAGIC) {
     return s2_data_refuse(
@@ -287,7 +285,7 @@ static S2Status find_bytes(const S2DataFile *file, const Directory *directory, P
     return s2_data_refuse(file->path, "'%s' is cut short", packed->name);
   }
   packed->start = start;
-  // Accept only deflate, and only sizes that deflate can produce, because this size is allocated
+  // Reject unsupported methods and impossible sizes, because memory of the stated size is allocated
   // later.
   if ((packed->flags & ENCRYPTED) != 0 ||
       (packed->method != STORED && packed->method != DEFLATED)) {
@@ -318,7 +316,8 @@ static int by_entry(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// Entries must not share bytes, because otherwise a small file could unpack to any size.
+// Rejects entries that overlap or have the same name. If entries could overlap, a small file could
+// unpack to any size.
 static S2Status check_entries(const S2DataFile *file, Packed *packed, unsigned count) {
   qsort(packed, count, sizeof *packed, npz_by_place);
   for (unsigned i = 1; i < count; i++) {
@@ -338,7 +337,7 @@ static S2Status check_entries(const S2DataFile *file, Packed *packed, unsigned c
 }
 
 static S2Status load_entry(const S2DataFile *file, const Packed *packed, S2DataSet *set) {
-  // The contents of an entry, as they are stored or after unpacking.
+  // Returns the contents of an entry, unpacked if necessary.
   const unsigned char *bytes = file->bytes + packed->start;
   unsigned char *owned = NULL;
   bool good = true;
@@ -396,8 +395,7 @@ static void read_units(S2DataSet *set) {
   if (!take_pairs(set, UNITS, &pairs)) {
     return;
   }
-  // Arrays are sorted by name, so that each unit is found quickly even if a file has many arrays
-  // and many units.
+  // Sort the arrays by name, so that each unit is found quickly.
   size_t count = (size_t)set->arrays.count;
   Named *named = s2_memory_take((count + 1) * sizeof *named);
   for (size_t i = 0; i < count; i++) {

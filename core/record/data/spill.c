@@ -9,14 +9,15 @@
 #include <unistd.h>
 
 static const size_t MOST_IN_MEMORY = (size_t)1 << 22; // bytes
-static const size_t DOUBLED = (size_t)1 << 26;        // bytes; larger arrays grow by a quarter
+static const size_t DOUBLED = (size_t)1
+                              << 26; // bytes. Larger arrays grow by a quarter instead of doubling
 
 static S2Status spill_failure(int error) {
   return s2_error(S2_IO, "a temporary file cannot hold the recording: %s", strerror(error));
 }
 
-// Reserves the space on the disk in advance. Otherwise a write to the mapping would end the process
-// if the disk were full. Returns 0 or an errno.
+// Reserves disk space, because writing to a mapping kills the process when the disk is full.
+// Returns 0 or an errno.
 static int take_room(int file, size_t size) {
 #ifdef __APPLE__
   return ftruncate(file, (off_t)size) == 0 ? 0 : errno;
@@ -55,8 +56,8 @@ S2Status s2_spill_grow(S2Spill *spill, size_t size) {
   if (size <= spill->size) {
     return s2_ok();
   }
-  // Double the size while it is small. Later increase it by a quarter, so that a large file is not
-  // half empty.
+  // Double a small size, but increase a large one by a quarter, so that large files are not half
+  // empty.
   size_t room = spill->size < 512 ? 512 : spill->size;
   while (room < size) {
     room += room < DOUBLED ? room : room / 4;
@@ -70,7 +71,7 @@ S2Status s2_spill_grow(S2Spill *spill, size_t size) {
     spill->size = room;
     return s2_ok();
   }
-  // Larger contents are stored in a file, which is mapped again whenever it grows.
+  // Store larger contents in a file. Map the file again whenever it grows.
   if (spill->file == NULL) {
     return move_out(spill, room);
   }

@@ -1,5 +1,5 @@
-// A growing array of bytes. A small array is in memory, a large one in a mapped temporary file, so
-// that the system can write it to disk when it needs the memory.
+// A growing array of bytes. Large arrays are stored in a mapped temporary file, so that the system
+// can reclaim their memory.
 #ifndef S2_SPILL_H
 #define S2_SPILL_H
 
@@ -14,8 +14,8 @@ typedef struct S2Spill {
   FILE *file;  // the mapped file; NULL: in memory
 } S2Spill;
 
-// Makes room for at least `size` bytes. The contents are preserved, but may move. Returns S2_IO,
-// with nothing changed, if there is no space for the temporary file.
+// Makes room for at least `size` bytes. Keeps the contents, but may move them. Returns S2_IO and
+// changes nothing if there is no space for the temporary file.
 S2Status s2_spill_grow(S2Spill *spill, size_t size);
 void s2_spill_free(S2Spill *spill);
 

@@ -1,7 +1,7 @@
 // Draws the script's texts and drawings over the picture (s2_world_annotate).
 #include "record/draw/picture.h"
 
-#define ANNOTATION_HALO 3.0 // pixels, width of the halo of letters
+#define ANNOTATION_HALO 3.0 // pixels, width of the halo around letters
 
 static void annotation_words(S2Picture *picture, const S2MomentAnnotation *of, uint32_t color) {
   // The text of an annotation is drawn beside its symbol. A text without a symbol is centred at its
@@ -20,7 +20,7 @@ void s2_picture_annotations(S2Picture *picture) {
     const S2MomentAnnotation *of = &picture->moment->annotations.at[i];
     uint32_t color = of->color == 0 ? theme->ink : of->color;
     double size = of->size * picture->unit;
-    // Lengths of arrows and lines are in world units; only their widths are in pixels.
+    // The lengths of arrows and lines are in world units, but their widths are in pixels.
     switch (of->type) {
     case S2_ANNOTATION_LINE:
       s2_scene_line(picture->scene, of->from, of->to, (S2Paint){.stroke = color, .width = size});

@@ -8,7 +8,7 @@
 #include <cairo.h>
 #include <math.h>
 
-enum { MOST_PIXELS = 16384 }; // pixels per side; cairo stores pixel coordinates in 16 bits
+enum { MOST_PIXELS = 16384 }; // pixels per side, because cairo stores pixel coordinates in 16 bits
 
 struct S2Canvas {
   cairo_surface_t *surface;
@@ -45,7 +45,7 @@ S2Status s2_canvas_open(S2Canvas **canvas, S2CanvasLook look, double width, doub
     cairo_surface_destroy(surface);
     return status;
   }
-  // Use the caller's units, and one of the two styles (canvas.h).
+  // Apply the scale and the style of the canvas.
   cairo_scale(cairo, scale, scale);
   cairo_set_line_join(cairo, CAIRO_LINE_JOIN_ROUND);
   if (look == S2_CANVAS_PICTURE) {
@@ -157,7 +157,7 @@ void s2_canvas_paint(S2Canvas *canvas, const S2CanvasPaint *paint) {
 
 // ---- Text -------------------------------------------------------------------------------------
 
-// Converts the text to valid UTF-8. Otherwise cairo would refuse the text and everything after it.
+// Converts the text to valid UTF-8. cairo stops drawing after invalid text.
 static const char *canvas_clean(S2Canvas *canvas, const char *text) {
   canvas->text.count = 0;
   s2_array_reserve(canvas->text, 1);
@@ -181,8 +181,8 @@ void s2_canvas_text(S2Canvas *canvas, const S2CanvasText *how, const char *text)
                          CAIRO_FONT_SLANT_NORMAL,
                          how->bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
   cairo_set_font_size(cairo, how->size);
-  // Shift the start of the baseline back by the fraction of the text's length that the alignment
-  // needs.
+  // Move the start of the baseline back by half or all of the text's length, depending on the
+  // alignment.
   cairo_text_extents_t extents;
   cairo_text_extents(cairo, clean, &extents);
   double back = how->align == S2_TEXT_LEFT ? 0 : how->align == S2_TEXT_CENTRE ? 0.5 : 1;

@@ -1,6 +1,5 @@
-// A sheet of pixels to draw on, with cairo. Positions are in units right of and below the upper
-// left corner, `scale` pixels each. Colours are 0xRRGGBBAA, where alpha 0 means that nothing is
-// drawn.
+// A canvas for drawing pixels with cairo. The origin is the upper left corner, and y points down. A
+// unit is `scale` pixels. Colours are 0xRRGGBBAA. If alpha is 0, nothing is drawn.
 #ifndef S2_CANVAS_H
 #define S2_CANVAS_H
 
@@ -11,16 +10,16 @@
 typedef struct S2Canvas S2Canvas;
 
 typedef enum S2CanvasLook {
-  S2_CANVAS_PLOT,    // butt line ends; the position and width of glyphs do not depend on the scale
-  S2_CANVAS_PICTURE, // round line ends; glyphs are aligned to pixels
+  S2_CANVAS_PLOT, // butt line ends, and glyphs that have the same position and width at any scale
+  S2_CANVAS_PICTURE, // round line ends, and glyphs that are aligned to pixels
 } S2CanvasLook;
 
 typedef struct S2CanvasPaint {
   uint32_t fill, stroke;
   double width;       // width of the stroke
-  const double *dash; // lengths of dashes and gaps; borrowed
-  int dash_count;     // number of dashes and gaps; 0: a solid line
-  bool behind;        // whether the stroke is drawn before the fill, so that it is under it
+  const double *dash; // alternating lengths of dashes and gaps, borrowed
+  int dash_count;     // number of dashes and gaps, or 0 for a solid line
+  bool behind;        // draw the stroke behind the fill
 } S2CanvasPaint;
 
 typedef struct S2CanvasText {
@@ -33,7 +32,7 @@ typedef struct S2CanvasText {
   double halo_width;
 } S2CanvasText;
 
-// Whether cairo is available. The message of S2_UNAVAILABLE explains how to install it.
+// Returns S2_UNAVAILABLE in a build without cairo. The message explains how to install it.
 S2Status s2_canvas_available(void);
 
 // Creates a canvas. Returns S2_INVALID if the size is out of range.
@@ -43,7 +42,7 @@ void s2_canvas_free(S2Canvas *canvas); // `canvas` may be NULL
 
 void s2_canvas_clear(S2Canvas *canvas, uint32_t color);
 
-// Clips later drawing to a rectangle; `unclip` ends that.
+// Clips all drawing to a rectangle, until `unclip` is called.
 void s2_canvas_clip(S2Canvas *canvas, double x, double y, double width, double height);
 void s2_canvas_unclip(S2Canvas *canvas);
 
@@ -61,9 +60,9 @@ void s2_canvas_text(S2Canvas *canvas, const S2CanvasText *how, const char *text)
                                                                                   // contain any
                                                                                   // bytes.
 
-// Call this after drawing; it reports failures.
+// Call this after drawing. Reports failures.
 S2Status s2_canvas_finish(S2Canvas *canvas);
-// Four bytes per pixel, rows from top to bottom without gaps: 0xffRRGGBB as a uint32_t.
+// Returns the pixels as uint32_t 0xffRRGGBB, without padding. The first row is at the top.
 const unsigned char *s2_canvas_pixels(S2Canvas *canvas);
 S2Status s2_canvas_png(S2Canvas *canvas, S2Output *output);
 S2Status s2_canvas_save(S2Canvas *canvas, const char *path); // as PNG

@@ -14,11 +14,11 @@ static S2Paint text_paint(const S2Picture *picture, uint32_t color) {
   return (S2Paint){.fill = color, .stroke = picture->theme->halo, .width = 2.6 * picture->unit};
 }
 
-// The approximate width in pixels, because back ends have different fonts.
+// Estimates the width in pixels. It is not exact, because back ends have different fonts.
 static double text_width(const char *text, double size) {
   int characters = 0;
   for (; *text != '\0'; text++) {
-    characters += (*text & 0xc0) != 0x80; // the first byte of a character
+    characters += (*text & 0xc0) != 0x80; // only count the first byte of each character
   }
   return GLYPH_WIDTH * size * characters;
 }
@@ -45,8 +45,8 @@ static bool is_free(const Labels *labels, const Label *label) {
   return true;
 }
 
-// Finds the middle of the visible part of a static body, because the middle of a whole landscape is
-// rarely visible. Returns false if no part is visible.
+// Finds the middle of the visible part of a static body. The middle of a large landscape is rarely
+// visible. Returns false if no part is visible.
 static bool visible_middle(const S2Picture *picture, const S2MomentBody *body, S2Vec2 *middle) {
   const S2SceneView *view = &picture->scene->view;
   S2Pose pose = s2_pose(body->q[0], body->q[1], body->q[2]);
@@ -63,7 +63,7 @@ static bool visible_middle(const S2Picture *picture, const S2MomentBody *body, S
       hi_y = fmax(hi_y, at.y + radius);
     }
   }
-  // Use only the visible pixels between the strips.
+  // Clip this to the visible area between the strips.
   lo_x = fmax(lo_x, 0);
   hi_x = fmin(hi_x, view->width);
   lo_y = fmax(lo_y, view->top);
@@ -72,8 +72,7 @@ static bool visible_middle(const S2Picture *picture, const S2MomentBody *body, S
   return lo_x < hi_x && lo_y <= hi_y;
 }
 
-// Finds a free place for a name at its body or near it. If there is no free place, the name is
-// omitted.
+// Draws a name on its body or near it. Omits the name if there is no free place.
 static void place_name(S2Picture *picture, Labels *labels, const S2MomentBody *body) {
   static const double offsets[][2] = {{0, 0}, {0, -1}, {0, 1}, {1, 0}, {-1, 0}, {0, -2}, {0, 2}};
   const S2SceneView *view = &picture->scene->view;
@@ -82,7 +81,7 @@ static void place_name(S2Picture *picture, Labels *labels, const S2MomentBody *b
   double lowest = view->height - view->bottom - 0.8 * size, highest = view->top + 0.8 * size;
   S2Vec2 at = s2_view_pixel(view, s2_vec2(body->q[1], body->q[2]));
   double left = 0.5 * width + 0.4 * size, right = view->width - left;
-  // Large static bodies are labelled in their visible part.
+  // Label the visible part of static bodies.
   if (body->type == S2_STATIC && !visible_middle(picture, body, &at)) {
     return;
   }
@@ -90,8 +89,7 @@ static void place_name(S2Picture *picture, Labels *labels, const S2MomentBody *b
   if (!seen || left > right) {
     return;
   }
-  // Place the name on the body, or beside it if that place is taken. If all places are taken, omit
-  // the name.
+  // Try the place on the body, then the places beside it.
   for (size_t i = 0; i < sizeof offsets / sizeof offsets[0]; i++) {
     Label label = {.width = width, .height = 1.2 * size};
     double aside = offsets[i][0] * (0.5 * width + size);
@@ -108,7 +106,7 @@ static void place_name(S2Picture *picture, Labels *labels, const S2MomentBody *b
 
 void s2_picture_names(S2Picture *picture) {
   Labels labels = {0};
-  for (int pass = 0; pass < 2; pass++) { // moving bodies are labelled first
+  for (int pass = 0; pass < 2; pass++) { // label moving bodies first
     for (int i = 0; i < picture->moment->bodies.count; i++) {
       const S2MomentBody *body = &picture->moment->bodies.at[i];
       if (body->name[0] != '\0' && (body->type == S2_STATIC) == (pass == 1)) {
@@ -124,7 +122,7 @@ void s2_picture_names(S2Picture *picture) {
 // Draws a rectangle in the background colour between two heights in pixels.
 static void clear_strip(S2Picture *picture, double top, double bottom) {
   const S2SceneView *view = &picture->scene->view;
-  const double bleed = 4; // pixels by which the rectangle extends beyond the edges of the picture
+  const double bleed = 4; // pixels that the rectangle extends beyond the picture
   double y0 = top <= 0 ? top - bleed : top, y1 = bottom >= view->height ? bottom + bleed : bottom;
   const S2Vec2 corners[4] = {
       s2_view_world(view, s2_vec2(-bleed, y1)),
@@ -141,7 +139,7 @@ static void draw_title(S2Picture *picture) {
   double unit = picture->unit, margin = FONT_SIZE * unit;
   char title[S2_TITLE_SIZE];
   snprintf(title, sizeof title, "%s", picture->options->title);
-  // A long title is first drawn smaller, then shortened by whole characters.
+  // Shrink a long title first. If it is still too long, cut off characters at its end.
   double room = view->width - 2 * margin, size = TITLE_SIZE * unit;
   double width = text_width(title, size);
   if (width > room) {
@@ -160,7 +158,7 @@ static void draw_title(S2Picture *picture) {
                 text_paint(picture, picture->theme->ink));
 }
 
-// The largest number of the form 1, 2 or 5 times a power of ten that does not exceed `limit`.
+// Returns the largest number up to `limit` that is 1, 2 or 5 times a power of ten.
 static double round_length(double limit) {
   double power = pow(10, floor(log10(limit)));
   return limit >= 5 * power ? 5 * power : limit >= 2 * power ? 2 * power : power;
@@ -201,7 +199,7 @@ static void put_scale(S2Picture *picture, Row *row) {
   }
   char label[32];
   length_label(label, sizeof label, length);
-  // Draw from right to left: the words, then the bar with its ends.
+  // Draw the label at the right, and the bar with its ticks to the left of it.
   double middle = row->baseline - 0.33 * row->font, tick = 3 * picture->unit;
   s2_scene_text(picture->scene, s2_view_world(view, s2_vec2(row->right, row->baseline)),
                 s2_vec2(0, 0), row->font, S2_TEXT_RIGHT, label,
@@ -231,7 +229,7 @@ static void label_put_arrow(S2Picture *picture, Row *row, const char *text, uint
 
 static void put_arrows(S2Picture *picture, Row *row) {
   const S2Moment *moment = picture->moment;
-  // Explain only visible marks: the largest impulse, and the kinds of friction that occur.
+  // Only explain marks that are visible.
   double largest = 0;
   bool sticking = false, sliding = false;
   double threshold = S2_ARROW_THRESHOLD * s2_picture_largest_impulse(moment);
@@ -273,7 +271,7 @@ static void put_time(S2Picture *picture, Row *row, const S2Story *story) {
   label_put_text(picture, row, text, picture->theme->ink);
 }
 
-// A fitted view excludes bodies that are far away. The legend reports their number.
+// Report the number of bodies that are too far away for a fitted view.
 static void put_strays(S2Picture *picture, Row *row) {
   const S2SceneView *view = &picture->scene->view;
   double bottom = view->lo.y + view->bottom / view->scale;
@@ -294,7 +292,7 @@ static void put_strays(S2Picture *picture, Row *row) {
 
 void s2_picture_legend(S2Picture *picture, const S2Story *story) {
   const S2SceneView *view = &picture->scene->view;
-  // The title is above the picture, one or two rows of text are below.
+  // Draw the title above the picture, and one or two rows of text below it.
   if (view->top > 0) {
     draw_title(picture);
   }
@@ -305,7 +303,7 @@ void s2_picture_legend(S2Picture *picture, const S2Story *story) {
   clear_strip(picture, view->height - view->bottom, view->height);
   Row row = {margin, view->width - margin, view->height - view->bottom + 0.82 * height + 0.1 * font,
              font};
-  // Entries from right to left: scale, time, number of bodies outside the view.
+  // Add the scale, the time and the number of bodies outside the view, from right to left.
   put_scale(picture, &row);
   put_time(picture, &row, story);
   put_strays(picture, &row);

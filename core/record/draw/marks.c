@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-// Length of the longest arrow as a fraction of the mean size of bodies. It is bounded by a legible
-// minimum in pixels, and by a fraction of the picture's smaller side.
+// Length of the longest arrow, relative to the mean size of bodies. It is at least ARROW_SHORTEST
+// pixels, and at most a fraction of the picture's smaller side.
 #define ARROW_BODIES   0.65
 #define ARROW_SHORTEST 22.0
 #define ARROW_PART     0.2
@@ -33,8 +33,8 @@ double s2_picture_largest_impulse(const S2Moment *moment) {
   return largest;
 }
 
-// Arrows show the impulse on one of the two bodies: on the moving body or, if both move, on the
-// upper body. The result is +1 for a, -1 for b.
+// Arrows show the impulse on one of the two bodies. This is the moving body, or the upper body if
+// both move. Returns +1 for a, -1 for b.
 static double shown_side(const S2Moment *moment, const S2MomentContact *contact) {
   bool a = moment->bodies.at[contact->a].type == S2_DYNAMIC;
   bool b = moment->bodies.at[contact->b].type == S2_DYNAMIC;
@@ -46,7 +46,7 @@ static double shown_side(const S2Moment *moment, const S2MomentContact *contact)
 
 static void draw_impulse(S2Picture *picture, S2Vec2 at, S2Vec2 impulse, double largest,
                          uint32_t color) {
-  // Arrows between small bodies are short, because longer arrows would hide the bodies.
+  // Shorten the arrows between small bodies, so that they do not hide the bodies.
   double grain = fmax(1.2 * picture->body_size, 10 * picture->unit);
   double shortest = fmin(ARROW_SHORTEST * picture->unit, grain);
   double halo = fmin(1.6 * picture->unit, 0.06 * picture->body_size);
@@ -67,7 +67,7 @@ void s2_picture_contacts(S2Picture *picture) {
   const S2Theme *theme = picture->theme;
   const S2Moment *moment = picture->moment;
   double largest = s2_picture_largest_impulse(moment);
-  // Draw dots: filled discs at points with an impulse, otherwise rings.
+  // Draw a filled dot at a point with an impulse, otherwise a ring.
   double radius = fmin(fmax(0.05 * picture->body_size, 1.2 * picture->unit), 2.6 * picture->unit);
   for (int i = 0; i < moment->contacts.count; i++) {
     const S2MomentContact *contact = &moment->contacts.at[i];
@@ -87,7 +87,7 @@ void s2_picture_contacts(S2Picture *picture) {
                    theme->normal);
     }
   }
-  // Draw the arrows of friction on top. The colour shows whether the contact sticks.
+  // Draw the friction arrows on top. The colour shows whether the contact sticks.
   for (int i = 0; i < moment->contacts.count; i++) {
     const S2MomentContact *contact = &moment->contacts.at[i];
     double side = shown_side(moment, contact);
@@ -160,12 +160,11 @@ static void draw_way(S2Picture *picture, const S2MomentJoint *joint, S2Paint lin
   }
 }
 
-// Draws the connection between the anchors: the pulling element, the displacement along an axis, or
-// an error (in red).
+// Draws the connection between the anchors of a joint. An error is drawn in red.
 static void draw_span(S2Picture *picture, const S2MomentJoint *joint, double radius) {
   double unit = picture->unit;
   S2Scene *scene = picture->scene;
-  // Parts of the joint have strong lines; connections have faint lines.
+  // Parts of the joint have strong lines, but mere connections have faint lines.
   S2Paint line = {.stroke = ink_of(picture, joint->enabled), .width = 1.3 * unit};
   S2Paint faint = {.stroke = ink_of(picture, false), .width = unit};
   uint32_t error = s2_picture_color(picture, picture->theme->error);
@@ -183,7 +182,7 @@ static void draw_span(S2Picture *picture, const S2MomentJoint *joint, double rad
     s2_scene_line(scene, joint->anchor_a, joint->anchor_b, faint);
     break;
   case S2_SPAN_ERROR:
-    if (gap > 1 && joint->compliant) { // the compliance of the joint allows a gap
+    if (gap > 1 && joint->compliant) { // compliance allows a gap
       s2_scene_line(scene, joint->anchor_a, joint->anchor_b, faint);
     } else if (gap > 1) {
       s2_scene_line(scene, joint->anchor_a, joint->anchor_b, apart);
@@ -195,15 +194,14 @@ static void draw_span(S2Picture *picture, const S2MomentJoint *joint, double rad
   }
 }
 
-// Draws a ring at a pivot, or a dot at a rigid connection. The symbol of a fixed point is filled
-// and has a light ring.
+// Draws the symbol at the anchor of a joint. If a body is fixed, the colours are inverted.
 static void draw_anchor(S2Picture *picture, const S2MomentJoint *joint, double radius) {
   const S2Moment *moment = picture->moment;
   uint32_t ink = ink_of(picture, joint->enabled);
   uint32_t paper = s2_picture_color(picture, picture->theme->background);
   S2Paint ring = {.fill = paper, .stroke = ink, .width = 1.3 * picture->unit};
-  // The ends of lines are dots. Hinges are rings, which are dark if one side is fixed. Welds and
-  // sliders have a core.
+  // Draw a dot at each end of a line, and a ring at a hinge. Rings of welds and sliders also have a
+  // dot in the middle.
   S2JointDots dots = s2_joint_traits(joint->type)->dots;
   if (dots == S2_DOTS_NONE) {
     return;

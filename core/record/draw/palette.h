@@ -1,6 +1,6 @@
-// The colours of pictures; the player (lua/viewer/src) uses the same colours. Neighbours in the
-// palette differ in lightness as well as in hue, and so do the two kinds of friction, so that they
-// can be distinguished in grey.
+// The colours of pictures. The player (lua/viewer/src) uses the same colours. Neighbours in the
+// palette also differ in lightness, so that they can be distinguished in grey. So do the two kinds
+// of friction.
 #ifndef S2_PALETTE_H
 #define S2_PALETTE_H
 
@@ -12,7 +12,7 @@ typedef struct S2Theme {
   uint32_t background;
   uint32_t ink;   // text, outlines of symbols
   uint32_t faint; // colour of unimportant parts
-  uint32_t halo;  // colour under text and arrows: the background, slightly transparent
+  uint32_t halo;  // slightly transparent background behind text and arrows
   uint32_t static_fill, static_line;
   uint32_t kinematic_fill, kinematic_line;
   uint32_t normal, sticking, sliding; // impulses
@@ -54,7 +54,7 @@ static inline const S2Theme *s2_theme(bool dark) {
   return &themes[dark ? 1 : 0];
 }
 
-// The fill colour of the body in a slot (from 0). The outline is a darker shade of it.
+// Returns the fill colour of the body in a slot (from 0). The outline is a darker shade of it.
 static inline uint32_t s2_palette(uint32_t slot) {
   static const uint32_t colors[] = {
       0x6096dbff, 0xf7bd7cff, 0x4d9d79ff, 0xf4adb9ff,

@@ -9,13 +9,10 @@
 #define DISABLED_ALPHA   0.28
 #define SENSOR_ALPHA     0.16
 
-// Fraction of a body's extent along its axis that the orientation mark covers. In a disc it covers
-// the whole extent.
+// Length of the orientation mark, relative to the distance from the centre to the rim. In a disc
+// the mark reaches the rim.
 #define MARK_PART 0.55
-enum {
-  MARK_HALVINGS = 24
-}; // number of iterations of the search for the rim; the result is finer
-   // than a pixel
+enum { MARK_HALVINGS = 24 }; // bisection steps when searching for the rim
 
 static uint32_t picture_darker(uint32_t color) {
   uint32_t result = color & 0xff;
@@ -32,21 +29,20 @@ static uint32_t picture_faded(uint32_t color, double alpha) {
 // ---- Bodies -----------------------------------------------------------------------------------
 
 static S2Paint body_paint(const S2Picture *picture, const S2MomentBody *body) {
-  // Small bodies have thin outlines, because thick outlines would cover the bodies.
+  // Small bodies have thin outlines, because thick outlines would hide them.
   double width = fmax(fmin(1.5 * picture->unit, 0.07 * picture->body_size), 0.4);
-  // The colour depends on the slot, not on the position in the list, so a body keeps its colour
-  // when others are destroyed.
+  // Choose the colour by slot, so that a body keeps its colour when other bodies are destroyed.
   uint32_t fill = s2_palette(body->id.index - 1);
   const S2Theme *theme = picture->theme;
   S2Paint paint = {.fill = fill, .stroke = picture_darker(fill), .width = width};
-  // Use a colour by type.
+  // Static and kinematic bodies have fixed colours.
   if (body->type == S2_STATIC) {
     paint = (S2Paint){.fill = theme->static_fill, .stroke = theme->static_line, .width = width};
   } else if (body->type == S2_KINEMATIC) {
     paint = (S2Paint){
         .fill = theme->kinematic_fill, .stroke = theme->kinematic_line, .width = 1.7 * width};
   }
-  // Use the colour that the script has set, with a darker outline.
+  // A colour set by the script takes precedence.
   if (body->color != 0) {
     paint.fill = body->color;
     paint.stroke = body->type == S2_KINEMATIC ? theme->kinematic_line : picture_darker(body->color);
@@ -70,7 +66,7 @@ static void draw_shape(S2Picture *picture, const S2MomentBody *body, int32_t ind
   S2Shape shape = s2_moment_shape(picture->moment, index);
   S2Pose pose = s2_pose(body->q[0], body->q[1], body->q[2]);
   if (shape.count == 2 && shape.radius == 0) {
-    paint.width = fmax(2.2 * picture->unit, paint.width); // a segment consists of its outline only
+    paint.width = fmax(2.2 * picture->unit, paint.width); // a segment is only an outline
   }
   s2_scene_outline(picture->scene, pose, shape.vertices, shape.count, shape.radius, paint);
 }
@@ -83,8 +79,8 @@ static void draw_shapes(S2Picture *picture, const S2MomentBody *body, S2Paint pa
     }
     return;
   }
-  // The pieces of a body must look like a single shape. So draw all outlines first, then the fills,
-  // which cover the inner outlines. The fills are slightly larger than the pieces, to hide seams.
+  // The pieces of a body must look like a single shape. Draw all outlines first, so that the fills
+  // cover the inner ones. The fills are slightly enlarged to hide seams.
   S2Paint outline = paint, fill = {.fill = paint.fill, .stroke = paint.fill, .width = SEAM};
   outline.width = 1.5 * paint.width + SEAM;
   for (int i = 0; i < body->shape_count; i++) {
@@ -98,7 +94,7 @@ static void draw_shapes(S2Picture *picture, const S2MomentBody *body, S2Paint pa
   }
 }
 
-// Whether a point, given in the body frame, is in the shape.
+// Returns true if the point p, in the body frame, is in the shape.
 static bool shape_contains(const S2Shape *shape, S2Vec2 p) {
   bool inside = shape->count > 2;
   double nearest = INFINITY;
@@ -113,12 +109,12 @@ static bool shape_contains(const S2Shape *shape, S2Vec2 p) {
   return inside || nearest <= shape->radius;
 }
 
-// Distance from the centre of mass to the rim along the body's x axis, or 0 if the centre is
-// outside all shapes. `disc` receives whether the shape there is a disc about the centre.
+// Returns the distance from the centre of mass to the rim along the body's x axis, or 0 if the
+// centre is outside all shapes. Sets `disc` if the shape is a disc about the centre.
 static double rim_distance(const S2Moment *moment, const S2MomentBody *body, bool *disc) {
   *disc = false;
   double best = 0;
-  // Among the shapes that cover the centre, take the shape that reaches farthest along the axis.
+  // Choose the shape that covers the centre and reaches farthest along the axis.
   for (int i = 0; i < body->shape_count; i++) {
     S2Shape shape = s2_moment_shape(moment, body->first_shape + i);
     if (!shape_contains(&shape, s2_vec2(0, 0))) {
@@ -224,7 +220,7 @@ static double mean_body_size(const S2Moment *moment) {
   int count = 0;
   for (int i = 0; i < moment->bodies.count; i++) {
     const S2MomentBody *body = &moment->bodies.at[i];
-    // The size of a moving body is twice the distance of its farthest vertex.
+    // Use twice the distance of the farthest vertex as the size of a body.
     double reach = 0;
     for (int k = 0; body->type != S2_STATIC && k < body->shape_count; k++) {
       S2Shape shape = s2_moment_shape(moment, body->first_shape + k);
@@ -240,7 +236,7 @@ static double mean_body_size(const S2Moment *moment) {
   return count > 0 ? sum / count : 0;
 }
 
-// Past moments are faded, the earliest most strongly.
+// Fade past moments, the earliest most strongly.
 static double fade_of(int index, int count) {
   const double oldest = 0.82, newest = 0.5;
   return count > 2 ? oldest + (newest - oldest) * index / (count - 2) : newest;
@@ -262,7 +258,7 @@ static void draw_past(S2Picture *picture, const S2Story *story) {
 void s2_picture_story(S2Scene *scene, const S2Story *story, const S2DrawOptions *options) {
   scene->primitives.count = scene->points.count = scene->text.count = 0;
   const S2Moment *last = &story->moments[story->count - 1];
-  // The scales for all parts of the picture: the size of bodies and the width of lines.
+  // Set the scales for the size of bodies and the width of lines.
   double size = mean_body_size(last);
   S2Picture picture = {
       .scene = scene,
@@ -273,7 +269,7 @@ void s2_picture_story(S2Scene *scene, const S2Story *story, const S2DrawOptions 
       .body_size = size > 0 ? size * scene->view.scale : 0.2 * scene->view.width,
   };
   scene->background = picture.theme->background;
-  // The order from back to front: ground, past moments, trails, moving bodies, marks, texts.
+  // Draw from back to front: the ground, past moments, trails, moving bodies, marks and texts.
   draw_bodies(&picture, STATIC_LAYER, SENSOR_LAYER);
   draw_past(&picture, story);
   if (story->trails != NULL) {

@@ -8,8 +8,8 @@
 #include "record/moment.h"
 #include "record/record.h"
 
-// The content of one picture: moments of one world, the earliest first. The last moment is drawn in
-// full; earlier moments are faded.
+// The moments of a world that appear in one picture, the earliest first. The last moment is drawn
+// in full, and earlier ones are faded.
 typedef struct S2Story {
   const S2Moment *moments;
   int count;              // number of moments, at least 1
@@ -29,9 +29,9 @@ typedef struct S2Picture {
   const S2Moment *moment; // drawn now
   const S2DrawOptions *options;
   const S2Theme *theme;
-  double unit;      // pixels; 1 for a picture 800 pixels wide; grows more slowly than the width
+  double unit;      // length in pixels (s2_view_unit)
   double body_size; // pixels: mean extent of the moving bodies
-  double fade;      // fraction of the background that is mixed in, for past moments
+  double fade;      // fraction of the background that is mixed into the colours of past moments
 } S2Picture;
 
 // Returns the colour with the current fading.
@@ -46,8 +46,7 @@ void s2_picture_contacts(S2Picture *picture);
 void s2_picture_joints(S2Picture *picture);
 void s2_picture_names(S2Picture *picture);
 void s2_picture_annotations(S2Picture *picture); // draws the annotations of the script.
-// Draws the strips above and below the picture: the title; time, scale and the meaning of the
-// arrows.
+// Draws the title above the picture, and the time, scale and meaning of the arrows below it.
 void s2_picture_legend(S2Picture *picture, const S2Story *story);
 
 #endif

@@ -6,7 +6,7 @@ static void line_to(S2Canvas *canvas, S2Vec2 pixel) {
   s2_canvas_to(canvas, pixel.x, pixel.y);
 }
 
-// The edges of the core, moved outwards and joined by arcs around the corners.
+// Moves the edges of the core outwards, and joins them by arcs around the corners.
 static void outline_path(S2Canvas *canvas, const S2Scene *scene, const S2Primitive *primitive) {
   const S2SceneView *view = &scene->view;
   const S2Vec2 *core = scene->points.at + primitive->first;
@@ -63,8 +63,7 @@ static void draw_text(S2Canvas *canvas, const S2Scene *scene, const S2Primitive 
 
 static void draw_primitive(S2Canvas *canvas, const S2Scene *scene, const S2Primitive *primitive) {
   const S2Paint *paint = &primitive->paint;
-  // The path depends on the type of the primitive. Lines are not filled; arrows and texts have a
-  // halo.
+  // Draw the primitive according to its type. Lines are not filled. Arrows and texts have a halo.
   S2CanvasPaint painted = {.fill = paint->fill,
                            .stroke = paint->stroke,
                            .width = paint->width,

@@ -5,10 +5,10 @@
 #include "record/draw/canvas.h"
 #include "record/draw/scene.h"
 
-// Opens a canvas of the size of a scene's view, for repeated drawing.
+// Opens a canvas with the size of a view. It can be used for many scenes.
 S2Status s2_pixels_open(S2Canvas **canvas, const S2SceneView *view);
 
-// Replaces the contents of the canvas by the scene.
+// Draws the scene over the whole canvas.
 S2Status s2_pixels_draw(S2Canvas *canvas, const S2Scene *scene);
 
 S2Status s2_png_write(S2Output *output, const S2Scene *scene);

@@ -46,7 +46,7 @@ void s2_plots_settle(S2Plots *plots) {
     sorted[i] = &plots->list.at[i];
   }
   qsort(sorted, (size_t)count, sizeof *sorted, plot_by_name); // NOLINT(bugprone-sizeof-expression)
-  // The first plot of a name takes the drawing of the last one.
+  // Move the last drawing of each name to the first plot of that name.
   for (int first = 0, i = 1; i < count; i++) {
     if (strcmp(sorted[first]->name, sorted[i]->name) != 0) {
       first = i;
@@ -57,7 +57,7 @@ void s2_plots_settle(S2Plots *plots) {
     sorted[i]->svg = NULL; // marks the plot for removal
   }
   s2_memory_free(sorted);
-  // Remove the other plots. The remaining plots keep the order in which their names first appeared.
+  // Remove the other plots and keep the order.
   int kept = 0;
   for (int i = 0; i < count; i++) {
     if (plots->list.at[i].svg != NULL) {

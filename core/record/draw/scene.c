@@ -3,13 +3,13 @@
 #include <math.h>
 #include <string.h>
 
-// Width (pixels) of the margin around the view that is also drawn. Half a stroke, a dot or a halo
-// at the edge fits into it.
+// Width of a margin around the view in pixels. Shapes are clipped beyond it, so that strokes, dots
+// and halos at the edge remain visible.
 #define BLEED 40.0
-// A disc with a larger radius (pixels) is drawn as a polygon that covers its visible part, because
-// renderers draw such arcs inexactly.
+// Pixels. Larger discs become polygons that cover their visible part, because renderers draw large
+// arcs inexactly.
 #define LARGEST_ARC 1e5
-enum { ARC_SIDES = 64 }; // number of tangents that replace such an arc
+enum { ARC_SIDES = 64 }; // number of tangents that replace the arc
 
 void s2_scene_free(S2Scene *scene) {
   s2_array_free(scene->primitives);
@@ -43,12 +43,11 @@ static bool box_contains(S2Box box, S2Vec2 p) {
 
 // ---- Clipping ---------------------------------------------------------------------------------
 
-// Keeps points with dot(normal, p) <= limit (Sutherland and Hodgman, 1974). The polygon consists of
-// scene->points from `first` to the end; the result replaces it.
+// Clips a polygon to the half plane dot(normal, p) <= limit (Sutherland and Hodgman, 1974). The
+// polygon is scene->points from `first` to the end, and is replaced with the result.
 static void clip_half_plane(S2Scene *scene, int first, S2Vec2 normal, double limit) {
   int count = scene->points.count - first;
-  // Sutherland and Hodgman: keep the corners inside, and add a corner for each edge that crosses
-  // the limit.
+  // Keep the corners inside, and add a corner where an edge crosses the limit.
   for (int i = 0; i < count; i++) {
     S2Vec2 from = scene->points.at[first + i];
     S2Vec2 to = scene->points.at[first + (i + 1 < count ? i + 1 : 0)];
@@ -63,7 +62,7 @@ static void clip_half_plane(S2Scene *scene, int first, S2Vec2 normal, double lim
       scene_push_point(scene, s2_add_scaled(from, a / (a - b), s2_sub(to, from)));
     }
   }
-  // The new corners replace the old ones.
+  // Replace the old corners with the new ones.
   int kept = scene->points.count - first - count;
   memmove(scene->points.at + first, scene->points.at + first + count,
           sizeof(S2Vec2) * (size_t)kept);
@@ -77,7 +76,8 @@ static void clip_to_box(S2Scene *scene, int first, S2Box box) {
   clip_half_plane(scene, first, s2_vec2(0, -1), -box.lo.y);
 }
 
-// The visible part of a huge disc as a polygon: the view, cut by the tangents that face it.
+// Adds a polygon that covers the visible part of a huge disc. It is the view, clipped by tangents
+// to the disc.
 static void push_large_disc(S2Scene *scene, S2Vec2 centre, double radius) {
   S2Box box = clip_box(&scene->view, 0);
   const S2Vec2 corners[4] = {box.lo, {box.hi.x, box.lo.y}, box.hi, {box.lo.x, box.hi.y}};
@@ -85,7 +85,8 @@ static void push_large_disc(S2Scene *scene, S2Vec2 centre, double radius) {
   for (int i = 0; i < 4; i++) {
     scene_push_point(scene, corners[i]);
   }
-  // Measure angles from the middle of the view, so that they do not jump by a full turn.
+  // Measure angles from the middle of the view, so that they do not jump by a full turn at its
+  // corners.
   S2Vec2 middle = s2_sub(s2_scale(0.5, s2_add(box.lo, box.hi)), centre);
   double base = atan2(middle.y, middle.x), lo = 0, hi = 0;
   if (box_contains(box, centre)) {
@@ -112,7 +113,7 @@ void s2_scene_outline(S2Scene *scene, S2Pose pose, const S2Vec2 *core, int count
   if (!isfinite(radius) || radius < 0) {
     return;
   }
-  // The core in world coordinates, clipped to the neighbourhood of the view.
+  // Transform the core to world coordinates, and clip it near the view.
   S2Box box = clip_box(&scene->view, radius);
   int first = scene->points.count;
   bool inside = true;
@@ -126,11 +127,11 @@ void s2_scene_outline(S2Scene *scene, S2Pose pose, const S2Vec2 *core, int count
     scene_push_point(scene, p);
   }
   if (!inside) {
-    // The clipped part is further away than the radius, so the outline does not show it.
+    // Clipping does not change the visible outline, because the clipped part is farther away than
+    // the radius.
     clip_to_box(scene, first, box);
   }
-  // A disc that is far larger than the picture becomes a polygon, because renderers draw such arcs
-  // inexactly.
+  // Replace a disc that is far larger than the picture with a polygon.
   int left = scene->points.count - first;
   if (left == 1 && radius * scene->view.scale > LARGEST_ARC) {
     S2Vec2 centre = scene->points.at[first];
@@ -185,21 +186,20 @@ void s2_scene_path(S2Scene *scene, const S2Vec2 *points, int count, S2Paint pain
   bool drawing = false;
   int first = scene->points.count;
   S2Vec2 last = {0, 0};
-  // Parts inside the view are separate paths. A segment that crosses the edge of the view becomes a
-  // separate line, which is clipped.
+  // Draw each part inside the view as a path, and each segment that crosses the edge of the view as
+  // a clipped line.
   for (int i = 0; i < count; i++) {
     bool inside = finite_vec(points[i]) && box_contains(box, points[i]);
     if (drawing && !inside) {
       end_path(scene, first, paint);
     }
     if (i > 0 && (!inside || !drawing)) {
-      s2_scene_line(scene, points[i - 1], points[i], paint); // crosses the edge of the view, so it
-                                                             // is clipped
+      s2_scene_line(scene, points[i - 1], points[i], paint); // may cross the edge of the view
     }
     if (inside && !drawing) {
       first = scene->points.count;
     }
-    // Indistinguishable points are omitted, except for the last point.
+    // Omit points that look the same as the previous one, but keep the last point.
     if (inside && (!drawing || i + 1 == count || s2_length(s2_sub(points[i], last)) >= fine)) {
       scene_push_point(scene, points[i]);
       last = points[i];
@@ -211,7 +211,7 @@ void s2_scene_path(S2Scene *scene, const S2Vec2 *points, int count, S2Paint pain
   }
 }
 
-// Index of the point, or -1 if it is outside the view.
+// Adds a point. Returns its index, or -1 if it is outside the view.
 static int push_visible(S2Scene *scene, S2Vec2 at) {
   if (!finite_vec(at) || !box_contains(clip_box(&scene->view, 0), at)) {
     return -1;

@@ -1,6 +1,6 @@
-// A picture as a list of plain primitives, in drawing order. Positions are in world coordinates (m,
-// y up). Sizes that must stay legible at any zoom (line widths, text, arrows) are in pixels. Back
-// ends draw this list and do not use worlds.
+// A picture as a list of primitives, in drawing order. Positions are in world coordinates (m, y
+// up). Line widths, text and arrows must be legible at any zoom, so their sizes are in pixels. Back
+// ends draw this list, and do not use worlds.
 #ifndef S2_SCENE_H
 #define S2_SCENE_H
 
@@ -14,11 +14,11 @@ typedef struct S2SceneView {
   S2Vec2 lo, hi;     // m, extent of the whole picture
   int width, height; // pixels
   double scale;      // pixels/m, the same in x and y
-  int top, bottom;   // pixels that the title and the legend take
+  int top, bottom;   // pixels for the title and the legend
   int rows;          // number of rows of the legend
 } S2SceneView;
 
-// Converts a position to pixels right of and below the upper left corner.
+// Converts a position to pixels from the upper left corner, y down.
 static inline S2Vec2 s2_view_pixel(const S2SceneView *view, S2Vec2 world) {
   return s2_vec2((world.x - view->lo.x) * view->scale, (view->hi.y - world.y) * view->scale);
 }
@@ -27,19 +27,19 @@ static inline S2Vec2 s2_view_world(const S2SceneView *view, S2Vec2 pixel) {
 }
 
 typedef struct S2Paint {
-  uint32_t fill, stroke; // 0xRRGGBBAA; alpha 0: none
+  uint32_t fill, stroke; // 0xRRGGBBAA, not drawn if alpha is 0
   double width;          // width of the stroke, pixels
-  double dash;           // length of dashes and gaps, pixels; 0: a solid line
+  double dash;           // length of dashes and gaps in pixels, or 0 for a solid line
 } S2Paint;
 
 typedef enum S2PrimitiveType {
-  S2_PRIMITIVE_OUTLINE, // convex core of `count` points, counter-clockwise, grown by `size` (m):
-                        // circle, capsule, segment, polygon with or without round corners
+  S2_PRIMITIVE_OUTLINE, // convex polygon of `count` points, counter-clockwise, grown by a radius
+                        // `size` (m). May also be a circle, capsule or segment
   S2_PRIMITIVE_LINE,    // open line through `count` points
-  S2_PRIMITIVE_DOT,     // disc of `size` pixels radius at the point
-  S2_PRIMITIVE_ARROW,   // arrow from the point along `offset`, with a shaft `size` pixels wide; the
-                        // stroke is a halo under the fill
-  S2_PRIMITIVE_TEXT,    // text at the point plus `offset`, `size` pixels high; the stroke is a halo
+  S2_PRIMITIVE_DOT,     // disc at the point, with a radius of `size` pixels
+  S2_PRIMITIVE_ARROW,   // arrow from the point along `offset`, with a shaft `size` pixels wide. The
+                        // stroke is a halo behind the fill
+  S2_PRIMITIVE_TEXT,    // text at the point plus `offset`, `size` pixels high. The stroke is a halo
 } S2PrimitiveType;
 
 typedef enum S2TextAlign { S2_TEXT_LEFT, S2_TEXT_CENTRE, S2_TEXT_RIGHT } S2TextAlign;
@@ -50,7 +50,7 @@ typedef struct S2Primitive {
   int first, count; // in S2Scene.points
   double size;
   S2Vec2 offset; // pixels, y up
-  int text;      // in S2Scene.text, terminated by a 0; any bytes
+  int text;      // index in S2Scene.text, where it ends with a 0. May contain any bytes
   S2TextAlign align;
 } S2Primitive;
 
@@ -65,9 +65,9 @@ typedef struct S2Scene {
 
 void s2_scene_free(S2Scene *scene);
 
-// Each function drops a primitive that is outside the view or has a NaN coordinate. Parts far
-// outside the view are clipped, so back ends receive no huge coordinates. Outlines are given in
-// their own frame, at `pose`.
+// These functions drop primitives that are outside the view or have a NaN coordinate. They clip
+// parts far outside the view, so that back ends receive no huge coordinates. Outlines are given in
+// the frame of `pose`.
 void s2_scene_outline(S2Scene *scene, S2Pose pose, const S2Vec2 *core, int count, double radius,
                       S2Paint paint);
 void s2_scene_line(S2Scene *scene, S2Vec2 from, S2Vec2 to, S2Paint paint);

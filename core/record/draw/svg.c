@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 
-enum { DECIMALS = 2 }; // decimals of a pixel, which is finer than screens and printers can show.
+enum { DECIMALS = 2 }; // decimals of a pixel, finer than screens and printers can show
 
 // ---- Numbers, colours, text -------------------------------------------------------------------
 
@@ -90,7 +90,7 @@ static void put_outline(S2Output *output, const S2Scene *scene, const S2Primitiv
       put_point(output, i == 0 ? "M" : "L", s2_view_pixel(view, from));
       continue;
     }
-    // Each edge is moved outwards, and arcs around the corners join the edges.
+    // Move the edges outwards, and join them by arcs around the corners.
     S2Vec2 edge = s2_sub(to, from);
     double length = s2_length(edge);
     S2Vec2 out = length > 0 ? s2_scale(radius / length, s2_right(edge)) : s2_vec2(0, 0);
@@ -125,7 +125,7 @@ static void svg_put_arrow(S2Output *output, const S2Scene *scene, const S2Primit
   s2_output_text(output, "Z\"");
 }
 
-// `painted`: the element has its own colours instead of the colours of its group.
+// If `painted` is set, the element has its own colours instead of those of its group.
 static void put_primitive(S2Output *output, const S2Scene *scene, const S2Primitive *primitive,
                           bool painted) {
   S2Vec2 at = s2_view_pixel(&scene->view, scene->points.at[primitive->first]);
@@ -157,8 +157,7 @@ static void put_primitive(S2Output *output, const S2Scene *scene, const S2Primit
     }
     break;
   }
-  // Write the paint of the primitive, unless its group has that paint; then write the contents of a
-  // text.
+  // Write the paint, unless the group defines it. Then write the contents of a text.
   if (painted) {
     put_paint(output, primitive);
   }

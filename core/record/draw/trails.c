@@ -4,8 +4,7 @@
 
 enum {
   MOST_POINTS = 4096
-}; // largest number of points of a trail; if exceeded, every other one is
-   // dropped
+}; // maximum number of points of a trail. If exceeded, every other one is dropped
 
 static bool trail_wanted(const S2MomentBody *body, const S2RecordOptions *options) {
   if (options->trails == S2_TRAILS_ALL) {
@@ -38,7 +37,7 @@ static void trail_thin(S2Trails *trails) {
   trails->every *= 2;
 }
 
-// Position of the body's trail, or the position at which it would be inserted.
+// Returns the index of the body's trail, or the index where it must be inserted.
 static int trail_find(const S2Trails *trails, uint64_t serial) {
   int lo = 0, hi = trails->list.count;
   while (lo < hi) {
@@ -70,7 +69,7 @@ void s2_trails_add(S2Trails *trails, const S2Moment *moment, const S2RecordOptio
   if (trails->every == 0) {
     trails->every = trails->skipped = 1;
   }
-  // If there are too many points, drop every other point, and thin later points in the same way.
+  // If there are too many points, drop every other one, and add later points half as often.
   if (trails->skipped < trails->every) {
     trails->skipped++;
     return;
@@ -79,7 +78,7 @@ void s2_trails_add(S2Trails *trails, const S2Moment *moment, const S2RecordOptio
   if (trails->times.count == MOST_POINTS) {
     trail_thin(trails);
   }
-  // All bodies have the same times.
+  // The times are common to all trails.
   int sample = trails->times.count;
   *s2_array_append(trails->times) = moment->time;
   for (int i = 0; i < moment->bodies.count; i++) {

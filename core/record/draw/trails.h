@@ -13,12 +13,13 @@ typedef struct S2Trail {
 
 // A structure of zeros is empty.
 typedef struct S2Trails {
-  int every, skipped;     // moments per point; moments since the last point
+  int every, skipped;     // moments per point, and moments since the last point
   S2_ARRAY(double) times; // s, times of the points of all trails
   S2_ARRAY(S2Trail) list; // sorted by serial, ascending
 } S2Trails;
 
-// Add moments in the order of time. Long trails are thinned, so that memory is bounded.
+// Adds a moment, which must be later than the previous ones. Long trails are thinned to bound
+// memory.
 void s2_trails_add(S2Trails *trails, const S2Moment *moment, const S2RecordOptions *options);
 const S2Trail *s2_trails_find(const S2Trails *trails, S2BodyId id); // NULL: none
 void s2_trails_free(S2Trails *trails);

@@ -7,41 +7,43 @@
 #include <string.h>
 
 enum {
-  SMALLEST_WIDTH = 16,   // pixels; nothing is visible in smaller pictures
-  LARGEST_WIDTH = 16384, // pixels; viewers reject larger pictures
+  SMALLEST_WIDTH = 16,   // pixels. Smaller pictures show nothing useful
+  LARGEST_WIDTH = 16384, // pixels. Viewers reject larger pictures
 };
 
-// Limits of the ratio of height to width of a fitted picture. A scene outside these limits gets
-// margins, for example a tower at its sides.
+// Limits of the ratio of height to width of a fitted picture. Scenes outside these limits get
+// margins, for example at the sides of a tower.
 #define FLATTEST 0.34
 #define STEEPEST 1.1
-// If the height of a picture must grow, this fraction of the growth goes to the top.
+// If the picture must become higher than the scene, this fraction of the extra height is at the
+// top.
 #define AIR 0.75
-// Limits of the ratio of height to width of a section that the caller chose. A section outside
-// these limits is enlarged to the nearest limit.
+// Limits of the ratio of height to width of a section that the caller chose. Sections outside these
+// limits are enlarged.
 #define FLATTEST_CHOSEN 0.05
 #define STEEPEST_CHOSEN 20.0
-// Context shown around moving bodies: this fraction of their extent, or this many mean body sizes.
+// Margin shown around the moving bodies, as a fraction of their extent and in mean body sizes. The
+// larger margin is used.
 #define CONTEXT_PART   0.12
 #define CONTEXT_BODIES 1.2
-// A static body around all moving bodies (a room) is shown completely if it is at most this many
-// times as large as their extent.
+// A static body around all moving bodies is called a room. It is shown completely if it is at most
+// this many times as large as their extent.
 #define CONTEXT_ROOM 2.5
-// If no static body is near, the nearest static body up to this many extents away is shown, for
-// example the ground under a falling ball.
+// If no static body is near, the nearest one within this many extents is shown, for example the
+// ground under a falling ball.
 #define CONTEXT_REACH 1.5
-// A body is a stray (for example one that has fallen off) if its distance from the middle of the
-// bodies is more than this many times the median distance. If more than a quarter of all bodies are
-// that far away, or if there are only a few bodies, none of them is a stray.
+// Strays are bodies that are far from all others, for example because they have fallen off. Their
+// distance from the middle is more than this many times the median distance. There are no strays if
+// more than a quarter of the bodies are so far away, or if there are only a few bodies.
 #define STRAY_DISTANCE 12.0
 #define STRAY_PART     0.25
 enum { SMALLEST_CROWD = 5 };
 #define PADDING 0.05 // fraction of the extent
-#define LONELY  2.0  // extent of the picture of a single isolated body, in body sizes.
-// m: extent of a picture of a single point.
+#define LONELY  2.0  // minimum extent of the picture, in body sizes
+// m, extent of a picture of a single point
 #define POINT_EXTENT 2.0
-// Larger coordinates are finite, but too large to compute differences. Bodies with such coordinates
-// are not fitted.
+// Larger coordinates are too large to compute differences. Bodies with such coordinates are
+// ignored.
 #define FARTHEST 1e15 // m
 
 static S2Box box_empty(void) {
@@ -111,11 +113,11 @@ static double view_median(double *values, int count) {
   return values[count / 2];
 }
 
-// Most moving bodies are within `radius` of `middle`. Both are medians, which a few strays do not
-// shift.
+// A disc that contains most moving bodies. It is computed from medians, because a few strays do not
+// shift them.
 typedef struct Crowd {
   S2Vec2 middle;
-  double radius; // m; infinite if there are no strays
+  double radius; // m, infinite if there are no strays
 } Crowd;
 
 static bool in_crowd(Crowd crowd, S2Vec2 p) {
@@ -127,7 +129,7 @@ static Crowd find_crowd(const S2Box *boxes, int count) {
   if (count < SMALLEST_CROWD) {
     return crowd;
   }
-  // The middle is given by medians, which strays do not shift.
+  // Find the middle by medians.
   double *values = s2_memory_take(sizeof(double) * (size_t)count);
   for (int i = 0; i < count; i++) {
     values[i] = box_middle(boxes[i]).x;
@@ -137,13 +139,13 @@ static Crowd find_crowd(const S2Box *boxes, int count) {
     values[i] = box_middle(boxes[i]).y;
   }
   crowd.middle.y = view_median(values, count);
-  // The distance within which most bodies are.
+  // Find the distance within which most bodies are.
   for (int i = 0; i < count; i++) {
     values[i] = s2_length(s2_sub(box_middle(boxes[i]), crowd.middle)) + view_extent(boxes[i]);
   }
   crowd.radius = STRAY_DISTANCE * view_median(values, count);
   s2_memory_free(values);
-  // If too many bodies are strays, all bodies belong to the crowd.
+  // If there are too many strays, include all bodies.
   int strays = 0;
   for (int i = 0; i < count; i++) {
     strays += !in_crowd(crowd, box_middle(boxes[i]));
@@ -213,7 +215,7 @@ void s2_sweep_add(S2Sweep *sweep, const S2Moment *moment) {
       add_anchor(sweep, moment, joint->b, joint->way[k]);
     }
   }
-  // Update whether there are arrows to explain.
+  // Check if there are impulses, because the legend explains their arrows.
   for (int i = 0; i < moment->contacts.count && !sweep->contacts; i++) {
     sweep->contacts = moment->contacts.at[i].normal_impulse > 0;
   }
@@ -223,10 +225,10 @@ void s2_sweep_free(S2Sweep *sweep) {
   s2_array_free(sweep->bodies);
 }
 
-// The box of moving bodies and of the anchors that hold them, without strays. `size`: mean extent
-// of a body.
+// Returns the box of all moving bodies and their anchors, without strays. Sets `size` to the mean
+// extent of these bodies.
 static S2Box moving_box(const S2Sweep *sweep, double *size) {
-  // Bodies that are far from all others are strays.
+  // Find the strays.
   S2Box *boxes = s2_memory_take(sizeof(S2Box) * ((size_t)sweep->bodies.count + 1));
   int count = 0;
   for (int i = 0; i < sweep->bodies.count; i++) {
@@ -269,8 +271,7 @@ static double view_clamp(double x, double lo, double hi) {
   return fmin(fmax(x, lo), hi);
 }
 
-// The box of a body that surrounds the moving bodies on all sides and is not much larger, or an
-// empty box.
+// Returns the box of a body that is a room (see CONTEXT_ROOM), or an empty box.
 static S2Box view_room(const S2Moment *moment, const S2MomentBody *body, S2Box core) {
   if (view_moves(body) || body->shape_count < 2) {
     return box_empty();
@@ -281,12 +282,12 @@ static S2Box view_room(const S2Moment *moment, const S2MomentBody *body, S2Box c
   return around && view_extent(box) <= CONTEXT_ROOM * view_extent(core) ? box : box_empty();
 }
 
-// The nearby parts of static bodies, and whole rooms. If no static body is near, the nearest point
-// within reach.
+// Extends the box `core` of the moving bodies by the nearby parts of static bodies, and by whole
+// rooms. If no static body is near, adds the nearest point within reach.
 static S2Box view_context(const S2Moment *moment, S2Box core, double size) {
   double whole = view_extent(core);
   double margin = fmax(CONTEXT_PART * whole, CONTEXT_BODIES * size);
-  // Include static bodies where they are near. Remember the nearest point of the others.
+  // Add the nearby parts of static bodies. Remember the nearest point of the others.
   S2Box near = box_grown(core, margin);
   S2Box all = box_grown(core, PADDING * whole);
   S2Vec2 middle = box_middle(core), nearest = middle;
@@ -317,11 +318,11 @@ static S2Box view_context(const S2Moment *moment, S2Box core, double size) {
       }
     }
   }
-  // Isolated flying bodies are shown with some of the nearest surroundings.
+  // If no static body is near, show some of the nearest one.
   return alone ? box_union(all, box_grown((S2Box){nearest, nearest}, 0.25 * margin)) : all;
 }
 
-// Include dots and texts of the script. Its lines and arrows may extend beyond the picture.
+// Extends the box by the dots and texts of the script. Lines and arrows may leave the picture.
 static S2Box view_annotated(const S2Moment *moment, S2Box box) {
   for (int i = 0; i < moment->annotations.count; i++) {
     const S2MomentAnnotation *of = &moment->annotations.at[i];
@@ -360,12 +361,12 @@ static S2Box fitted_box(const S2Sweep *sweep, const S2Moment *moment) {
 }
 
 double s2_view_unit(int width) {
-  // Small pictures have legible letters as long as there is space for them.
+  // Keep letters legible in small pictures, as long as there is space.
   return fmin(fmax(sqrt(width / 800.0), fmin(0.85, width / 450.0)), 2.5);
 }
 
-// Grows the box to the nearest allowed ratio of height to width, and adds space for the title above
-// and the legend below. `above`: the fraction of an increase in height that goes to the top.
+// Grows the box to an allowed ratio of height to width, and adds space for the title and the
+// legend. `above` is the fraction of the extra height at the top.
 static void set_view(S2SceneView *view, S2Box box, double flattest, double steepest, double above) {
   double w = box.hi.x - box.lo.x, h = box.hi.y - box.lo.y;
   double aspect = w > 0 ? view_clamp(h / w, flattest, steepest) : steepest;
@@ -383,7 +384,7 @@ static void set_view(S2SceneView *view, S2Box box, double flattest, double steep
 
 static void set_margins(S2SceneView *view, const S2Sweep *sweep, const S2DrawOptions *options) {
   const double title = 34, row = 21, rim = 9; // pixels, in a picture that is 800 pixels wide
-  enum { ONE_ROW = 720 };                     // pixels: wide enough for the whole legend in a row
+  enum { ONE_ROW = 720 };                     // pixels, wide enough for a legend of one row
   double unit = s2_view_unit(view->width);
   bool arrows = options->contacts && sweep->contacts;
   view->rows = !options->legend ? 0 : arrows && view->width < ONE_ROW ? 2 : 1;
@@ -417,7 +418,7 @@ S2Status s2_view_fit(const S2Sweep *sweep, const S2Moment *moment, const S2DrawO
   }
   *view = (S2SceneView){.width = options->width};
   set_margins(view, sweep, options);
-  // The section is fitted or requested. Requested coordinates must be below FARTHEST.
+  // Fit the section, or check the section that the caller chose.
   if (options->fit) {
     set_view(view, fitted_box(sweep, moment), FLATTEST, STEEPEST, AIR);
     return s2_ok();

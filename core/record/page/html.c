@@ -10,8 +10,8 @@
 #define BLOCK_START "<script type=\"application/x-s2d\">\n"
 #define BLOCK_END   "</script>\n"
 
-// Browsers store the text of an element as one string of limited length. When a block reaches this
-// size, a new block begins.
+// Browsers store the text of an element as one string of limited length. A block ends when it
+// reaches this size.
 enum { BLOCK_SIZE = 1 << 20 };
 
 S2Status s2_html_available(void) {
@@ -46,10 +46,10 @@ void s2_html_encode(unsigned char *text, const unsigned char *bytes, size_t size
 
 // ---- The file ---------------------------------------------------------------------------------
 
-// Adds a line with the output of the .s2d writer since the last call.
+// Writes the output of the .s2d writer since the last call as a line.
 static S2Status write_line(S2HtmlWriter *writer, S2Output *output) {
-  S2_TRY(s2_output_flush(&writer->memory)); // updates the buffer and the size of the stream.
-  // Use the position, because `size` may include the end of an earlier, longer line.
+  S2_TRY(s2_output_flush(&writer->memory)); // updates the buffer and its size
+  // Use the position as the length, because `size` may include the end of an earlier, longer line.
   long size = ftell(writer->memory.file);
   if (size < 0 || fseek(writer->memory.file, 0, SEEK_SET) != 0) {
     return s2_error(S2_IO, "cannot write '%s': %s", s2_path_tail(output->path), strerror(errno));
@@ -65,8 +65,8 @@ static S2Status write_line(S2HtmlWriter *writer, S2Output *output) {
   }
   s2_html_encode(writer->text, (const unsigned char *)writer->bytes, (size_t)size);
   writer->text[length - 1] = '\n';
-  // Append the line to the open block. If the block is long enough, close it; the next line then
-  // opens another block.
+  // Append the line to the block, and close the block if it is full. The next line then opens a new
+  // one.
   if (writer->block == 0) {
     s2_output_text(output, BLOCK_START);
   }

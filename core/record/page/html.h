@@ -1,6 +1,6 @@
-// A recording as a page that plays itself: the player (record/page/page.h), then the .s2d recording
-// in lines of base64. Like .s2d, the file is append-only, and it can be opened even if its writer
-// was killed.
+// Writes a recording as a page that plays itself. The page contains the player
+// (record/page/page.h), followed by the .s2d recording in lines of base64. Like a .s2d file, it is
+// append-only and can be opened even if the writer was killed.
 #ifndef S2_HTML_H
 #define S2_HTML_H
 
@@ -14,10 +14,11 @@ typedef struct S2HtmlWriter {
   size_t size;
   unsigned char *text; // buffer for a line of base64
   size_t text_capacity;
-  size_t block; // bytes in the open data block; 0: no block is open
+  size_t block; // bytes in the open data block, or 0 if no block is open
 } S2HtmlWriter;
 
-// Base64: the number of letters for a number of bytes, and the conversion to letters.
+// Base64. The first function returns the number of letters for a number of bytes, the second one
+// converts bytes to letters.
 size_t s2_html_encoded(size_t size);
 void s2_html_encode(unsigned char *text, const unsigned char *bytes, size_t size);
 
@@ -31,6 +32,6 @@ S2Status s2_html_plot(S2HtmlWriter *writer, S2Output *output, const char *name, 
 S2Status s2_html_decisions(S2HtmlWriter *writer, S2Output *output, const uint32_t *decisions,
                            int count);
 S2Status s2_html_end(S2HtmlWriter *writer, S2Output *output);
-void s2_html_free(S2HtmlWriter *writer); // works on a structure of zeros, too
+void s2_html_free(S2HtmlWriter *writer); // accepts a structure of zeros
 
 #endif

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// bytes of a path in a message of S2_MESSAGE_SIZE, so that the reason also fits
+// bytes of a path in a message, so that there is space for the reason
 enum { PATH_SHOWN = 130 };
 
 const char *s2_path_tail(const char *path) {
@@ -27,8 +27,8 @@ const char *s2_path_suffix(const char *path) {
   return dot == NULL ? "" : dot;
 }
 
-// Moves a file descriptor to a higher number. If a standard stream was closed, the next opened file
-// gets its number, and printed output would go into that file.
+// Moves a file descriptor above those of the standard streams. Otherwise, if a standard stream was
+// closed, printed output would go into the file.
 static int above_streams(int file) {
   if (file < 0 || file > STDERR_FILENO) {
     return file;
@@ -46,7 +46,7 @@ static int output_give_up(int file, int reason) {
   return -1;
 }
 
-// Opens and locks a file, because two recordings into one file would destroy both. Returns -1 and
+// Opens and locks a file. Two recordings into one file would destroy each other. Returns -1 and
 // sets errno on failure.
 static int open_alone(const char *path) {
   for (;;) {
@@ -64,7 +64,7 @@ static int open_alone(const char *path) {
     if (flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
       return output_give_up(file, EWOULDBLOCK);
     }
-    // Another process may have given the file its final name before this process had the lock.
+    // Try again if another process has renamed the file before it was locked here.
     if (stat(path, &named) == 0 && named.st_ino == info.st_ino && named.st_dev == info.st_dev) {
       return file;
     }
@@ -72,7 +72,7 @@ static int open_alone(const char *path) {
   }
 }
 
-// Empties the file only after it is locked.
+// Opens a file, and empties it after it is locked.
 static FILE *open_emptied(const char *path) {
   struct stat info;
   int file = open_alone(path);
@@ -104,7 +104,7 @@ static void output_release(S2Output *output) {
   *output = (S2Output){0};
 }
 
-// Makes an output. `target`: the file that is replaced at the end, or NULL.
+// Sets the names of an output. `target` is the file that is replaced at the end, or NULL.
 static S2Status set_names(S2Output *output, const char *path, const char *target) {
   *output = (S2Output){.path = output_joined(path, "")};
   if (target != NULL) {
@@ -133,8 +133,8 @@ S2Status s2_output_open(S2Output *output, const char *path) {
   return output->file != NULL ? s2_ok() : cannot_write(output, errno);
 }
 
-// Resolves the links of the path. The result is allocated by the C library. Returns NULL if the
-// file does not exist yet or is a device.
+// Resolves the links of a path. Release the result with free. Returns NULL if the file does not
+// exist or is a device.
 static char *find_old(const char *path, struct stat *info) {
   return stat(path, info) == 0 && S_ISREG(info->st_mode) ? realpath(path, NULL) : NULL;
 }
@@ -144,13 +144,13 @@ S2Status s2_output_open_whole(S2Output *output, const char *path) {
   char *old = find_old(path, &info);
   bool replaces = old != NULL;
   if (!replaces && lstat(path, &info) == 0) {
-    return s2_output_open(output, path); // a device, or a link to a file that does not exist yet
+    return s2_output_open(output, path); // a device, or a link to a missing file
   }
-  // Makes the names of the partial file and of the file that it replaces.
+  // Set the names of the partial file and of the file that it replaces.
   S2Status named = set_names(output, path, replaces ? old : path);
   free(old);
   S2_TRY(named);
-  if (replaces) { // checks that the file may be written, and that no other recording is writing it
+  if (replaces) { // the old file must be writable, and no other recording may be writing it
     int file = open_alone(output->target);
     if (file < 0) {
       return cannot_write(output, errno);
@@ -163,8 +163,8 @@ S2Status s2_output_open_whole(S2Output *output, const char *path) {
       return cannot_write(output, errno);
     }
     output_release(output);
-    // Write in place if no file can be created in the folder but the file can be written, or if the
-    // name is too long.
+    // Write in place if the partial file cannot be created, for example because the folder is
+    // read-only or the name is too long.
     return s2_output_open(output, path);
   }
   // The new file gets the permissions of the old one.
@@ -227,8 +227,7 @@ S2Status s2_output_close(S2Output *output) {
   if (output->file == NULL) {
     return s2_ok();
   }
-  // The partial file gets its final name only after every byte is written. Until then no other
-  // recording may use that name.
+  // Rename the partial file after all bytes are written. Keep it locked until then.
   int lock = output->part != NULL ? dup(fileno(output->file)) : -1; // locked until the file is
                                                                     // renamed
   errno = 0;

@@ -41,12 +41,12 @@ struct S2Replay {
   uint64_t read;        // number of frames read in sequence; `past` describes the last one
   S2S2dPast past;
   S2Moment moment;
-  bool midpoint; // the run has steps by the midpoint rule, which only earlier versions used
+  bool midpoint; // the run used the midpoint rule of earlier versions
 };
 
 // ---- Contents of the chunks -------------------------------------------------------------------
 
-// Reads items one after another at `at`. The callers have already checked all sizes.
+// Reads consecutive items from `at`. Callers must have checked all sizes.
 typedef struct Cursor {
   const unsigned char *at;
 } Cursor;
@@ -95,7 +95,7 @@ static bool get_settings(Cursor *cursor, S2WorldDef *settings, bool *midpoint) {
   uint32_t model = replay_get32(cursor), linear = replay_get32(cursor),
            substeps = replay_get32(cursor);
   settings->smoothing = get_double(cursor);
-  // The contents are not trusted, so check that each number is in its range.
+  // The file is not trusted, so check the range of each number.
   if (solver >= S2_SOLVER_COUNT || contact > S2_CONVEX || stepping > S2_AUTO ||
       stabilization > S2_POST_ASSEMBLY || friction > S2_COMBINE_MAX ||
       restitution > S2_COMBINE_MAX || iterations > INT32_MAX || formulation > S2_FORM_VARIATION ||
@@ -128,7 +128,7 @@ static bool get_settings(Cursor *cursor, S2WorldDef *settings, bool *midpoint) {
   return true;
 }
 
-// `shapes`: number of shapes that have been assigned so far.
+// `shapes` is the number of shapes that were assigned to earlier bodies.
 static bool get_body(Cursor *cursor, S2MomentBody *body, uint32_t *shapes, uint32_t shape_total) {
   // The fields are in the order of docs/replay-format.md.
   *body = (S2MomentBody){0};
@@ -140,7 +140,7 @@ static bool get_body(Cursor *cursor, S2MomentBody *body, uint32_t *shapes, uint3
   body->mass = get_double(cursor);
   body->inertia = get_double(cursor);
   get_name(cursor, body->name);
-  // The body takes the next of the remaining shapes.
+  // Assign the next shapes to the body.
   if (type > S2_KINEMATIC || count > shape_total - *shapes) {
     return false;
   }
@@ -213,8 +213,8 @@ static bool get_scene(S2Replay *replay, uint32_t size) {
   // Read the sizes of the tables that follow.
   uint32_t bodies = replay_get32(&cursor), shapes = replay_get32(&cursor);
   uint32_t vertices = replay_get32(&cursor), joints = replay_get32(&cursor);
-  // Sums of four products below 2^39 cannot overflow. The comparison also bounds every count by the
-  // size. The remaining bytes are the points of joints' paths.
+  // The sum cannot overflow, because each product is below 2^39. The comparison also limits every
+  // count. The remaining bytes are the points of joints' paths.
   uint64_t wanted = S2_S2D_SCENE_HEADER + (uint64_t)S2_S2D_BODY * bodies +
                     (uint64_t)S2_S2D_SHAPE * shapes + (uint64_t)S2_S2D_VERTEX * vertices +
                     (uint64_t)S2_S2D_JOINT * joints;
@@ -225,7 +225,7 @@ static bool get_scene(S2Replay *replay, uint32_t size) {
   s2_array_reserve(moment->shapes, (int)shapes);
   s2_array_reserve(moment->vertices, (int)vertices);
   s2_array_reserve(moment->joints, (int)joints);
-  // The numbers of shapes in bodies and of vertices in shapes must add up to the totals.
+  // The shapes of all bodies must add up to the total, and so must the vertices of all shapes.
   uint32_t shapes_taken = 0, vertices_taken = 0;
   for (uint32_t i = 0; ok && i < bodies; i++) {
     ok = get_body(&cursor, &moment->bodies.at[i], &shapes_taken, shapes);
@@ -315,7 +315,7 @@ static bool replay_read_chunk(S2Replay *replay, off_t offset, Chunk *chunk) {
   // The size of the chunk is in its header. A shorter file is truncated.
   uint32_t size = s2_s2d_get32(header + 4);
   if (replay->length - offset - S2_S2D_CHUNK_HEADER < (off_t)size) {
-    return false; // this also limits memory to the size of the file
+    return false; // also limits the memory to the size of the file
   }
   if (size > replay->contents_capacity) {
     replay->contents = s2_memory_grow(replay->contents, 2 * (size_t)size);
@@ -324,7 +324,7 @@ static bool replay_read_chunk(S2Replay *replay, off_t offset, Chunk *chunk) {
   if (fread(replay->contents, 1, size, replay->file) != size) {
     return false;
   }
-  // The checksum covers kind, size and contents.
+  // The checksum covers the kind, size and contents.
   uint64_t hash = s2_s2d_hash(s2_s2d_hash(S2_S2D_HASH_START, header, 8), replay->contents, size);
   *chunk = (Chunk){.kind = (S2S2dChunk)s2_s2d_get32(header), .offset = offset, .size = size};
   return hash == s2_s2d_get64(header + 8);
@@ -360,7 +360,7 @@ static void replay_add_frame(S2Replay *replay, Frame frame) {
 // Processes the chunk that was read last. Returns false if it is invalid.
 static bool replay_take_chunk(S2Replay *replay, const Chunk *chunk, off_t *channels) {
   const unsigned char *contents = replay->contents;
-  // Channels before a scene belong to that scene.
+  // The preceding channels belong to this scene.
   if (chunk->kind == S2_S2D_SCENE) {
     *s2_array_append(replay->scenes) = (Scene){*channels, chunk->offset};
     replay->moment.channels.count = *channels > 0 ? replay->moment.channels.count : 0;
@@ -369,8 +369,8 @@ static bool replay_take_chunk(S2Replay *replay, const Chunk *chunk, off_t *chann
     replay->scene_loaded = ok ? replay->scenes.count - 1 : -1;
     return ok;
   }
-  // Read the frames, too, because each frame depends on the preceding one, and the file may end
-  // anywhere.
+  // Read the frame, because damage can only be detected in this way. Each frame depends on the
+  // preceding one.
   if (chunk->kind == S2_S2D_FRAME) {
     if (replay->scene_loaded < 0 ||
         !s2_s2d_frame_read(&replay->past, contents, chunk->size, &replay->moment)) {
@@ -386,11 +386,11 @@ static bool replay_take_chunk(S2Replay *replay, const Chunk *chunk, off_t *chann
     return get_channels(contents, chunk->size, &replay->moment);
   } else if (chunk->kind == S2_S2D_RUN) {
     return get_run(contents, chunk->size, &replay->run);
-  } // other kinds of chunks come from a later version and may be ignored
+  } // other chunks are not needed here, or come from a later version
   return true;
 }
 
-// Finds the frames by reading the whole file. Ends at the end mark or at the first invalid chunk.
+// Finds the frames by reading the whole file, up to the end mark or the first invalid chunk.
 static void find_frames(S2Replay *replay) {
   off_t offset = S2_S2D_FILE_HEADER, channels = 0;
   Chunk chunk;
@@ -414,7 +414,7 @@ static bool get_index(S2Replay *replay, uint32_t size) {
       size != S2_S2D_INDEX_HEADER + S2_S2D_INDEX_SCENE * scenes + S2_S2D_INDEX_FRAME * frames) {
     return false;
   }
-  // Offsets need no check, because the chunks there are checked when they are read.
+  // Do not check offsets. The chunks are checked when they are read.
   for (uint64_t i = 0; i < scenes; i++) {
     off_t channels = (off_t)(replay_get64(&cursor) & INT64_MAX);
     *s2_array_append(replay->scenes) =
@@ -433,16 +433,16 @@ static bool get_index(S2Replay *replay, uint32_t size) {
   return true;
 }
 
-// Finds the frames by the index to which the end mark points, if both are valid.
+// Finds the frames from the index. Returns false if the end mark or the index is invalid.
 static bool find_index(S2Replay *replay) {
   Chunk chunk;
-  // The last chunk of a closed recording has 8 bytes: the position of the index.
+  // The end mark of a closed recording contains the position of the index.
   off_t end = replay->length - S2_S2D_CHUNK_HEADER - 8;
   if (end < S2_S2D_FILE_HEADER || !replay_read_chunk(replay, end, &chunk) ||
       chunk.kind != S2_S2D_END || chunk.size != 8) {
     return false;
   }
-  // An invalid index is ignored.
+  // Ignore an invalid index.
   off_t index = (off_t)(s2_s2d_get64(replay->contents) & INT64_MAX);
   if (index < S2_S2D_FILE_HEADER || !replay_read_chunk(replay, index, &chunk) ||
       chunk.kind != S2_S2D_INDEX || !get_index(replay, chunk.size)) {
@@ -462,7 +462,7 @@ static S2Status replay_read_header(S2Replay *replay) {
   const char *path = s2_path_tail(replay->path);
   unsigned char header[S2_S2D_FILE_HEADER];
   errno = 0;
-  // Use the present length, because the file may grow while it is read.
+  // The file may still grow, so only read it up to its present length.
   bool sought = fseeko(replay->file, 0, SEEK_END) == 0;
   replay->length = ftello(replay->file);
   if (!sought || replay->length < 0 || fseeko(replay->file, 0, SEEK_SET) != 0) {
@@ -472,7 +472,7 @@ static S2Status replay_read_header(S2Replay *replay) {
   if (ferror(replay->file)) {
     return s2_error(S2_IO, "cannot read '%s': %s", path, strerror(errno));
   }
-  // Rejects other kinds of files and other versions.
+  // Reject other kinds of files and other versions.
   if (got < sizeof header || memcmp(header, S2_S2D_MAGIC, sizeof S2_S2D_MAGIC - 1) != 0) {
     return s2_error(S2_INVALID, "'%s' is not a .s2d recording", path);
   }
@@ -510,7 +510,7 @@ static S2Status open_replay(void *user) {
     s2_replay_close(opened);
     return status;
   }
-  // Finds the frames of the file, and checks whether this version can step the first scene.
+  // Finds the frames of the file, and checks that this version can step the first scene.
   if (!find_index(opened)) {
     find_frames(opened);
   } else if (opened->scenes.count > 0) {
@@ -588,7 +588,7 @@ static void read_annotations(S2Replay *replay, off_t offset) {
 
 // Reads frame `index` and the frames that it depends on.
 static bool read_frames(S2Replay *replay, uint64_t index) {
-  // Start at the last key frame before that frame.
+  // Start at the last key frame.
   const Frame *frame = &replay->frames[index];
   uint64_t from = index - frame->behind;
   if (replay->scene_loaded != frame->scene) {
@@ -596,7 +596,7 @@ static bool read_frames(S2Replay *replay, uint64_t index) {
       return false;
     }
   } else if (replay->read > from && replay->read <= index) {
-    from = replay->read; // reading continues after the last frame
+    from = replay->read; // continue after the last frame
   }
   // Each call of s2_s2d_frame_read advances the moment by one frame.
   Chunk chunk;
@@ -633,7 +633,7 @@ S2Status s2_replay_frame(S2Replay *replay, uint64_t index, const S2Moment **mome
                     (unsigned long long)index, s2_path_tail(replay->path),
                     (unsigned long long)replay->frame_count);
   }
-  // If memory runs out during the call, the contents of the moment are undefined.
+  // The moment is undefined if memory runs out during the call.
   Wanted wanted = {replay, index, false};
   S2Status status = s2_memory_guarded(read_frame, &wanted);
   if (!wanted.good) {

@@ -40,9 +40,9 @@ static const char *const of_body[OF_BODY] = {"angle", "x", "y", "omega", "vx", "
 static const char *const of_joint[OF_JOINT] = {"angle", "speed", "impulse_x", "impulse_y"};
 
 typedef struct Wanted {
-  const char *name, *field; // the whole name; the part after the last dot, or NULL
-  size_t owner;             // number of letters before that dot
-  int moment, body, joint;  // indices in the lists above; -1: not in the list
+  const char *name, *field; // the whole name, and the part after its last dot or NULL
+  size_t owner;             // number of letters before the dot
+  int moment, body, joint;  // indices in the lists above, or -1
   int at;                   // position of the item in the previous frame
 } Wanted;
 
@@ -88,7 +88,7 @@ static double read_moment(const S2Moment *moment, OfMoment number) {
   return (double)NAN;
 }
 
-// Searches `list` for the requested item, first at its position in the previous frame.
+// Searches `list` for the requested item. Tries its position in the previous frame first.
 #define LOCATE(list, matches)                                                                      \
   bool found = wanted->at < (list).count && (matches((list).at[wanted->at].name));                 \
   for (int i = 0; !found && i < (list).count; i++) {                                               \
@@ -140,7 +140,7 @@ static bool read_value(Wanted *wanted, const S2Moment *moment, double *value) {
          (wanted->joint >= 0 && replay_read_joint(wanted, moment, value));
 }
 
-// The error for an unknown name: suggests the nearest name, or lists all names.
+// Returns an error for an unknown name. The message suggests the nearest name or lists all names.
 static S2Status replay_no_column(const Wanted *wanted) {
   const char *nearest = s2_text_nearest(wanted->name, of_moment, OF_MOMENT);
   if (nearest != NULL) {

@@ -1,6 +1,6 @@
-// The binary recording, format version 6 (docs/replay-format.md): the common part of its writer and
-// reader. A file is a header followed by a sequence of chunks. A chunk is complete if its checksum
-// is correct.
+// The definitions that the writer and reader of binary recordings share (docs/replay-format.md,
+// format version 6). A file is a header followed by a sequence of chunks. A chunk is complete if
+// its checksum is correct.
 #ifndef S2_S2D_H
 #define S2_S2D_H
 
@@ -91,9 +91,9 @@ static inline void s2_s2d_set64(unsigned char *at, uint64_t value) {
 
 // ---- Checksums ---------------------------------------------------------------------------------
 
-// FNV-1a, 64 bits (Fowler, Noll and Vo), over kind, size and contents of a chunk. It processes
-// words of 8 bytes, lowest byte first, and pads the last word with zeros. After each word the upper
-// half of the hash is added to the lower half.
+// Computes a 64-bit FNV-1a hash (Fowler, Noll and Vo) of a chunk's kind, size and contents. It
+// processes 8-byte words in little-endian order, and pads the last word with zeros. After each
+// word, the upper half of the hash is added to the lower half.
 #define S2_S2D_HASH_START 0xcbf29ce484222325u
 static inline uint64_t s2_s2d_hash(uint64_t hash, const unsigned char *bytes, size_t size) {
   for (; size >= 8; bytes += 8, size -= 8) {

@@ -1,6 +1,6 @@
-// The bit stream of compact frames (docs/replay-format.md). The same functions write and read. Each
-// function codes a variable, which is unchanged when writing and set when reading. So the same code
-// maintains the data from which both sides predict the next frame.
+// The bit stream of compact frames (docs/replay-format.md). The same functions write and read. When
+// writing, a function does not change its variable. When reading, it sets the variable. So the same
+// code predicts the next frame on both sides.
 #ifndef S2_S2D_BITS_H
 #define S2_S2D_BITS_H
 
@@ -10,10 +10,10 @@
 
 typedef struct S2S2dBits {
   bool writing;
-  bool bad;          // reading: the bits are invalid
-  unsigned char *at; // writing: with enough memory for all bits; reading: read only
-  size_t size;       // size in bytes; writing: bytes written so far
-  size_t next;       // reading: the next byte to fetch
+  bool bad;          // set when reading if the bits are invalid
+  unsigned char *at; // must have space for all bits when writing. Not changed when reading
+  size_t size;       // size in bytes, or the number of bytes written so far
+  size_t next;       // the next byte to fetch when reading
   uint64_t held;     // bits that have been fetched, lowest first
   int holds;
 } S2S2dBits;
@@ -41,8 +41,8 @@ static inline void s2_s2d_finish(S2S2dBits *bits) {
   }
 }
 
-// Fetches until at least 32 bits are available. After the end it fetches zeros, and `next` moves
-// past the end.
+// Fetches bytes until at least 32 bits are available. After the end, fetches zeros and still
+// advances `next`.
 static inline void s2_s2d_fill(S2S2dBits *bits) {
   if (bits->holds >= 32) {
     return;
@@ -68,7 +68,7 @@ static inline uint32_t s2_s2d_take(S2S2dBits *bits, int count) {
   return value;
 }
 
-// Number of unread bits. It is negative if more bits were read than exist.
+// Returns the number of unread bits, negative if too many bits were read.
 static inline int64_t s2_s2d_left(const S2S2dBits *bits) {
   return 8 * ((int64_t)bits->size - (int64_t)bits->next) + bits->holds;
 }
@@ -107,8 +107,8 @@ static inline int s2_s2d_length(uint64_t value) {
   return value == 0 ? 0 : 64 - __builtin_clzll(value);
 }
 
-// Codes a small number, most often 0, as the Elias gamma code of its zigzag value. The largest
-// absolute value is 2^14.
+// Codes a number that is usually 0 as the Elias gamma code of its zigzag value. The magnitude must
+// not exceed 2^14.
 static inline void s2_s2d_code_small(S2S2dBits *bits, int32_t *value) {
   if (bits->writing) {
     uint32_t number = (uint32_t)s2_s2d_zigzag(*value) + 1;
@@ -126,14 +126,13 @@ static inline void s2_s2d_code_small(S2S2dBits *bits, int32_t *value) {
   *value = (int32_t)s2_s2d_unzigzag((s2_s2d_take(bits, zeros) | 1u << zeros) - 1);
 }
 
-// The number of bits of that code.
+// Returns the number of bits that s2_s2d_code_small writes.
 static inline int s2_s2d_small_cost(int value) {
   return 63 - 2 * __builtin_clz((uint32_t)s2_s2d_zigzag(value) + 1);
 }
 
-// Codes a number that has about as many bits as the previous number in its place. `length` stores
-// the length of the previous number. Codes the change of the length as an Elias gamma code, then
-// the bits below the leading one.
+// Codes a number that has about as many bits as the previous one. `length` is the bit length of the
+// previous number, and is updated.
 static inline void s2_s2d_code_near(S2S2dBits *bits, uint64_t *value, uint8_t *length) {
   if (bits->writing) {
     // Code the change of the length as an Elias gamma code, then the bits below the leading bit.
@@ -150,8 +149,7 @@ static inline void s2_s2d_code_near(S2S2dBits *bits, uint64_t *value, uint8_t *l
     *length = (uint8_t)n;
     return;
   }
-  // Read the code in reverse. If there are more zeros than any change can have, the file is
-  // damaged.
+  // Read the code. The file is damaged if there are more leading zeros than any change needs.
   s2_s2d_fill(bits);
   int zeros = bits->held == 0 ? 64 : __builtin_ctzll(bits->held);
   if (zeros > 7) {
@@ -188,8 +186,7 @@ static inline double s2_s2d_double_of(uint64_t bits) {
   return value;
 }
 
-// Maps doubles to integers in the same order, so that doubles that are close have a small
-// difference.
+// Maps doubles to integers. Keeps their order, so that close doubles have close integers.
 static inline uint64_t s2_s2d_rank(double value) {
   uint64_t bits = s2_s2d_bits_of(value);
   return bits ^ (bits >> 63 != 0 ? UINT64_MAX : UINT64_C(1) << 63);
@@ -212,8 +209,8 @@ static inline void s2_s2d_code_double(S2S2dBits *bits, double *value, double gue
   }
 }
 
-// Codes values that are often predicted exactly. An exact prediction takes one bit, and does not
-// change `length`.
+// Codes a value that is often predicted exactly. An exact prediction takes one bit and keeps
+// `length`.
 static inline void s2_s2d_code_double_or_hit(S2S2dBits *bits, double *value, double guess,
                                              uint8_t *length) {
   bool miss = bits->writing && s2_s2d_bits_of(*value) != s2_s2d_bits_of(guess);

@@ -3,15 +3,16 @@
 #include "base/number.h"
 
 enum {
-  FIRST_Q = 32, // initial estimate of the bits in the prediction errors of poses and velocities
+  FIRST_Q = 32, // initial bit lengths of the prediction errors of poses and velocities
   FIRST_V = 48,
-  VOTES = 64,               // number of bodies that vote on the integration rule
+  VOTES = 64,               // number of bodies that are used to detect the integration rule
   GUESSES = 4,              // S2S2dGuess
-  FARTHEST_EXPONENT = 1000, // limit for short speeds; 2^1000 and its inverse are finite.
-  // A speed keeps the previous exponent if its integer then has fewer trailing zeros than this.
+  FARTHEST_EXPONENT = 1000, // limit for short speeds. 2^1000 and its inverse are finite
+  // A speed keeps its previous exponent if the resulting integer has fewer trailing zeros than
+  // this.
   ZEROS_KEPT = 6,
 };
-#define LONGEST_SHORT 0x1p40 // largest integer of a short speed
+#define LONGEST_SHORT 0x1p40 // a short speed is at most this integer times 2^exponent
 
 static void code_first_body(S2S2dBits *bits, S2S2dBodyPast *past, S2MomentBody *body) {
   *past = (S2S2dBodyPast){.guess = S2_S2D_AS_LAST};
@@ -36,8 +37,8 @@ static void guess_v(const S2S2dBodyPast *past, int how, double guess[3]) {
   }
 }
 
-// Predicts the pose of a body that moved for `h` at its new velocity, or at the mean of its old and
-// new velocities.
+// Predicts the pose of a body after the time h. Assumes that it moved with its new velocity or, if
+// `mean` is set, with the mean of its old and new velocities.
 static void guess_q(const S2S2dBodyPast *past, const double *v, double h, bool mean,
                     double guess[3]) {
   for (int k = 0; k < 3; k++) {
@@ -70,8 +71,8 @@ static uint8_t best_guess(const S2S2dBodyPast *past, const double *v) {
 
 // ---- Speeds that are short numbers ------------------------------------------------------------
 
-// The speed of a body at rest is what remains of forces that cancel. The last bits of these forces
-// determine its lowest nonzero bit, so most of its 53 significant bits are 0.
+// The forces on a body at rest cancel except for rounding errors. The remaining speed has only a
+// few significant bits, because its lowest bit is that of the forces.
 
 static double power_of_two(int exponent) {
   return s2_s2d_double_of((uint64_t)(1023 + exponent) << 52);
@@ -81,13 +82,13 @@ static double round_away(double number) {
   return (double)(int64_t)(number < 0 ? number - 0.5 : number + 0.5);
 }
 
-// The predicted value as an integer multiple of 2^exponent, or 0 if it is too large.
+// Returns the prediction as an integer multiple of 2^exponent, or 0 if it is too large.
 static double short_guess(double guess, int exponent) {
   double number = guess * power_of_two(-exponent);
   return number > -LONGEST_SHORT && number < LONGEST_SHORT ? round_away(number) : 0;
 }
 
-// Whether the speed is a short number, and its exponent.
+// Returns true if the speed is a short number, and computes its exponent.
 static bool is_short(double value, int last, int *exponent) {
   uint64_t bits = s2_s2d_bits_of(value);
   *exponent = last;
@@ -105,7 +106,7 @@ static bool is_short(double value, int last, int *exponent) {
          *exponent <= FARTHEST_EXPONENT;
 }
 
-// Codes a speed as a short number, if that takes fewer bits.
+// Codes a speed. Uses a short number if that takes fewer bits.
 static void code_speed(S2S2dBits *bits, S2S2dBodyPast *past, int k, double *value, double guess) {
   int exponent = 0;
   double number = 0;
@@ -122,8 +123,7 @@ static void code_speed(S2S2dBits *bits, S2S2dBodyPast *past, int k, double *valu
     s2_s2d_code_double(bits, value, guess, &past->length[3 + k]);
     return;
   }
-  // Code the exponent as the change from the previous exponent, then the error of the predicted
-  // integer.
+  // Code the change of the exponent, then the prediction error of the integer.
   int32_t change = exponent - past->exponent[k];
   s2_s2d_code_small(bits, &change);
   exponent = past->exponent[k] + change;
@@ -189,7 +189,7 @@ static void code_body(S2S2dBits *bits, S2S2dBodyPast *past, S2MomentBody *body, 
   memcpy(past->q, body->q, sizeof past->q);
 }
 
-// A few bodies vote for all bodies, because the same integration rule moves all of them.
+// A few bodies are enough, because the same integration rule moves all bodies.
 static bool vote_for_mean(const S2S2dPast *past, const S2Moment *moment, double h) {
   int better = 0, votes = 0;
   for (int i = 0; i < past->bodies.count && votes < VOTES; i++) {

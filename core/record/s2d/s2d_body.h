@@ -5,7 +5,7 @@
 #include "record/s2d/s2d_bits.h"
 #include "record/s2d/s2d_frame.h"
 
-// Writes or reads the poses and velocities of all bodies. h is the time in s since the last frame.
+// Writes or reads the poses and velocities of all bodies. h is the time since the last frame, in s.
 void s2_s2d_code_bodies(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment, double h);
 
 #endif

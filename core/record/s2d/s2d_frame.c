@@ -6,19 +6,20 @@
 #include <math.h>
 
 enum {
-  PASSED_OVER = 64, // number of contacts of the last frame that are searched for the next one
+  PASSED_OVER = 64, // maximum number of old contacts to search for the next match
   PLACE = 4,        // number of values of a contact before its impulses
 };
-// Larger multiples of grains do not save space, so the frame stores plain numbers instead.
+// A frame with larger multiples stores plain numbers, because multiples of the grain would not save
+// space.
 #define LARGEST       0x1p40
 #define LARGEST_SMALL 0x1p30 // of contacts
 #define RATIO_BITS                                                                                 \
-  42 // low bits of a double that are dropped from impulses; 10 bits below the leading bit remain
+  42 // low bits of a double that are dropped from impulses. 10 bits below the leading bit remain
 #define NORMAL_GRAIN   0x1p-13
 #define NORMAL_QUARTER (1 << 15)
 #define ANGLE_GRAIN    0x1p-20 // rad, m
 #define SPEED_GRAIN    0x1p-20 // rad/s, m/s.
-// fraction of the grain, for gaps and for the distance between the anchors of a joint
+// Gaps, and distances between the anchors of a joint, are rounded to this fraction of the grain.
 #define GAP_PART 0x1p-6
 
 void s2_s2d_past_free(S2S2dPast *past) {
@@ -33,16 +34,15 @@ void s2_s2d_past_free(S2S2dPast *past) {
 
 // ---- Rounding ---------------------------------------------------------------------------------
 
-// `per` is the number of grains in one unit; the inverse of a power of two is exact.
+// `per` is the number of grains in one unit. It is exact, because grains are powers of two.
 static bool to_grains(double value, double per, int64_t *grains) {
   double count = value * per;
   *grains = fabs(count) < LARGEST ? (int64_t)(count < 0 ? count - 0.5 : count + 0.5) : 0;
   return fabs(count) < LARGEST;
 }
 
-// Codes numbers of any size with about three digits; numbers below the grain become 0. The code
-// consists of the leading bits of the ratio of the number to the grain, minus the leading bits of
-// 1.
+// Codes numbers of any size with about three digits. Numbers below the grain become 0. The code is
+// the upper bits of the number divided by the grain, minus the upper bits of 1.
 static bool to_ratio(double value, double per, int64_t *ratio) {
   static const int64_t one = INT64_C(1023) << (52 - RATIO_BITS);
   double size = fabs(value) * per;
@@ -64,7 +64,7 @@ static double of_ratio(int64_t ratio, double grain) {
   return ratio < 0 ? -size : size;
 }
 
-// Codes a direction as the nearest half axis and the component across that axis.
+// Codes a direction as the nearest coordinate half axis and the component perpendicular to it.
 static bool to_normal(S2Vec2 normal, int64_t *code) {
   double x = normal.x, y = normal.y;
   int64_t quarter = fabs(x) >= fabs(y) ? (x > 0 ? 0 : 2) : (y > 0 ? 1 : 3);
@@ -168,7 +168,7 @@ static void joint_set(const S2S2dPast *past, const S2Moment *moment, const int64
 // ---- Parts of a frame -------------------------------------------------------------------------
 
 static void start_again(S2S2dPast *past, const S2Moment *moment) {
-  // Reset the predictions: numbers are relative to 0, and take all their bits.
+  // Reset the predictions. Numbers are relative to 0 and take all their bits.
   past->any = false;
   past->time = 0;
   past->step = 0;
@@ -180,7 +180,7 @@ static void start_again(S2S2dPast *past, const S2Moment *moment) {
   memset(past->run_length, 0, sizeof past->run_length);
   memset(past->key_length, 0, sizeof past->key_length);
   memset(past->fresh_length, 0, sizeof past->fresh_length);
-  // The lists have the lengths of the scene. Only the number of contacts changes.
+  // The scene determines the lengths of all lists except contacts.
   past->contacts.count = past->contacts_next.count = 0;
   s2_array_reserve(past->contacts, moment->contacts.count);
   s2_array_reserve(past->bodies, moment->bodies.count);
@@ -208,7 +208,7 @@ static void code_start(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
   s2_s2d_code_word(bits, &moment->hash);
 }
 
-// Energies and momentum computed from the bodies of a frame, in the order and with the rounding of
+// Computes energies and momentum from the bodies of a frame. The rounding is the same as in
 // s2_world_energy and s2_world_momentum.
 static void add_up(const S2Moment *moment, double sums[S2_S2D_SUMS]) {
   S2Vec2 gravity = moment->settings.gravity;
@@ -228,8 +228,8 @@ static void add_up(const S2Moment *moment, double sums[S2_S2D_SUMS]) {
   memcpy(sums, all, sizeof all);
 }
 
-// If the computed sum was correct in the last frame, predicts the computed sum. Otherwise predicts
-// the last value plus the change of the computed sum.
+// Predicts a sum over bodies. This is the computed sum if it was correct in the last frame,
+// otherwise the last value plus the change of the computed sum.
 static double guess_head(const S2S2dPast *past, int i, const double *sums) {
   if (i >= S2_S2D_SUMS) {
     return past->head[i]; // cppcheck-suppress arrayIndexOutOfBoundsCond ; i < S2_S2D_HEAD_VALUES
@@ -282,8 +282,8 @@ static bool same_contact(const S2MomentContact *a, const S2S2dContactPast *b) {
   return a->a == b->a && a->b == b->b && a->feature == b->feature;
 }
 
-// Codes a contact that was also in the last frame. When writing, `next` must be set. When reading,
-// sets `next` and `contact`.
+// Codes a contact that was also in the last frame. When writing, the caller must have set `next`.
+// When reading, sets `next` and `contact`.
 static void code_kept_contact(S2S2dBits *bits, const S2S2dPast *past, const S2Moment *moment,
                               const S2S2dContactPast *old, S2S2dContactPast *next,
                               S2MomentContact *contact) {
@@ -325,11 +325,11 @@ static void code_fresh_contact(S2S2dBits *bits, S2S2dPast *past, const S2Moment 
   for (int k = 0; k < 3; k++) {
     s2_s2d_code_near(bits, &keys[k], &past->key_length[k]);
   }
-  // The values of a new contact have no predecessor.
+  // A new contact has no previous values.
   s2_s2d_code_flag(bits, &next->sliding);
   code_contact_values(bits, next->value, zeros, past->fresh_length, 0);
   memcpy(next->length, past->fresh_length, sizeof next->length);
-  // A damaged file may contain any numbers, so compute sums modulo 2^64 and check them.
+  // A damaged file may contain any number, so compute sums modulo 2^64 and check them.
   int64_t a = (int64_t)((uint64_t)s2_s2d_unzigzag(keys[0]) + (uint64_t)*last);
   int64_t b = (int64_t)((uint64_t)s2_s2d_unzigzag(keys[1]) + (uint64_t)a);
   if (!in_range(a, moment->bodies.count) || !in_range(b, moment->bodies.count) ||
@@ -345,8 +345,7 @@ static void code_fresh_contact(S2S2dBits *bits, S2S2dPast *past, const S2Moment 
   }
 }
 
-// Finds the next runs of the list: the numbers of continuing contacts, of ended contacts, and of
-// new contacts.
+// Counts the next continuing contacts, then the ended contacts and the new contacts that follow.
 static void find_runs(const S2S2dPast *past, const S2Moment *moment, int at, int old,
                       uint64_t runs[3]) {
   // Count the contacts that are the same in both lists.
@@ -358,7 +357,7 @@ static void find_runs(const S2S2dPast *past, const S2Moment *moment, int at, int
   }
   at += stays;
   old += stays;
-  // Find the nearest pair that is in both lists. Contacts before it have ended or are new.
+  // Find the next contact that is in both lists. The contacts before it have ended or are new.
   int fresh = 0, gone = 0;
   for (bool found = false; !found && at + fresh < count; fresh += !found) {
     for (gone = 0; !found && gone < PASSED_OVER && old + gone < olds; gone += !found) {
@@ -376,7 +375,7 @@ static void code_contacts(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
   int32_t last = 0;
   s2_array_reserve(past->contacts_next, count);
   past->contacts_next.count = count;
-  // Alternating runs: continuing contacts, ended contacts, new contacts.
+  // Code runs of continuing, ended and new contacts.
   while (at < count && !bits->bad) {
     uint64_t runs[3] = {0};
     if (bits->writing) {
@@ -387,7 +386,7 @@ static void code_contacts(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
       bits->bad = true;
       break;
     }
-    // Code continuing contacts relative to their old values.
+    // Code the continuing contacts relative to their old values.
     for (uint64_t i = 0; i < runs[0]; i++, at++, old++) {
       code_kept_contact(bits, past, moment, &past->contacts.at[old], &past->contacts_next.at[at],
                         &moment->contacts.at[at]);
@@ -395,7 +394,8 @@ static void code_contacts(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
     if (at == count) {
       break;
     }
-    // Then code ended and new contacts. Two empty runs would cause an endless loop.
+    // Then code the ended and new contacts. Reject two empty runs, which would cause an endless
+    // loop.
     s2_s2d_code_near(bits, &runs[1], &past->run_length[1]);
     s2_s2d_code_near(bits, &runs[2], &past->run_length[2]);
     if (runs[1] > (uint64_t)(past->contacts.count - old) || runs[2] > (uint64_t)(count - at) ||
@@ -433,7 +433,7 @@ static void code_joints(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
 
 // ---- Plain numbers, for values that do not fit the grains ------------------------------------
 
-// Rounds contacts and joints. Returns false if a number does not fit.
+// Rounds contacts and joints to multiples of the grains. Returns false if a number is too large.
 static bool round_all(S2S2dPast *past, const S2Moment *moment) {
   int count = moment->contacts.count;
   bool fits = true;
@@ -461,7 +461,8 @@ static void code_plain(S2S2dBits *bits, double *value) {
 }
 
 static void code_plain_numbers(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
-  // Contacts: bodies, feature, flag and numbers. The next frame has no predecessor for them.
+  // Code the bodies, feature, flag and numbers of contacts. Contacts of the next frame have no
+  // predecessors.
   past->contacts_next.count = 0;
   for (int i = 0; i < moment->contacts.count; i++) {
     S2MomentContact *contact = &moment->contacts.at[i];
@@ -484,7 +485,7 @@ static void code_plain_numbers(S2S2dBits *bits, S2S2dPast *past, S2Moment *momen
     contact->a = (int32_t)a;
     contact->b = (int32_t)b;
   }
-  // Joints: only numbers, because the scene contains all other data.
+  // Code the numbers of joints. The scene contains all other data.
   for (int i = 0; i < moment->joints.count; i++) {
     S2MomentJoint *joint = &moment->joints.at[i];
     double *const values[] = {&joint->anchor_a.x, &joint->anchor_a.y, &joint->anchor_b.x,
@@ -530,8 +531,8 @@ static void code_frame(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
   s2_s2d_code_near(bits, &contacts, &past->count_length);
   if (!bits->writing) {
     int64_t count = (int64_t)((uint64_t)past->contacts.count + (uint64_t)s2_s2d_unzigzag(contacts));
-    // A contact takes one bit if the last frame had it, and more than a byte if it is new. So the
-    // required memory is proportional to the size of the file.
+    // A contact takes at least one bit, and more than a byte if it is new. So the memory is limited
+    // by the size of the file.
     int64_t most = past->contacts.count + s2_s2d_left(bits) / 8;
     if (count < 0 || count > most || count > INT32_MAX / 2) {
       bits->bad = true;
@@ -546,7 +547,7 @@ static void code_frame(S2S2dBits *bits, S2S2dPast *past, S2Moment *moment) {
     code_contacts(bits, past, moment);
     code_joints(bits, past, moment);
   }
-  // The new lists become the predecessors for the next frame. The old arrays are reused.
+  // Keep the new lists for the next frame. Reuse the old arrays.
   S2S2dContactPast *at = past->contacts.at;
   int capacity = past->contacts.capacity;
   past->contacts.at = past->contacts_next.at;
@@ -571,7 +572,7 @@ size_t s2_s2d_frame_room(const S2Moment *moment) {
 size_t s2_s2d_frame_write(S2S2dPast *past, const S2Moment *moment, bool key, unsigned char *at) {
   S2S2dBits bits = {.writing = true, .at = at};
   past->any = past->any && !key;
-  // Writing sets variables to the values that they already have.
+  // This does not change the moment, because writing keeps the values of all variables.
   code_frame(&bits, past, (S2Moment *)(uintptr_t)moment); // NOLINT(performance-no-int-to-ptr)
   s2_s2d_finish(&bits);
   return bits.size;

@@ -1,5 +1,5 @@
-// Compact frames of a .s2d recording: key frames, which do not depend on other frames, and frames
-// with the differences from the preceding frame.
+// Compact frames of a .s2d recording. Key frames do not depend on other frames. All others contain
+// the differences from the preceding frame.
 #ifndef S2_S2D_FRAME_H
 #define S2_S2D_FRAME_H
 
@@ -10,7 +10,7 @@ enum {
   S2_S2D_CONTACT_VALUES = 6,
   S2_S2D_JOINT_VALUES = 8,
   S2_S2D_HEAD_VALUES = 7,
-  S2_S2D_SUMS = 5, // head values that are sums over bodies: energies and momentum
+  S2_S2D_SUMS = 5, // number of sums over bodies (energies and momentum) among these values
 };
 
 // Predictions of a body's velocity.
@@ -22,7 +22,7 @@ typedef enum S2S2dGuess {
 } S2S2dGuess;
 
 typedef struct S2S2dBodyPast {
-  double q[3], v[3][3];    // q of the last frame; v of the last three frames, newest first
+  double q[3], v[3][3];    // q of the last frame, and v of the last three frames (newest first)
   uint8_t length[6];       // bit lengths of the prediction errors of q and v
   uint8_t short_length[3]; // bit lengths of the prediction errors of speeds as multiples of
                            // 2^exponent
@@ -43,10 +43,10 @@ typedef struct S2S2dJointPast {
   uint8_t length[S2_S2D_JOINT_VALUES];
 } S2S2dJointPast;
 
-// Data about the previous frames, which a writer and its reader both maintain. A structure of zeros
-// describes no frames.
+// Data about the previous frames. The writer and the reader both maintain them. Zero initialise
+// this before the first frame.
 typedef struct S2S2dPast {
-  // m, N s: lengths and impulses of the scene are rounded to multiples of these
+  // m and N s. Lengths and impulses are rounded to multiples of these grains.
   double grain, impulse_grain;
   bool any;
   double time;
@@ -65,13 +65,13 @@ typedef struct S2S2dPast {
 
 void s2_s2d_past_free(S2S2dPast *past);
 
-// The largest possible size of the frame in bytes.
+// Returns the largest possible size of the frame in bytes.
 size_t s2_s2d_frame_room(const S2Moment *moment);
 
 // Writes to `at`, which must have that much memory. Returns the number of bytes used.
 size_t s2_s2d_frame_write(S2S2dPast *past, const S2Moment *moment, bool key, unsigned char *at);
 
-// Whether the frame is a key frame.
+// Returns true if the frame is a key frame.
 bool s2_s2d_frame_is_key(const unsigned char *at, size_t size);
 
 // Reads into a moment that contains the frame's scene and channels. Returns false if the bytes are

@@ -117,15 +117,16 @@ static void put_joint(S2S2dBytes *bytes, const S2MomentJoint *joint) {
   memcpy(put_room(bytes, S2_NAME_SIZE), joint->name, S2_NAME_SIZE);
 }
 
-// The largest power of two that does not exceed a positive number.
+// Returns the largest power of two up to a positive number.
 static double power_below(double number) {
   int exponent = 0;
   frexp(number, &exponent);
   return ldexp(1, exponent - 1);
 }
 
-// Lengths are rounded to 1/1024 of the size of the smallest moving body, or to less. Impulses below
-// a millionth of the lightest body's weight in a step become 0.
+// Chooses the grains. Lengths are rounded to at most 1/1024 of the size of the smallest moving
+// body. Impulses become 0 if they are below a millionth of the impulse of the lightest body's
+// weight in a step.
 static void find_grains(const S2Moment *moment, double *grain, double *impulse) {
   // Find the smallest and the lightest moving body.
   double smallest = INFINITY, lightest = INFINITY;
@@ -146,8 +147,8 @@ static void find_grains(const S2Moment *moment, double *grain, double *impulse) 
     smallest = reach > 0 ? fmin(smallest, reach) : smallest;
     lightest = body->mass > 0 ? fmin(lightest, body->mass) : lightest;
   }
-  // The impulse of the lightest body's weight in a step, but at least the impulse that changes its
-  // velocity by 1 mm/s.
+  // Use the impulse of its weight in a step, or the impulse that changes its velocity by 1 mm/s if
+  // that is larger.
   double speed = s2_length(moment->settings.gravity) * moment->settings.dt;
   double least = lightest * fmax(speed, 1e-3);
   *grain = 0x1p-10 * power_below(smallest > 1e-60 && smallest < 1e60 ? smallest : 1);
@@ -343,8 +344,8 @@ static S2Status update_scene(S2S2dWriter *writer, S2Output *output, const S2Mome
   return s2_ok();
 }
 
-// Key frames are frequent enough that any frame is found quickly, and rare enough that they need
-// little space. The player reads a few million bodies and contacts per second.
+// Key frames must be frequent, so that any frame is found quickly, but they need space. The player
+// reads a few million bodies and contacts per second.
 static bool key_due(S2S2dWriter *writer, const S2Moment *moment) {
   enum { LEAST = 32, MOST = 256, ITEMS = 400000 };
   writer->items += (uint64_t)moment->bodies.count + (uint64_t)moment->contacts.count;
@@ -410,7 +411,7 @@ void s2_s2d_end(S2S2dWriter *writer, S2Output *output) {
     s2d_put32(chunk, writer->frames.at[i].behind);
   }
   if (chunk_end(chunk, start, S2_S2D_INDEX).code != S2_OK) {
-    index = 0; // too many frames for an index, so readers search for them
+    index = 0; // too many frames for an index, so readers search the file
   }
   // The end mark points to the index.
   start = chunk_start(chunk);

@@ -1,4 +1,5 @@
-// Writes .s2d recordings to a file, or chunk by chunk to memory for programs that send them.
+// Writes .s2d recordings to a file. Can also write single chunks to memory, for programs that send
+// them.
 #ifndef S2_S2D_WRITE_H
 #define S2_S2D_WRITE_H
 
@@ -16,16 +17,17 @@ S2Status s2_s2d_put_scene(S2S2dBytes *bytes, S2S2dPast *past, const S2Moment *mo
 // The scene and the channels that were written last. A structure of zeros contains none.
 typedef struct S2S2dScene {
   S2S2dBytes bytes;  // contents without the grains
-  S2S2dBytes fresh;  // contents of the moment that is compared
-  uint64_t revision; // revision of that moment
+  S2S2dBytes fresh;  // contents of the compared moment
+  uint64_t revision; // revision of the compared moment
 } S2S2dScene;
 
-// Whether the scene and channels of the moment equal `last`. If not, sets `last` to them.
+// Returns true if the scene and channels of the moment equal `last`. Otherwise copies them to
+// `last`.
 bool s2_s2d_same_scene(S2S2dScene *last, const S2Moment *moment);
 void s2_s2d_scene_free(S2S2dScene *scene);
-// Writes a frame. With `key` it is a key frame, otherwise it follows the last frame in `past`.
-// Callers that do not preserve `past` between frames must always use `key`. Returns S2_INVALID if
-// the frame would not fit into 4 GB.
+// Writes a key frame if `key` is set, otherwise a frame that depends on the last frame in `past`.
+// Callers that do not keep `past` between frames must always set `key`. Returns S2_INVALID if the
+// frame would not fit into 4 GB.
 S2Status s2_s2d_put_frame(S2S2dBytes *bytes, S2S2dPast *past, const S2Moment *moment, bool key);
 // Appends the script's drawings of a frame, if any. Call this after the frame.
 S2Status s2_s2d_put_annotations(S2S2dBytes *bytes, const S2Moment *moment);
@@ -38,17 +40,17 @@ typedef struct S2S2dIndexScene {
 
 typedef struct S2S2dIndexFrame {
   uint64_t offset;
-  uint32_t scene, behind; // index of the scene; number of frames since the last key frame
+  uint32_t scene, behind; // index of the scene, and number of frames since the last key frame
 } S2S2dIndexFrame;
 
-// A structure of zeros has written nothing yet.
+// Zero initialise this before the first call.
 typedef struct S2S2dWriter {
   uint64_t offset; // bytes written so far
   S2S2dScene scene;
   S2S2dBytes chunk; // under construction
   S2S2dPast past;
-  uint64_t since_key, items; // number of frames since the last key frame; bodies and contacts in
-                             // these frames
+  uint64_t since_key,
+      items; // frames since the last key frame, and bodies and contacts in these frames
   S2_ARRAY(S2S2dIndexScene) scenes;
   S2_ARRAY(S2S2dIndexFrame) frames;
 } S2S2dWriter;
@@ -61,8 +63,8 @@ S2Status s2_s2d_frame(S2S2dWriter *writer, S2Output *output, const S2Moment *mom
 // Writes a plot of the script. This is possible at any time before the end. Returns S2_INVALID if
 // the plot would not fit into 4 GB.
 S2Status s2_s2d_plot(S2S2dWriter *writer, S2Output *output, const char *name, const char *svg);
-// Writes the clock-dependent decisions since the last such chunk: `count` numbers. Returns
-// S2_INVALID if the chunk would not fit into 4 GB.
+// Writes the `count` clock-dependent decisions since the last call. Returns S2_INVALID if the chunk
+// would not fit into 4 GB.
 S2Status s2_s2d_decisions(S2S2dWriter *writer, S2Output *output, const uint32_t *decisions,
                           int count);
 void s2_s2d_end(S2S2dWriter *writer, S2Output *output);

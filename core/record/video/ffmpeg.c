@@ -26,8 +26,8 @@ static S2Status ffmpeg_missing(int error) {
   return s2_error(S2_IO, "cannot start ffmpeg, which makes .gif and .mp4: %s", strerror(error));
 }
 
-// Use a socket instead of a pipe. Then writing to a program that has ended does not raise SIGPIPE,
-// which would end a host program that does not handle it.
+// Use a socket instead of a pipe. A pipe raises SIGPIPE if ffmpeg has ended, which would kill a
+// host program that does not handle it.
 static int open_socket(int ends[2]) {
   if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) {
     return errno;
@@ -45,7 +45,7 @@ static int open_socket(int ends[2]) {
 static int ffmpeg_spawn(S2Ffmpeg *ffmpeg, const char *const *arguments, int input) {
   char *list[MOST_ARGUMENTS + 2] = {(char *)"ffmpeg"};
   for (int i = 0; i < MOST_ARGUMENTS && arguments[i] != NULL; i++) {
-    list[i + 1] = (char *)arguments[i]; // posix_spawn does not write to these strings
+    list[i + 1] = (char *)arguments[i]; // posix_spawn does not change these strings
   }
   posix_spawn_file_actions_t actions;
   int error = posix_spawn_file_actions_init(&actions);
@@ -105,7 +105,7 @@ bool s2_ffmpeg_write(S2Ffmpeg *ffmpeg, const unsigned char *bytes, size_t size) 
   return true;
 }
 
-// Finds the last nonempty line, without unprintable characters.
+// Finds the last line that is not empty. Replaces control characters with blanks.
 static void last_line(FILE *file, char line[LINE_SIZE]) {
   line[0] = '\0';
   char next[LINE_SIZE];
@@ -129,9 +129,8 @@ S2Status s2_ffmpeg_end(S2Ffmpeg *ffmpeg) {
   do {
     ended = waitpid(ffmpeg->process, &state, 0);
   } while (ended < 0 && errno == EINTR);
-  // ffmpeg runs at log level "error", and returns success even if it could not finish a file on a
-  // full disk. So any output counts as a failure. If the host ignores SIGCHLD, there is no exit
-  // state.
+  // Any output is a failure, because ffmpeg runs at log level "error". Its exit state is not
+  // sufficient. It reports success on a full disk, and is lost if the host ignores SIGCHLD.
   char line[LINE_SIZE];
   last_line(ffmpeg->errors, line);
   fclose(ffmpeg->errors);

@@ -11,19 +11,19 @@
 
 typedef struct S2Ffmpeg {
   pid_t process; // 0: none
-  int input;     // socket connected to its standard input
+  int input;     // connected to the standard input of ffmpeg
   FILE *errors;  // its messages
 } S2Ffmpeg;
 
-// Checks that ffmpeg exists and runs. Otherwise returns S2_IO, with a message that explains what to
-// do.
+// Checks that ffmpeg exists and runs. Returns S2_IO if it does not. The message explains the
+// remedy.
 S2Status s2_ffmpeg_available(void);
 
 // Starts ffmpeg. `arguments` excludes the program's name and ends with NULL.
 S2Status s2_ffmpeg_start(S2Ffmpeg *ffmpeg, const char *const *arguments);
-// Returns false if ffmpeg accepts no more data; s2_ffmpeg_end returns the reason.
+// Returns false if ffmpeg accepts no more data. Then s2_ffmpeg_end returns the reason.
 bool s2_ffmpeg_write(S2Ffmpeg *ffmpeg, const unsigned char *bytes, size_t size);
-// Waits for ffmpeg to end. An error contains the last line of its output.
+// Waits until ffmpeg ends. The message of an error contains the last line of its output.
 S2Status s2_ffmpeg_end(S2Ffmpeg *ffmpeg);
 
 #endif

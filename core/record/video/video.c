@@ -40,7 +40,7 @@ S2Status s2_video_add(S2Video *video, const S2Moment *moment, const S2RecordOpti
   double rate = options->fps / options->speed; // frames per second of simulated time
   double frame = floor((moment->time - video->start) * options->fps / options->speed + EARLY);
   if (!first && frame < (double)(video->frames - 1)) {
-    // If the time was set back to a snapshot, the video continues.
+    // Continue the video if the time was set back to a snapshot.
     video->start = moment->time - (double)video->frames / rate;
     frame = (double)video->frames;
   }
@@ -79,21 +79,21 @@ static S2Status video_set_view(Film *film) {
       s2_view_fit(follow ? &first : &film->video->sweep, &film->moment, &film->draw, view);
   s2_sweep_free(&first);
   if (status.code == S2_OK && view->height % 2 != 0) {
-    view->height += 1; // pixels; colours have half the resolution, so sizes must be even
+    view->height += 1; // pixels. The size must be even, because colours have half the resolution
     view->lo.y -= 1 / view->scale;
     view->bottom += view->rows > 0;
   }
   return status;
 }
 
-// The passes of ffmpeg. A .gif takes two passes, so that ffmpeg never stores all frames. The first
-// pass writes a file with the colours of all frames, the second pass writes the frames in these
-// colours.
+// The passes of ffmpeg. A .gif takes two passes, because ffmpeg would store all frames in a single
+// one. The first pass writes the palette of all frames to a file, and the second pass writes the
+// frames with this palette.
 typedef enum Pass { PASS_MP4, PASS_PALETTE, PASS_GIF } Pass;
 
-// Makes the arguments. `path`: the output; `palette`: the file of colours, which PASS_GIF reads.
+// Starts ffmpeg for a pass. `path` is the output. `palette` is the file that PASS_GIF reads.
 static S2Status video_start(Film *film, Pass pass, const char *path, const char *palette) {
-  // Size and frame rate for ffmpeg. Pixels are words in the byte order of this machine.
+  // Format the size and frame rate. Pixels are words in the byte order of this machine.
   const S2SceneView *view = &film->scene.view;
   char size[32], rate[S2_NUMBER_SIZE];
   snprintf(size, sizeof size, "%dx%d", view->width, view->height);
@@ -140,7 +140,7 @@ static S2Status video_start(Film *film, Pass pass, const char *path, const char 
   for (const char *const *more = outputs[pass]; *more != NULL; more++) {
     arguments[count++] = *more;
   }
-  // Exclude the date and the program's name, so that the same run gives the same file.
+  // Leave out the date and the program's name, so that the same run gives the same file.
   static const char *const same_bits[] = {"-fflags",   "+bitexact",     "-flags:v",
                                           "+bitexact", "-map_metadata", "-1"};
   for (size_t i = 0; i < sizeof same_bits / sizeof same_bits[0]; i++) {
@@ -150,7 +150,7 @@ static S2Status video_start(Film *film, Pass pass, const char *path, const char 
   return s2_ffmpeg_start(&film->ffmpeg, arguments);
 }
 
-// Sends a frame. Returns false if ffmpeg accepts no more data.
+// Sends all frames to ffmpeg. Sets `good` to false if ffmpeg accepts no more data.
 static S2Status send_frames(Film *film, bool *good) {
   S2Video *video = film->video;
   size_t bytes = (size_t)film->scene.view.width * (size_t)film->scene.view.height * 4;
@@ -172,7 +172,7 @@ static S2Status send_frames(Film *film, bool *good) {
   return s2_ok();
 }
 
-// Sends all frames once, from the first moment on.
+// Runs one pass of ffmpeg over all frames.
 static S2Status video_pass(Film *film, Pass pass, const char *path, const char *palette) {
   S2Video *video = film->video;
   S2_TRY(s2_store_rewind(&video->store));

@@ -1,5 +1,5 @@
-// Videos (.gif, .mp4). Frames are stored while the world runs. After the run, the view that fits
-// all frames is known, and ffmpeg receives the frames one by one.
+// Makes videos (.gif, .mp4). Moments are stored during the run, because the view that fits all of
+// them is only known at the end. Then the frames are sent to ffmpeg one by one.
 #ifndef S2_VIDEO_H
 #define S2_VIDEO_H
 
@@ -10,17 +10,18 @@
 // A structure of zeros is a video without frames.
 typedef struct S2Video {
   bool gif;
-  int64_t frames;               // number of frames of the video so far
+  int64_t frames;               // number of frames so far
   double start;                 // s, world time of frame 0
-  S2_ARRAY(int64_t) shown_from; // for each stored moment: the first frame that shows it
+  S2_ARRAY(int64_t) shown_from; // the first frame that shows each stored moment
   S2Store store;
   S2Sweep sweep;
   S2Trails trails;
 } S2Video;
 
-// Checks whether the tools are available. S2_UNAVAILABLE: no cairo. S2_IO: no ffmpeg.
+// Checks that the tools are available. Returns S2_UNAVAILABLE without cairo, and S2_IO without
+// ffmpeg.
 S2Status s2_video_available(void);
-// Whether the video needs a moment at this time.
+// Returns true if the video needs a moment at this time.
 bool s2_video_wants(const S2Video *video, double time, const S2RecordOptions *options);
 S2Status s2_video_add(S2Video *video, const S2Moment *moment, const S2RecordOptions *options);
 // Makes the video file.

@@ -10,8 +10,7 @@
 enum { N = S2_JOINT_EQUATIONS, COLUMNS = S2_JOINT_COLUMNS, SQUARE = COLUMNS * COLUMNS };
 
 // Relative steps of central differences at which the truncation error equals the rounding error.
-// They are the cube root of the rounding unit for first derivatives and its fourth root for second
-// derivatives.
+// First derivatives use the cube root of the rounding unit, second derivatives its fourth root.
 static const double FIRST = 6e-6, SECOND = 1.2e-4;
 
 typedef struct Probe { // the evaluation of a constraint
@@ -83,11 +82,11 @@ static bool constraint_ask(Probe *probe, S2Asked what, Answer *answer) {
     memset(slope, 0, sizeof *slope * (size_t)count);
     call.slope = slope;
   }
-  // The callback must not change the world. While the mask is set, running out of memory does not
-  // cause a jump across the program's stack frames.
+  // The callback must not change the world. The mask prevents a jump across the program's stack
+  // frames if memory runs out.
   bool stepping = world->stepping, evaluating = world->evaluating;
   world->stepping = true;
-  // Otherwise, reading a joint in the callback would call the callback again.
+  // Otherwise, a callback that reads a joint would call itself.
   world->evaluating = false;
   bool masked = s2_memory_mask(true);
   bool going = world->callbacks.constraint(world->callbacks.user, world, &call);
@@ -141,8 +140,8 @@ static bool constraint_ask_jacobian(Probe *probe, double relative_step,
   return true;
 }
 
-// Computes the rate of the constraint. By default it is the mean rate over the coming step, so
-// constraints that move uniformly are followed exactly.
+// Computes the rate of the constraint. The default is the mean rate over the coming step, which
+// follows uniform motion exactly.
 static bool constraint_ask_rate(Probe *probe, const double *value, double rate[N]) {
   const S2Joint *joint = probe->joint;
   Answer later;
@@ -242,8 +241,8 @@ static bool same_poses(const double a[COLUMNS], const double b[COLUMNS]) {
   return same;
 }
 
-// The rows at the given poses. Outside a step, and after an error, the rows of the last call are
-// used.
+// Returns the rows at the given poses. Uses the rows of the last call outside a step or after an
+// error.
 static const S2JointRow *constraint_current(const S2JointAt *at) {
   const S2Joint *joint = at->joint;
   int32_t slot = (int32_t)(joint - at->world->joints.at);
@@ -252,8 +251,7 @@ static const S2JointRow *constraint_current(const S2JointAt *at) {
   }
   S2ConstraintMemo *memo = &at->world->memos.at[slot];
   S2World *world = memo->world;
-  // A step evaluates joints many times, so the callback is called only once per set of poses and
-  // time.
+  // A step evaluates joints many times. Call the callback only once per set of poses and time.
   Probe probe = probe_of(world, joint, at->q, world->kept.time + at->elapsed);
   probe.id = (S2JointId){(uint32_t)slot + 1, joint->serial};
   if (!memo->valid || memo->t != probe.t || !same_poses(memo->q, probe.q)) {
@@ -287,7 +285,7 @@ static void hand_back(const Backwards *to, S2Asked what, int at, double bar) {
 // Adjoint of constraint_ask_jacobian for one row.
 static void jacobian_back(Backwards *to, int row, double relative_step, const double bar[COLUMNS]) {
   Probe *probe = &to->probe;
-  // The adjoint of each difference is passed to the two results that form it.
+  // Pass the adjoint of each difference to the two results that form it.
   for (int c = 0; c < probe->columns; c++) {
     double q = probe->q[c], up = q + relative_step * probe->scale[c],
            down = q - relative_step * probe->scale[c];
@@ -326,7 +324,7 @@ static double rate_back(Backwards *to, int row, double rate, double bar) {
 static void hessian_back(Backwards *to, int row, const double bar[COLUMNS][COLUMNS]) {
   Probe *probe = &to->probe;
   double relative_step = probe->joint->has_jacobian ? FIRST : SECOND;
-  // A second derivative is the mean of the two differences of gradients at [c][i] and [i][c].
+  // A second derivative is the mean of two differences of gradients, at [c][i] and at [i][c].
   for (int c = 0; c < probe->columns; c++) {
     double q = probe->q[c], up = q + relative_step * probe->scale[c],
            down = q - relative_step * probe->scale[c];
@@ -379,7 +377,7 @@ static int constraint_equations(const S2JointAt *at, S2JointRow rows[N]) {
   return at->joint->rows;
 }
 
-// The callback may be called only within a step, so outside a step the Hessians are zero.
+// The Hessians are zero outside a step, because the callback may only be called within a step.
 void s2_constraint_hessians(const S2JointAt *at, double hessians[N][COLUMNS][COLUMNS]) {
   const S2Joint *joint = at->joint;
   memset(hessians, 0, sizeof(double) * N * SQUARE);
@@ -398,8 +396,8 @@ void s2_constraint_hessians(const S2JointAt *at, double hessians[N][COLUMNS][COL
     memcpy(hessians, answer.hessian, sizeof answer.hessian);
     return;
   }
-  // Differences of the callback's own gradients need a short step; second differences need a longer
-  // one.
+  // Use a short step for differences of the callback's own gradients, and a longer one for second
+  // differences.
   double relative_step = joint->has_jacobian ? FIRST : SECOND;
   double plus[N][COLUMNS], minus[N][COLUMNS];
   for (int c = 0; c < probe.columns; c++) {
@@ -502,7 +500,7 @@ static S2Status constraint_bound(const S2World *world, const S2JointDef *def, S2
   return coupled ? constraint_couple(world, def, joint) : s2_ok();
 }
 
-// Reads the third and fourth body, which rule out some options.
+// Reads the third and fourth body. Some options are not permitted with them.
 static S2Status constraint_widen(const S2World *world, const S2JointDef *def, S2Joint *joint) {
   const int32_t *const before[3] = {&joint->a, &joint->b, &joint->more[0]};
   for (int i = 0; i < 2 && def->more[i].index != 0; i++) {

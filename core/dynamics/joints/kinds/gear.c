@@ -1,6 +1,6 @@
 // Gear: couples the coordinates of two joints, c_a + ratio c_b = constant. A gear between hinges
 // may move up to four bodies (wide_rows.c). With other joints, at most two of the bodies may be
-// non-static, because a row acts on two bodies.
+// non-static, because such a row acts on only two bodies.
 #include "dynamics/joints/joint.h"
 
 #include <string.h>
@@ -85,8 +85,8 @@ static S2Status gear_find_bodies(const S2World *world, S2Joint *gear, bool hinge
       *at[count++] = slot;
     }
   }
-  // If more than two bodies move, wide_rows.c can split the row only if it is rigid and acts only
-  // on angles.
+  // If more than two bodies move, the row must be rigid and act only on angles, so that wide_rows.c
+  // can split it.
   if (count > 2 && !hinges) {
     return s2_error(S2_INVALID,
                     "a gear can move more than two bodies only if it couples two hinges, but the "

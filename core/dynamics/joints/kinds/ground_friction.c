@@ -5,10 +5,10 @@
 // The disc becomes two boxed rows, along and across p, the body's momentum without ground friction.
 // The force on a sliding body is F p/|p|. The row across p describes the first-order change of this
 // force: when p turns, the force changes by F/|p| times the component of p across. In the row, this
-// change is a compliance: the remaining speed divided by F h. So another solve of the island, with
-// rows along the new p, is a Newton step for the disc. At the solution, the force across p is zero.
-// A body that stops has two boxes without compliance, which are correct if the force is inside the
-// disc.
+// change is a compliance: the remaining speed divided by F h. Solving the island again with rows
+// along the new p is therefore a Newton step for the disc. At the solution, the force across p is
+// zero. A body that stops has two boxed rows without compliance. They are correct if the force is
+// inside the disc.
 #include "dynamics/joints/rows.h"
 
 static int ground_friction_equations(const S2JointAt *at, S2JointRow rows[S2_JOINT_EQUATIONS]) {
@@ -26,11 +26,12 @@ static void ground_friction_hessians(const S2JointAt *at,
 }
 
 void s2_ground_friction_rows(const S2Joint *joint, const S2GroundState *state, S2GroundRows *rows) {
-  // The first direction is along the momentum, or arbitrary if the momentum is zero.
+  // Take the first direction along the momentum, or any direction if the momentum is zero.
   double size = s2_length(state->momentum), most = joint->max_force * state->h;
   S2Vec2 along = size > 0 ? s2_scale(1 / size, state->momentum) : s2_vec2(1, 0);
   S2Vec2 across = s2_left(along);
-  // The compliance of the row across is (|p| - F h)/(m F h): the remaining speed divided by F h.
+  // The compliance of the row across the motion is (|p| - F h)/(m F h), the remaining speed divided
+  // by F h.
   double slides = most > 0 ? fmax(size - most, 0) / (state->mass * most) : 0;
   rows->row[0] = (S2JointRow){.ja = {1, 0, 0}};
   rows->row[1] = (S2JointRow){.ja = {0, along.x, along.y}};
@@ -42,7 +43,8 @@ void s2_ground_friction_rows(const S2Joint *joint, const S2GroundState *state, S
   rows->compliance[2] = slides;
 }
 
-// Whether the rows of one body reproduce the force of the disc. `most`: radius of the disc, N s.
+// Returns true if the rows of one body reproduce the force of the disc. `most`: radius of the disc,
+// N s.
 static bool ground_fits(double along, double across, double most, bool slides) {
   if (fabs(along) < (1 - S2_GROUND_ASKEW) * most) { // the body stops
     return !slides && hypot(along, across) <= most;
@@ -71,7 +73,7 @@ bool s2_step_ground_turned(S2Step *step, const S2Island *island, const S2Assembl
         slides |= assembly->problem.row[k].compliance > 0;
       }
     }
-    // If the rows do not reproduce the force of the disc, turn the rows and solve again.
+    // Turn the rows and solve again if they do not reproduce the force of the disc.
     turned |= !ground_fits(by_row[1], by_row[2], joint->max_force * step->h, slides);
     // The momentum without ground friction gives the directions of the next rows.
     for (int c = 0; c < 2; c++) {

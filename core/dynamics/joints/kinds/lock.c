@@ -20,7 +20,7 @@ bool s2_lock_yields(const S2Joint *joint) {
 }
 
 int s2_lock_component(const S2Joint *joint, int row) {
-  // The rows are numbered with unbounded locked components first, then bounded ones.
+  // Number the rows of unbounded locked components first, then those of bounded ones.
   for (int i = 0; i < 6; i++) {
     bool bounded = i >= 3;
     if (joint->locked[i % 3] && is_bounded(joint, i % 3) == bounded && row-- == 0) {
@@ -31,7 +31,7 @@ int s2_lock_component(const S2Joint *joint, int row) {
 }
 
 static S2JointRow row_of(const S2JointAt *at, int i, const double goal[3], const double rate[3]) {
-  // value = q - goal and rate = -(speed of the goal), so the condition row = 0 follows the goal.
+  // With value = q - goal and rate = -(speed of the goal), a row of 0 follows the goal.
   S2JointRow row = {.value = at->q[3 * at->joint->a + i] - goal[i], .rate = -rate[i]};
   row.ja[i] = 1;
   return row;
@@ -73,7 +73,7 @@ int s2_lock_bounded_rows(const S2JointAt *at, S2BoundedRow rows[S2_JOINT_EQUATIO
 }
 
 S2LockReturn s2_lock_return(double off, double push, double h) {
-  // If the distance is short enough to brake in one step, return completely in this step.
+  // Return to the goal in this step if the distance is short enough to brake in one step.
   double far = fabs(off), reach = push * h * h, sign = off < 0 ? -1 : 1;
   if (far <= reach) {
     return (S2LockReturn){.speed = off / h, .by_off = 1 / h, .by_h = -off / (h * h)};
@@ -88,8 +88,7 @@ S2LockReturn s2_lock_return(double off, double push, double h) {
 }
 
 double s2_lock_goal_kept(double goal, double q, double push, double h, bool *held) {
-  // If the goal is within `reach` of the body, it is unchanged. Otherwise it moves to that
-  // distance, on the same side.
+  // Keep a goal within `reach` of the body. Otherwise move it to that distance, on the same side.
   double reach = S2_LOCK_LAG * push * h * h;
   *held = fabs(goal - q) <= reach;
   return *held ? goal : goal < q ? q - reach : q + reach;
@@ -124,7 +123,7 @@ static S2Status lock_create(const S2World *world, const S2JointDef *def, S2Joint
     joint->goal[i] = world->q.at[3 * joint->a + i];
     count += locked[i];
   }
-  // A bound may be infinite. The component is then an equation.
+  // A bound may be infinite, which makes the component an equation.
   const double bounds[2] = {def->max_force, def->max_torque};
   for (int i = 0; i < 2; i++) {
     if (!(bounds[i] >= 0)) {
@@ -134,7 +133,7 @@ static S2Status lock_create(const S2World *world, const S2JointDef *def, S2Joint
   }
   joint->max_force = bounds[0];
   joint->max_torque = bounds[1];
-  // A lock with a bound has no compliance, and every lock must hold at least one component.
+  // A lock with a bound has no compliance. Every lock must hold at least one component.
   if (s2_lock_yields(joint) && !s2_joint_is_rigid(joint)) {
     return s2_error(S2_INVALID, "%s: cannot be combined with compliance: leave one of them out",
                     isfinite(bounds[0]) ? "max_force" : "max_torque");

@@ -23,8 +23,8 @@ void s2_spring_ask(S2World *world, int32_t slot, S2JointRow *row) {
   if (!joint->has_law || world->refused.code != S2_OK) {
     return;
   }
-  // The law is called only once per solve, because the callback may be slow. Slopes are requested
-  // only if the step is recorded for its derivative.
+  // Call the law only once per solve, because the callback may be slow. Only request slopes if the
+  // step is recorded for its derivative.
   S2Slope slope[2] = {{{0}, 0}, {{0}, 0}};
   S2SpringCall call = {.joint = {(uint32_t)slot + 1, joint->serial},
                        .extension = row->value,
@@ -38,7 +38,7 @@ void s2_spring_ask(S2World *world, int32_t slot, S2JointRow *row) {
   world->stepping = stepping;
   row->force = call.force;
   row->tangent = call.tangent;
-  // The result is stored in the row, for the problem and for the derivative of the step.
+  // Store the result in the row, for the problem and for the derivative of the step.
   const double answer[2] = {call.force, call.tangent};
   s2_note_answer(world, &(S2Answer){.asked = S2_ASKED_PULL,
                                     .slot = slot,

@@ -1,13 +1,13 @@
-// Private to h5_*.c and data_hdf5_read.c: a reader of HDF5 files in memory (HDF5 File Format
-// Specification, version 3.0). It exists because the library follows any address that a file
-// contains, which is unsafe for files from strangers. It supports superblocks 0 to 3, both kinds of
-// groups and of object headers, and values stored contiguously, in the header or in chunks
+// Reads HDF5 files in memory (HDF5 File Format Specification, version 3.0). Private to h5_*.c and
+// data_hdf5_read.c. The HDF5 library is not used for reading, because it follows any address in a
+// file and so is unsafe for untrusted files. This reader supports superblocks 0 to 3, both kinds of
+// groups and of object headers, and values that are stored contiguously, in the header or in chunks
 // (deflate, shuffle).
 //
-// Every byte is read through a view, which knows its end. Reading beyond the end gives 0 and sets a
-// flag. Three budgets bound time and memory for any file. `structure`: bytes of headers, nodes and
-// heaps that may still be read. `stored`: bytes of values that may still be read; a valid file
-// contains each value only once. `unpacked`: the size of these values after unpacking.
+// All bytes are read through views, which are bounded. Reading beyond the end of a view returns 0
+// and sets a flag. Three budgets limit time and memory for damaged files. `structure` is the number
+// of bytes of headers, nodes and heaps that may still be read. `stored` is the number of bytes of
+// values that may still be read, and `unpacked` is their size after unpacking.
 #ifndef S2_H5_H
 #define S2_H5_H
 
@@ -35,12 +35,11 @@ typedef struct S2H5 {
   unsigned offsets, lengths; // bytes per address and bytes per length
   uint64_t root;             // address of the header of the root group
   uint64_t structure, stored, unpacked;
-  // 1 bit per byte of the file: set if the header of an object that was read starts there
+  // One bit per byte of the file. It is set if an object that was read starts there.
   unsigned char *seen;
   const char *trouble; // the first error, or NULL
   S2_ARRAY(S2H5Collection)
-  collections;              // collections of texts that were read so far, sorted by
-                            // address
+  collections;              // the collections of texts read so far, sorted by address
   S2_ARRAY(S2H5Text) texts; // the texts of all collections
 } S2H5;
 
@@ -63,7 +62,7 @@ typedef enum S2H5Kind { // kinds of header messages
 
 typedef struct S2H5Message {
   S2H5Kind kind;
-  bool shared; // the message contains only an address
+  bool shared; // the message only contains the address of its contents
   S2H5View data;
 } S2H5Message;
 
@@ -76,13 +75,13 @@ typedef struct S2H5Link {
 
 typedef S2_ARRAY(S2H5Link) S2H5Links;
 
-// All of these functions return false and set `trouble` if the file is invalid.
+// These functions return false and set `trouble` if the file is invalid.
 bool s2_h5_fail(S2H5 *h5, const char *trouble); // false
 bool s2_h5_pay(S2H5 *h5, uint64_t stored, uint64_t unpacked);
 bool s2_h5_open(S2H5 *h5, const S2DataFile *file);
 void s2_h5_close(S2H5 *h5);
 
-S2H5View s2_h5_view(S2H5 *h5, uint64_t address, uint64_t size); // charges the budget `structure`
+S2H5View s2_h5_view(S2H5 *h5, uint64_t address, uint64_t size); // uses up the budget `structure`
 uint64_t s2_h5_number(S2H5View *view, unsigned bytes);
 uint64_t s2_h5_address(const S2H5 *h5, S2H5View *view);
 uint64_t s2_h5_length(const S2H5 *h5, S2H5View *view);
@@ -91,13 +90,14 @@ bool s2_h5_starts(S2H5View *view, const char magic[5]);
 
 // Appends the messages of the header at `address`, or none if the object was read before.
 bool s2_h5_object(S2H5 *h5, uint64_t address, S2H5Object *object);
-// Appends the messages in the heap at `heap` as messages of the given kind. The records of the tree
-// at `tree` locate them.
+// Appends the messages in the heap at `heap`, and sets their kind. The tree at `tree` contains
+// their positions.
 bool s2_h5_dense(S2H5 *h5, uint64_t heap, uint64_t tree, S2H5Kind kind, S2H5Object *object);
 const S2H5Message *s2_h5_message(const S2H5Object *object, S2H5Kind kind); // returns the first such
                                                                            // message, or NULL.
 
-// Lists the hard links of a group, in the order of creation if it is known, otherwise by name.
+// Lists the hard links of a group in order of creation. If that order is not known, sorts them by
+// name.
 bool s2_h5_links(S2H5 *h5, const S2H5Object *object, S2H5Links *links);
 void s2_h5_free_links(S2H5Links *links);
 
@@ -113,7 +113,7 @@ typedef struct S2H5Type {
   S2H5Class class;
   uint32_t size; // bytes per value
   bool big_endian, has_sign;
-  bool in_heap; // texts: each value is the address of a text in a heap
+  bool in_heap; // each value is the address of a text in a heap
   bool padded;  // with blanks
 } S2H5Type;
 
@@ -124,22 +124,22 @@ typedef struct S2H5Space {
 
 typedef struct S2H5Values {
   const unsigned char *bytes;
-  unsigned char *owned; // memory of `bytes`; NULL: they are in the file
+  unsigned char *owned; // memory of `bytes`, or NULL if they are in the file
 } S2H5Values;
 
-// Returns the bytes of values at an address of the file.
+// Returns the bytes of the values at an address.
 S2H5View s2_h5_stored(S2H5 *h5, uint64_t address, uint64_t size);
 bool s2_h5_type(S2H5 *h5, S2H5View data, S2H5Type *type);
 bool s2_h5_space(S2H5 *h5, S2H5View data, S2H5Space *space);
-// Reads the values of a dataset; space and type determine their number and size.
+// Reads the values of a dataset. Their number and size are given by `space` and `type`.
 bool s2_h5_values(S2H5 *h5, const S2H5Object *object, const S2H5Type *type, const S2H5Space *space,
                   S2H5Values *values);
 // Converts the values and writes them to the array, which must have memory for them.
 bool s2_h5_decode(S2H5 *h5, const S2H5Type *type, const unsigned char *bytes, size_t count,
                   S2DataArray *array);
-// Reads the name and the only text of an attribute; the caller frees both. Returns false without
-// `trouble` if the attribute is not a single text. Call this only if `trouble` is not set, because
-// the function clears it.
+// Reads an attribute that contains a single text. The caller frees its name and value. Returns
+// false for other attributes, but does not set `trouble`. This function clears `trouble`, so do not
+// call it after an error.
 bool s2_h5_attribute(S2H5 *h5, const S2H5Message *message, char **name, char **value);
 
 #endif

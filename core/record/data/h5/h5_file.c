@@ -4,10 +4,7 @@
 
 static const char DAMAGED[] = "not an HDF5 file, or damaged (versions 0 to 3 are supported)";
 
-enum {
-  LEAST_BLOCK = 512
-}; // possible numbers of bytes before the superblock: 0, 512, 1024, 2048,
-   // ...
+enum { LEAST_BLOCK = 512 }; // the superblock may start at byte 0, 512, 1024, 2048, ...
 
 bool s2_h5_fail(S2H5 *h5, const char *trouble) {
   h5->trouble = h5->trouble != NULL ? h5->trouble : trouble;
@@ -19,7 +16,7 @@ bool s2_h5_fail(S2H5 *h5, const char *trouble) {
 S2H5View s2_h5_view(S2H5 *h5, uint64_t address, uint64_t size) {
   static const unsigned char nothing = 0;
   uint64_t all = h5->size - h5->base;
-  // S2_H5_NOWHERE is far beyond the end
+  // also rejects S2_H5_NOWHERE
   if (address > all || size > all - address || size > h5->structure) {
 
     return (S2H5View){&nothing, &nothing, true};
@@ -86,10 +83,10 @@ bool s2_h5_starts(S2H5View *view, const char magic[5]) {
 
 static bool read_superblock(S2H5 *h5, S2H5View view) {
   enum { OLD_FLAGS = 4, OLD_NUMBERS = 4 };
-  // Versions 0 and 1 contain more fields. Only the widths of numbers are needed from them.
+  // Versions 0 and 1 have more fields, but only the widths of numbers are needed.
   uint64_t version = s2_h5_number(&view, 1);
   bool old = version < 2;
-  s2_h5_part(&view, old ? 4 : 0); // version numbers of parts that have only one version
+  s2_h5_part(&view, old ? 4 : 0); // version numbers of other parts, which have only one version
   h5->offsets = (unsigned)s2_h5_number(&view, 1);
   h5->lengths = (unsigned)s2_h5_number(&view, 1);
   bool sizes = (h5->offsets == 4 || h5->offsets == 8) && (h5->lengths == 4 || h5->lengths == 8);
@@ -100,7 +97,7 @@ static bool read_superblock(S2H5 *h5, S2H5View view) {
   s2_h5_part(&view, version == 1 ? 4 : 0);
   // Read the origin of addresses and the root group.
   uint64_t base = s2_h5_address(h5, &view);
-  s2_h5_address(h5, &view); // address of free space, or of an extension
+  s2_h5_address(h5, &view); // skip the address of free space or of an extension
   s2_h5_address(h5, &view); // the end
   if (old) {
     s2_h5_address(h5, &view); // driver
@@ -116,7 +113,7 @@ static bool read_superblock(S2H5 *h5, S2H5View view) {
 
 bool s2_h5_open(S2H5 *h5, const S2DataFile *file) {
   static const char magic[] = "\x89HDF\r\n\x1a\n";
-  // The budget `structure` is WALKS times the size of the file, plus LEAST.
+  // The structure may be read WALKS times. LEAST is added for small files.
   enum { WALKS = 16, LEAST = 1 << 16 };
   *h5 = (S2H5){.bytes = file->bytes, .size = file->size, .stored = file->size};
   h5->structure = WALKS * (uint64_t)file->size + LEAST;

@@ -30,7 +30,7 @@ static bool add_link(S2H5 *h5, S2H5Links *links, S2H5View name, uint64_t address
 static bool read_symbols(const OldGroup *group, uint64_t address) {
   enum { HEADER = 8, SOFT = 2, SCRATCH = 16 };
   S2H5 *h5 = group->h5;
-  // The node: a magic number, the number of symbols, and the symbols.
+  // A node consists of a magic number, the number of symbols, and the symbols.
   S2H5View header = s2_h5_view(h5, address, HEADER);
   s2_h5_starts(&header, "SNOD");
   s2_h5_part(&header, 2);
@@ -40,7 +40,8 @@ static bool read_symbols(const OldGroup *group, uint64_t address) {
     return s2_h5_fail(h5, DAMAGED);
   }
   bool good = true;
-  // Each symbol: the position of its name in the heap of names, the object, and the kind of link.
+  // A symbol consists of the position of its name in the heap, the object's address, and the kind
+  // of link.
   for (uint64_t i = 0; i < count && good; i++) {
     S2H5View name = group->names;
     s2_h5_part(&name, s2_h5_address(h5, &view));
@@ -49,14 +50,17 @@ static bool read_symbols(const OldGroup *group, uint64_t address) {
     const unsigned char *end = memchr(name.at, 0, (size_t)(name.end - name.at));
     uint64_t length = (uint64_t)((end != NULL ? end : name.end) - name.at);
     name.bad = name.bad || end == NULL || length > h5->structure;
-    h5->structure -= name.bad ? 0 : length; // many symbols may share one long name
+    h5->structure -=
+        name.bad ? 0
+                 : length; // long names use up the budget, because many symbols may share one name
     name.end = name.at + length;
     good = (kind == SOFT && !name.bad) || add_link(h5, group->links, name, object, 0);
   }
   return good;
 }
 
-// `above`: level of the parent node. Levels decrease towards the leaves, so the recursion ends.
+// `above` is the level of the parent node. The recursion ends because levels decrease towards the
+// leaves.
 static bool h5_read_tree(const OldGroup *group, uint64_t address, uint64_t above) {
   S2H5 *h5 = group->h5;
   unsigned start = 8 + 2 * h5->offsets;
@@ -96,12 +100,12 @@ static bool read_old(S2H5 *h5, S2H5View message, S2H5Links *links) {
 // ---- Fractal heaps ----------------------------------------------------------------------------
 
 typedef struct Heap {
-  unsigned offset_size, length_size; // bytes of an object's offset and bytes of its length
+  unsigned offset_size, length_size; // sizes of an object's offset and length fields in bytes
   uint64_t width, start,
-      largest;         // blocks per row; bytes of the first block and of the largest blocks
-  unsigned bits;       // bytes of an offset
-  uint64_t rows, root; // address of the root block; if rows is 0, this block contains objects
-                       // itself
+      largest;   // blocks per row, and sizes of the first block and of the largest blocks in bytes
+  unsigned bits; // bytes of an offset
+  uint64_t rows, root; // number of rows, and address of the root block. If rows is 0, the root
+                       // block contains the objects
 } Heap;
 
 static unsigned bytes_for(uint64_t number) {
@@ -120,7 +124,7 @@ static bool read_heap(S2H5 *h5, uint64_t address, Heap *heap) {
   uint64_t filters = s2_h5_number(&view, 2);
   s2_h5_part(&view, 1);
   uint64_t most = s2_h5_number(&view, 4);
-  // Blocks form a table of `width` columns; the block size doubles from row to row.
+  // Blocks form a table with `width` columns. The block size doubles from row to row.
   s2_h5_part(&view, 10 * h5->lengths + 2 * h5->offsets);
   heap->width = s2_h5_number(&view, 2);
   heap->start = s2_h5_length(h5, &view);
@@ -134,15 +138,15 @@ static bool read_heap(S2H5 *h5, uint64_t address, Heap *heap) {
   if (!good || filters > 0) {
     return s2_h5_fail(h5, good ? LARGE : DAMAGED);
   }
-  // Every offset has as many bytes as the largest offset needs. The same holds for lengths.
+  // All offsets have as many bytes as the largest one needs, and so do all lengths.
   heap->offset_size = (heap->bits + 7) / 8;
   unsigned block_size = bytes_for(heap->largest - 1), object_size = bytes_for(most);
   heap->length_size = block_size < object_size ? block_size : object_size;
   return true;
 }
 
-// Finds the address of the block that contains byte `offset` of the heap, and the offset at which
-// this block starts.
+// Finds the block that contains byte `offset` of the heap. Returns its address and the offset of
+// its first byte.
 static bool h5_find_block(S2H5 *h5, const Heap *heap, uint64_t offset, uint64_t *block,
                           uint64_t *start) {
   // A small heap consists of one block.
@@ -157,10 +161,10 @@ static bool h5_find_block(S2H5 *h5, const Heap *heap, uint64_t offset, uint64_t 
     *start += heap->width * size;
     size *= row > 0 ? 2 : 1; // the first two rows have equal sizes
     if (size > heap->largest) {
-      return s2_h5_fail(h5, LARGE); // the blocks of this row are heaps of blocks
+      return s2_h5_fail(h5, LARGE); // the blocks of this row contain other blocks
     }
   }
-  // Find the block in this row; its address is in the table.
+  // Read the address of the block from this row of the table.
   uint64_t column = (offset - *start) / size;
   *start += column * size;
   uint64_t child = 5 + h5->offsets + heap->offset_size;
@@ -177,7 +181,7 @@ static bool h5_find_block(S2H5 *h5, const Heap *heap, uint64_t offset, uint64_t 
 static bool find_object(S2H5 *h5, const Heap *heap, S2H5View place, S2H5View *object) {
   enum { KIND = 0x30 };
   if ((s2_h5_number(&place, 1) & KIND) != 0) {
-    return s2_h5_fail(h5, LARGE); // an object outside the blocks
+    return s2_h5_fail(h5, LARGE); // objects outside the blocks are not supported
   }
   uint64_t offset = s2_h5_number(&place, heap->offset_size);
   uint64_t length = s2_h5_number(&place, heap->length_size), block = 0, start = 0;
@@ -195,10 +199,9 @@ typedef struct Tree {
   const Heap *heap;
   S2H5Kind kind;
   S2H5Object *object;
-  unsigned record, before; // bytes of a record, and bytes of its part before the offset
-  unsigned count_size;     // bytes of the field for the number of records in a node
-  unsigned total_size[8];  // bytes of the field for the number of records below a node, by the
-                           // node's level
+  unsigned record, before; // bytes of a record, and bytes before the offset in it
+  unsigned count_size;     // size of the field that counts the records of a node in bytes
+  unsigned total_size[8];  // size of the field that counts all records below a node, for each level
 } Tree;
 
 static bool take_records(const Tree *tree, S2H5View *view, uint64_t count) {
@@ -234,7 +237,7 @@ static bool h5_read_node(const Tree *tree, uint64_t address, uint64_t count, uns
   return good;
 }
 
-// The sizes of these fields follow from the number of records that fit into a node.
+// Compute the sizes of these fields from the number of records that fit into a node.
 static bool find_sizes(Tree *tree, uint64_t node, unsigned depth) {
   enum { OVERHEAD = 10, MOST = sizeof tree->total_size / sizeof tree->total_size[0] };
   if (depth >= MOST || tree->record == 0 || node < OVERHEAD + tree->record) {
@@ -262,7 +265,7 @@ bool s2_h5_dense(S2H5 *h5, uint64_t heap_address, uint64_t tree_address, S2H5Kin
   if (!read_heap(h5, heap_address, &heap)) {
     return false;
   }
-  // Read the header of the tree, whose type must match the needed records.
+  // Read the header of the tree and check the type of its records.
   S2H5View view = s2_h5_view(h5, tree_address, 18 + h5->offsets);
   s2_h5_starts(&view, "BTHD");
   s2_h5_part(&view, 1);
@@ -313,7 +316,7 @@ static int h5_by_name(const void *a, const void *b) {
 
 bool s2_h5_links(S2H5 *h5, const S2H5Object *object, S2H5Links *links) {
   bool good = true, ordered = true;
-  // The messages are either an old symbol table, or one link each.
+  // The group has either an old symbol table or one message per link.
   for (int i = 0; i < object->count && good; i++) {
     const S2H5Message *message = &object->at[i];
     if (message->kind == S2_H5_TABLE) {

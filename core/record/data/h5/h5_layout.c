@@ -1,5 +1,5 @@
-// The storage of an array's values in an HDF5 file: contiguous, in the header, or in chunks. A tree
-// lists the chunks, which may be compressed.
+// Reads the values of an array from an HDF5 file. They are stored contiguously, in the header, or
+// in chunks. Chunks may be compressed, and are listed in a tree.
 #include "record/data/h5/h5.h"
 
 #include <string.h>
@@ -51,7 +51,7 @@ static bool read_filters(S2H5 *h5, const S2H5Object *object, Layout *layout) {
     bool filled = version == 1 && name % ALIGNMENT != 0;
     s2_h5_part(&view, name + (filled ? ALIGNMENT - name % ALIGNMENT : 0));
     s2_h5_part(&view, 4 * (numbers + (version == 1 ? numbers % 2 : 0)));
-    // The order matters, because filters are reversed from the last to the first.
+    // Keep the order, because filters are reversed from the last to the first.
     if (filter != DEFLATE && filter != SHUFFLE) {
       return s2_h5_fail(h5, FILTER);
     }
@@ -69,8 +69,8 @@ static void h5_unshuffle(const unsigned char *from, unsigned char *to, size_t co
   }
 }
 
-// Returns the values of a chunk, or NULL. A bit of `skipped` marks a filter that was not applied to
-// the chunk.
+// Returns the values of a chunk, or NULL. Bits set in `skipped` mark filters that were not applied
+// to this chunk.
 static const unsigned char *h5_unpack(S2H5 *h5, const Layout *layout, S2H5View packed,
                                       uint64_t skipped) {
   const unsigned char *at = packed.at;
@@ -111,7 +111,7 @@ static const unsigned char *h5_unpack(S2H5 *h5, const Layout *layout, S2H5View p
 static void h5_place(const Layout *layout, const uint64_t *offset, const unsigned char *chunk) {
   int last = layout->space->axes - 1;
   uint64_t size = layout->type->size, index[S2_DATA_AXES] = {0}, within[S2_DATA_AXES] = {0};
-  // Omit the part beyond the end of the array.
+  // Clip the chunk to the array.
   for (int i = 0; i <= last; i++) {
     if (offset[i] >= layout->space->shape[i]) {
       return;
@@ -119,7 +119,7 @@ static void h5_place(const Layout *layout, const uint64_t *offset, const unsigne
     uint64_t left = layout->space->shape[i] - offset[i];
     within[i] = left < layout->chunk[i] ? left : layout->chunk[i];
   }
-  // Copy runs along the last axis, and count the other axes like digits.
+  // Copy rows along the last axis. Advance the other indices like the digits of a counter.
   for (;;) {
     uint64_t from = 0, to = 0;
     for (int i = 0; i <= last; i++) {
@@ -154,11 +154,11 @@ static bool h5_take_chunk(S2H5 *h5, const Layout *layout, S2H5View key, uint64_t
   return chunk != NULL;
 }
 
-// `above`: level of the parent node.
+// `above` is the level of the parent node.
 static bool h5_read_tree(S2H5 *h5, const Layout *layout, uint64_t address, uint64_t above) {
   enum { CHUNKS = 1 };
-  // A node contains the key (size, skipped filters, offset) and the address of each chunk. Nodes at
-  // higher levels contain other nodes.
+  // A leaf lists the chunks, each by a key (size, skipped filters, offset) and an address. Nodes at
+  // higher levels list other nodes.
   unsigned start = 8 + 2 * h5->offsets, key = 8 + 8 * ((unsigned)layout->space->axes + 1);
   S2H5View header = s2_h5_view(h5, address, start);
   s2_h5_starts(&header, "TREE");
@@ -181,7 +181,7 @@ static bool h5_read_tree(S2H5 *h5, const Layout *layout, uint64_t address, uint6
 static bool read_chunks(S2H5 *h5, S2H5View view, const S2H5Object *object, Layout *layout) {
   enum { DEEPEST = 32 };
   int axes = layout->space->axes;
-  // A chunk has one axis more than the array; its last axis is the bytes of a value.
+  // A chunk has one more axis than the array, for the bytes of a value.
   bool fits = s2_h5_number(&view, 1) == (uint64_t)axes + 1 && axes > 0;
   uint64_t tree = s2_h5_address(h5, &view);
   layout->chunk_size = layout->type->size;
@@ -194,15 +194,14 @@ static bool read_chunks(S2H5 *h5, S2H5View view, const S2H5Object *object, Layou
   if (!fits || view.bad) {
     return s2_h5_fail(h5, DAMAGED);
   }
-  // If no chunk was written, all values are the fill value.
+  // If no chunk was written, all values are equal to the fill value.
   if (tree == S2_H5_NOWHERE) {
     return true;
   }
   if (!read_filters(h5, object, layout)) {
     return false;
   }
-  // Reject chunks that deflate cannot produce from a file of this size, before memory is allocated
-  // for them.
+  // Before memory is allocated, reject chunks that are too large to be compressed into this file.
   if (layout->chunk_size / S2_DEFLATE_MOST > h5->size) {
     return s2_h5_fail(h5, DAMAGED);
   }
@@ -214,13 +213,13 @@ static bool read_chunks(S2H5 *h5, S2H5View view, const S2H5Object *object, Layou
 
 // ---- Arrays -----------------------------------------------------------------------------------
 
-// Sets all values to the fill value, which is the value of all parts that were never written.
+// Sets all values to the fill value. Parts that were never written keep it.
 static void h5_fill(const S2H5Object *object, const Layout *layout) {
   enum { GIVEN = 0x20 };
   const S2H5Message *message = s2_h5_message(object, S2_H5_FILL);
   S2H5View view = {0};
   bool given = message != NULL;
-  // The fill value message has three forms. The oldest form has a different message kind.
+  // Fill value messages have three forms. The oldest one has its own message kind.
   if (given) {
     view = message->data;
     uint64_t version = s2_h5_number(&view, 1);
@@ -235,7 +234,7 @@ static void h5_fill(const S2H5Object *object, const Layout *layout) {
     view = message->data;
     given = true;
   }
-  // Without a fill value, or with a fill value of another type, use zero.
+  // Use zero if there is no fill value, or if it has a different size.
   uint64_t size = given ? s2_h5_number(&view, 4) : 0;
   S2H5View value = s2_h5_part(&view, size);
   if (!given || view.bad || value.bad || size != layout->type->size) {
@@ -257,8 +256,8 @@ static bool take_values(S2H5 *h5, const S2H5Object *object, Layout *layout, S2H5
       (version == 4 && class == CHUNKED)) {
     return s2_h5_fail(h5, OTHER);
   }
-  // Compact: the values are in the message. Contiguous: the values are at one address of the file,
-  // or have not been written.
+  // Compact values are in the message. Contiguous values are at an address of the file, unless they
+  // were never written.
   S2H5View bytes = {0};
   if (class == COMPACT) {
     uint64_t size = s2_h5_number(&view, 2);

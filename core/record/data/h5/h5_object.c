@@ -1,11 +1,11 @@
-// Headers of objects: messages, in several parts of the file or in a heap.
+// Reads the headers of objects. Their messages are in several parts of the file, or in a heap.
 #include "record/data/h5/h5.h"
 
 #include <string.h>
 
 typedef struct Header {
   bool new;     // version 2
-  bool ordered; // version 2: whether messages have a creation order
+  bool ordered; // true if messages have a creation order, only in version 2
 } Header;
 
 static bool take_messages(S2H5 *h5, Header header, S2H5View view, S2H5Object *object) {
@@ -30,7 +30,7 @@ static bool read_start(S2H5 *h5, uint64_t address, Header *header, S2H5View *vie
   *header = (Header){.new = !start.bad &&memcmp(start.at, "OHDR", 4) == 0};
   if (!header->new) {
     bool good = s2_h5_number(&start, 1) == 1;
-    s2_h5_part(&start, 7); // number of messages, number of references
+    s2_h5_part(&start, 7); // skip the numbers of messages and references
     uint64_t size = s2_h5_number(&start, 4);
     *view = s2_h5_view(h5, address + OLD_START, size);
     return good && !start.bad && !view->bad;
@@ -72,9 +72,9 @@ bool s2_h5_object(S2H5 *h5, uint64_t address, S2H5Object *object) {
     return s2_h5_fail(h5, "the header of an object of the file is damaged");
   }
   // Read each object only once, so that circular links end.
-  uint64_t place = h5->base + address; // this place is inside the file, because the header is
+  uint64_t place = h5->base + address; // in range, because the header is inside the file
   if ((h5->seen[place / 8] >> (place % 8) & 1) != 0) {
-    return true; // another name for an object that was read before
+    return true; // this object was already read under another name
   }
   h5->seen[place / 8] |= (unsigned char)(1u << (place % 8));
   // Read the messages of the object. Some of them contain addresses of more messages.
@@ -87,8 +87,7 @@ bool s2_h5_object(S2H5 *h5, uint64_t address, S2H5Object *object) {
       good = h5_follow(h5, header, data, object);
     } else if (message.kind == S2_H5_LINK_INFO || message.kind == S2_H5_ATTRIBUTE_INFO) {
       bool links = message.kind == S2_H5_LINK_INFO;
-      // If there are many links or attributes, they are in a heap; a tree of records gives their
-      // offsets.
+      // Many links or attributes are stored in a heap, and a tree contains their offsets.
       s2_h5_part(&data, 1);
       bool numbered = (s2_h5_number(&data, 1) & 1) != 0;
       s2_h5_part(&data, numbered ? (links ? 8 : 2) : 0);

@@ -1,4 +1,4 @@
-// Values in HDF5 files: types and shapes, texts in heaps, attributes.
+// Reads types, shapes, texts in heaps, and attributes of HDF5 files.
 #include "record/data/h5/h5.h"
 
 #include <stdlib.h>
@@ -11,8 +11,8 @@ static const char TEXTS[] = "the position of a text in the file is wrong";
 // ---- Types and shapes -------------------------------------------------------------------------
 
 static S2H5Class float_class(S2H5View view, uint64_t bits, uint32_t size) {
-  // Positions and sizes in bits, as in IEEE 754: position of the sign, position and size of the
-  // exponent, position and size of the mantissa, and the bias.
+  // The bit layout of IEEE 754 numbers. The fields are the position of the sign, the position and
+  // size of the exponent, the position and size of the mantissa, and the bias.
   static const uint64_t single[] = {31, 32, 23, 8, 0, 23, 127};
   static const uint64_t twice[] = {63, 64, 52, 11, 0, 52, 1023};
   enum { VAX = 0x40, NORM = 0x30, IMPLIED = 0x20 };
@@ -31,8 +31,8 @@ static S2H5Class float_class(S2H5View view, uint64_t bits, uint32_t size) {
 bool s2_h5_type(S2H5 *h5, S2H5View view, S2H5Type *type) {
   enum { INTEGER = 0, FLOAT = 1, TEXT = 3, ENUM = 8, IN_HEAP = 9 };
   enum { BIG_ENDIAN_BIT = 1, SIGNED = 8, PADDING = 15, BLANKS = 2 };
-  // The class, 24 bits whose meaning depends on the class, and the bytes per value (IV.A.2.d of the
-  // specification).
+  // Read the class, 24 bits that depend on the class, and the bytes per value (section IV.A.2.d of
+  // the specification).
   uint64_t class = s2_h5_number(&view, 1) & 15, bits = s2_h5_number(&view, 3);
   uint64_t size = s2_h5_number(&view, 4);
   *type = (S2H5Type){.class = S2_H5_OTHER, .size = (uint32_t)size};
@@ -40,8 +40,8 @@ bool s2_h5_type(S2H5 *h5, S2H5View view, S2H5Type *type) {
     return s2_h5_fail(h5, DAMAGED);
   }
   type->big_endian = (bits & BIG_ENDIAN_BIT) != 0;
-  // Supported types: integers that fill their bytes, floats, texts of fixed size, flags, texts in a
-  // heap.
+  // Only integers without padding bits, floats, flags, and texts of fixed size or in a heap are
+  // supported.
   if (class == INTEGER) {
     uint64_t offset = s2_h5_number(&view, 2), precision = s2_h5_number(&view, 2);
     bool known = size <= sizeof(int64_t) && offset == 0 && precision == 8 * size && !view.bad;
@@ -99,7 +99,7 @@ static int by_number(const void *a, const void *b) {
 
 static bool read_collection(S2H5 *h5, uint64_t address, S2H5Collection *collection) {
   enum { LEAST = 4096, ALIGNMENT = 8 };
-  // Magic number, version, and the size of the whole collection.
+  // Read the magic number, the version, and the size of the collection.
   S2H5View header = s2_h5_view(h5, address, 8 + h5->lengths);
   s2_h5_starts(&header, "GCOL");
   s2_h5_part(&header, 4);
@@ -107,8 +107,8 @@ static bool read_collection(S2H5 *h5, uint64_t address, S2H5Collection *collecti
   if (header.bad || size < LEAST) {
     return s2_h5_fail(h5, TEXTS);
   }
-  // Read the objects of the heap: number, references, length, bytes up to a multiple of 8. Number 0
-  // is free space.
+  // Read the objects of the heap. Each has a number, a reference count, a length, and bytes that
+  // are padded to a multiple of 8. Number 0 is free space.
   S2H5View view = s2_h5_view(h5, address + start, size - start);
   *collection = (S2H5Collection){address, h5->texts.count, 0};
   while (!view.bad && view.end - view.at >= (ptrdiff_t)start) {
@@ -231,7 +231,7 @@ static void add_text(const S2H5Type *type, const unsigned char *at, S2DataArray 
 bool s2_h5_decode(S2H5 *h5, const S2H5Type *type, const unsigned char *bytes, size_t count,
                   S2DataArray *array) {
   bool good = true;
-  // Convert values one by one, because files may have another byte order or fewer bytes.
+  // Convert values one by one, because they may have another byte order or size.
   for (size_t i = 0; i < count && good; i++, bytes += type->size) {
     switch (type->class) {
     case S2_H5_FLOAT:
@@ -265,8 +265,8 @@ bool s2_h5_attribute(S2H5 *h5, const S2H5Message *message, char **name, char **v
   enum { SHARED = 3, ALIGNMENT = 8 };
   *name = *value = NULL;
   S2H5View view = message->data;
-  // Read the sizes of name, type and shape. These three parts follow in this order. Version 1 pads
-  // each part to 8 bytes.
+  // Read the sizes of the name, type and shape, which follow in this order. Version 1 pads each of
+  // them to 8 bytes.
   uint64_t version = s2_h5_number(&view, 1), flags = s2_h5_number(&view, 1), sizes[3];
   for (int i = 0; i < 3; i++) {
     sizes[i] = s2_h5_number(&view, 2);
