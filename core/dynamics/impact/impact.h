@@ -16,9 +16,10 @@ bool s2_step_impact(S2Step *step, const S2Island *island, S2Choice *choices, S2S
 // Solves further impacts from v2, without forces, until no contact marked in `touching` (index 2
 // touch + k) approaches. Contacts whose approach speed is no larger than the forces of a step cause
 // are stopped inelastically. Sequences of impacts that do not end are stopped in the same way.
-// Overwrites the choices. Returns false if aborted.
+// `part`: the fraction of each restitution that applies. Overwrites the choices. Returns false if
+// aborted.
 bool s2_step_later_impacts(S2Step *step, const S2Island *island, S2Choice *choices,
-                           const bool *touching);
+                           const bool *touching, double part);
 // Replaces s2_step_impact under S2_REFLECTIONS: applies the impact, then the forces, to v2.
 // `choices` are given as for Newton's targets and are overwritten. Joint impulses are added to the
 // present ones. Returns false if aborted. (reflect.c)
