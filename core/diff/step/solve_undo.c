@@ -319,14 +319,16 @@ static void solve_target_vjp(const S2SolveUndo *solve, int i, int k, double bar,
   case S2_TARGET_ARRIVAL: // see S2_ACT_REBOUND
     undo->more[at] += bar;
     break;
-  case S2_TARGET_APPROACH:
-    // b = e u
-    pair->restitution +=
-        bar * s2_touch_velocity(touch, k, touch->points[k].at.normal,
-                                solve->note->solve.kind == S2_SOLVE_MOTION ? undo->step.v0
-                                                                           : undo->step.v2);
-    solve_speed_vjp(solve, touch, k, bar * touch->restitution, point);
+  case S2_TARGET_APPROACH: {
+    // b = part e u; the part (event_strike) is constant here
+    double u = s2_touch_velocity(touch, k, touch->points[k].at.normal,
+                                 solve->note->solve.kind == S2_SOLVE_MOTION ? undo->step.v0
+                                                                            : undo->step.v2);
+    double whole = touch->restitution * u, part = whole < 0 ? choice->bias / whole : 1;
+    pair->restitution += bar * part * u;
+    solve_speed_vjp(solve, touch, k, bar * part * touch->restitution, point);
     break;
+  }
   case S2_TARGET_RETURN:
     solve_return_vjp(solve, touch, k, bar, point, pair);
     break;

@@ -143,7 +143,8 @@ static bool holds_two_anchors(S2JointType type) {
 static double drive_of(const S2World *world, const S2Auditor *audit, int32_t slot, int32_t of) {
   const S2Joint *joint = &world->joints.at[slot];
   double most = joint->friction + (joint->has_motor ? joint->motor_max : 0);
-  return audit->knots[of] > 1 ? fmax(audit->driven[slot], most * audit->h) : audit->driven[slot];
+  bool bounds = audit->knots[of] > 1 && isfinite(most);
+  return bounds ? fmax(audit->driven[slot], most * audit->h) : audit->driven[slot];
 }
 
 static void budget_joint(const S2World *world, const S2Auditor *audit, int32_t slot,

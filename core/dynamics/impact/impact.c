@@ -163,7 +163,7 @@ void s2_step_keep_energy(S2Step *step, const S2Island *island, const double *pre
 }
 
 bool s2_step_later_impacts(S2Step *step, const S2Island *island, S2Choice *choices,
-                           const bool *touching) {
+                           const bool *touching, double part) {
   double tiny = s2_island_rest_speed(step, island), slow = force_speed(step, island);
   for (int pass = 1; pass <= S2_IMPACT_PASSES; pass++) {
     double worst = impact_approach(step, island, touching);
@@ -180,7 +180,7 @@ bool s2_step_later_impacts(S2Step *step, const S2Island *island, S2Choice *choic
         double u = s2_touch_velocity(touch, k, touch->points[k].at.normal, step->v2);
         choices[2 * index + k] = (S2Choice){
             .use = touching[2 * index + k] && (last || u <= tiny),
-            .bias = last ? 0 : touch->restitution * fmin(0, u),
+            .bias = last ? 0 : part * (touch->restitution * fmin(0, u)),
             .target = last || u >= 0 ? S2_TARGET_FIXED : S2_TARGET_APPROACH,
         };
       }

@@ -15,10 +15,10 @@ bool s2_step_before_impact(S2Step *step, const S2Island *island, bool recalled);
 bool s2_step_impact(S2Step *step, const S2Island *island, S2Choice *choices, S2SolveKind kind);
 // Solves further impacts from v2, without forces, until no contact marked in `touching` (index 2
 // touch + k) approaches. Contacts that approach no faster than the forces of a step explain are
-// stopped inelastically. Endless sequences of impacts are stopped in the same way. Overwrites the
-// choices. Returns false if aborted.
+// stopped inelastically. Endless sequences of impacts are stopped in the same way. `part`: the
+// fraction of each restitution that applies. Overwrites the choices. Returns false if aborted.
 bool s2_step_later_impacts(S2Step *step, const S2Island *island, S2Choice *choices,
-                           const bool *touching);
+                           const bool *touching, double part);
 // Replaces s2_step_impact under S2_REFLECTIONS: applies the impact, then the forces, to v2.
 // `choices` are given as for Newton's targets and are overwritten. Joint impulses are added to the
 // existing ones. Returns false if aborted. (reflect.c)

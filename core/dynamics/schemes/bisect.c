@@ -97,7 +97,7 @@ bool s2_bisect_solve(S2Step *step) {
     // With reflections, forces act after the impact.
     if (!(reflect ? s2_step_reflect(step, island, choices, touching)
                   : s2_step_impact(step, island, choices, S2_SOLVE_MOTION)) ||
-        !s2_step_later_impacts(step, island, choices, touching)) {
+        !s2_step_later_impacts(step, island, choices, touching, 1)) {
       return false;
     }
     s2_note_stop(step, island);

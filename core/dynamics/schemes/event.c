@@ -392,12 +392,31 @@ static void choose_struck(const S2EventRun *event, double part) {
   }
 }
 
+typedef struct Misses { // what solves above their tolerance have marked
+  S2WorldStats stats;
+  int unsolved;
+  bool missed, hurries;
+} Misses;
+
+// Restores the marks from before a try that is not used.
+static void forget_misses(S2Step *step, const Misses *before) {
+  S2WorldStats *stats = &step->world->stats;
+  stats->unsolved = before->stats.unsolved;
+  stats->unsolved_solves = before->stats.unsolved_solves;
+  stats->contradictions = before->stats.contradictions;
+  stats->unsolved_impacts = before->stats.unsolved_impacts;
+  stats->last_status = before->stats.last_status;
+  step->unsolved = before->unsolved;
+  step->world->missed = before->missed;
+  step->hurries = before->hurries;
+}
+
 // Returns true if the impulses P of contacts have added energy, relative to the surfaces, since the
 // velocities `start`. The energy is P (u0 + u2)/2 = P u2 - dv'M dv/2.
 static bool strike_gains(const S2EventRun *event, const double *start) {
   const S2Step *step = event->step;
   const S2Island *island = event->island;
-  double work = 0, square = 0;
+  double work = 0, square = 0, pressed = 0; // J, J, N s
   for (int i = 0; i < island->nodes; i++) {
     const S2Body *body = &step->world->bodies.at[island->node[i]];
     const double inertial[3] = {body->inertia, body->mass, body->mass};
@@ -414,9 +433,11 @@ static bool strike_gains(const S2EventRun *event, const double *start) {
       double along = s2_touch_velocity(touch, k, s2_left(n), step->v2) - touch->surface_speed;
       work += point->normal_impulse * s2_touch_velocity(touch, k, n, step->v2);
       work += point->tangent_impulse * along;
+      pressed += fabs(point->normal_impulse) + fabs(point->tangent_impulse);
     }
   }
-  return work - square > STRIKE_ROUNDING * square;
+  double missed = step->world->kept.def.tolerance * s2_island_speed(step, island) * pressed;
+  return work - square > STRIKE_ROUNDING * square + missed;
 }
 
 // Solves the impacts of touching points. Newton's restitution and friction together may add energy
@@ -438,6 +459,7 @@ static bool event_strike(const S2EventRun *event) {
   }
   S2JointImpulses held = s2_step_take_joints(step, island);
   int noted = s2_notes_mark(step);
+  Misses before = {step->world->stats, step->unsolved, step->world->missed, step->hurries};
   // All impacts have zero duration.
   double part = 1, lo = 0, hi = 1;
   bool going = true;
@@ -447,7 +469,7 @@ static bool event_strike(const S2EventRun *event) {
     choose_struck(event, part);
     step->world->stats.second_solves += 1;
     going = s2_step_impact(step, island, event->choices, S2_SOLVE_IMPACT) &&
-            s2_step_later_impacts(step, island, event->choices, event->touching);
+            s2_step_later_impacts(step, island, event->choices, event->touching, part);
     bool gains = going && strike_gains(event, start);
     if (!going || (tries == 0 && !gains) || tries > STRIKE_TRIES) {
       break;
@@ -455,10 +477,12 @@ static bool event_strike(const S2EventRun *event) {
     lo = gains ? lo : part;
     hi = gains ? part : hi;
     part = tries < STRIKE_TRIES ? (lo + hi) / 2 : lo;
+    // Forget the try.
     s2_notes_rewind(step, noted);
     for (int i = 0; i < island->nodes; i++) {
       memcpy(step->v2 + 3 * island->node[i], start + 3 * i, 3 * sizeof(double));
     }
+    forget_misses(step, &before);
   }
   if (part < 1) {
     s2_note_short(step, island, 1);
@@ -1175,6 +1199,8 @@ static bool finish_rattled(S2EventRun *event, int splits, bool *done) {
   Way way = {.solved = S2_TAKE(step->arena, S2Touch, event->island->touches)};
   int noted = s2_notes_mark(step);
   const S2Touch *of = NULL;
+  set_horizon(event, step->v0); // a failed search has shortened it
+  event->flow.closes_at = 0;
   take_touches(event, way.solved); // needed even if the remainder is too short for a piece
   (void)choose_resting(event);
   choose_all(event);
@@ -1219,6 +1245,11 @@ static bool finish_piece(S2EventRun *event, int splits) {
   bool done = false;
   if (event->rattles && !finish_rattled(event, splits, &done)) {
     return false;
+  }
+  // Pieces do not suffice for forces that turn too fast, so the remaining step is implicit.
+  if (!done && event->rattles && event->island->turning > 0) {
+    s2_island_stiffen(event->step, event->island);
+    event->rattles = false;
   }
   return done || finish_speculatively(event, splits);
 }

@@ -396,7 +396,7 @@ static bool speculative_rebound(S2Step *step, const S2Island *island, S2Choice *
   S2ArenaMark mark = s2_arena_mark(step->arena);
   const double *pressed = s2_step_contact_impulses(step, island);
   bool going = s2_step_impact(step, island, choices, S2_SOLVE_IMPACT) &&
-               s2_step_later_impacts(step, island, choices, touching);
+               s2_step_later_impacts(step, island, choices, touching, 1);
   if (going) {
     s2_step_keep_energy(step, island, pressed, held);
   }
@@ -430,7 +430,7 @@ bool s2_island_impact(S2Step *step, const S2Island *island, S2Choice *choices, b
     step->world->stats.second_solves += 1;
     s2_arena_rewind(step->arena, mark);
     return s2_step_reflect(step, island, choices, touching) &&
-           s2_step_later_impacts(step, island, choices, touching);
+           s2_step_later_impacts(step, island, choices, touching, 1);
   }
   if (reflect) {
     s2_notes_rewind(step, noted);
