@@ -29,7 +29,7 @@ static void set_diagonal(Ears *ears, int vertex, double value) {
   }
 }
 
-// Returns the first candidate from vertex `from` on with a diagonal up to `value`, or NOBODY.
+// Returns the first candidate from vertex `from` on with a diagonal up to `value`, or -1.
 static int first_of(const Ears *ears, double value, int from, int k, int lo, int width) {
   if (lo + width <= from || !(ears->diagonal[k] <= value)) {
     return NOBODY;

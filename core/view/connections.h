@@ -82,7 +82,7 @@ struct S2Server {
   S2ServerCommand queue[S2_SERVER_QUEUE];
   int first, count;
   bool woken;   // true if the pipe contains a byte
-  bool closing; // tells the thread to end
+  bool closing; // asks the thread to end
 };
 
 // The function of the server's thread: serves connections until the server closes.

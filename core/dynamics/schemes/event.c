@@ -1252,7 +1252,7 @@ static bool finish_piece(S2EventRun *event, int splits) {
   return done || finish_speculatively(event, splits);
 }
 
-// Computes the flow of a piece with the chosen rows, and ends the piece. *again tells if and how
+// Computes the flow of a piece with the chosen rows, and ends the piece. *again states if and how
 // the flow must be repeated. Returns false if aborted.
 static bool flow_piece(S2EventRun *event, int splits, bool rows, Way *way, Again *again) {
   S2Step *step = event->step;
