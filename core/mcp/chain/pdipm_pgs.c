@@ -8,8 +8,8 @@
 #include <string.h>
 
 // In scaled units the diagonal of the Delassus matrix is 1, so the step of a row equals its
-// velocity. The nodes are updated once for both rows, so the coupling g warns the tangent row of
-// the change of the normal impulse.
+// velocity. The nodes are updated once for both rows. The coupling g therefore accounts for the
+// change of the normal impulse in the tangent row.
 S2_INLINE void pgs_relax(const S2System *system, int k, const S2Response *g, S2Quad *v,
                          double *lambda) {
   const S2Unit *unit = &system->unit[k];
