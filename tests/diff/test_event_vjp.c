@@ -298,7 +298,8 @@ static void a_ball_rattles(void **state) {
   }
   assert_true(seen.rebounds > 25 / PART && seen.kept >= 2 * KEPT &&
               seen.acts[S2_ACT_PIECE] > 25 / PART);
-  assert_true(counts[OF_NOTHING].compared > RATTLES && counts[OF_RESTITUTION].nonzero > 0);
+  assert_true(counts[OF_NOTHING].compared > RATTLES - left_out);
+  assert_true(counts[OF_RESTITUTION].nonzero > 0);
 }
 
 // A box on a corner: alone, or with another box on the floor that it meets. Half of the scenes use
