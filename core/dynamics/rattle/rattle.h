@@ -439,7 +439,8 @@ bool s2_rattle_rows_bring(const S2Rattle *rattle);
 // (rattle_meet.c)
 double s2_rattle_least_limit(const S2Rattle *rattle, int *row);
 // A root search for the length of a piece at which the smallest limit value is 0. This value is
-// positive at the shorter bound and not positive at the longer bound.
+// positive at the shorter bound and not positive at the longer bound. (schemes/strike.c searches
+// for a fraction of the restitution with it.)
 typedef struct S2RattleMeeting {
   double lo, hi, at_lo, at_hi; // lengths in s, and the values there
   double out, at_out;          // the bound of the bracket that was replaced last

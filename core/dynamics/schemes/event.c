@@ -40,11 +40,6 @@ enum { JOINT_SUM = S2_JOINT_ROWS + 3 };
 // After this number of solves that miss their tolerance, an island takes the simplest kind of step.
 // If bodies are squeezed, hardly any solve in a search for impact times has a solution.
 enum { MISSES = 4 };
-// Number of bisections for the part of the restitution that adds no energy.
-enum { STRIKE_TRIES = 16 };
-// An energy gain is a rounding error if it is below this fraction of the energy of the velocity
-// change.
-static const double STRIKE_ROUNDING = 1e-9;
 
 // ---- Impulses ---------------------------------------------------------------------------------
 
@@ -302,200 +297,20 @@ static void set_horizon(S2EventRun *event, const double *v) {
   event->horizon = pieces > 1 ? event->left / pieces : event->left;
 }
 
-// Returns the acceleration (m/s^2) of the gap at point k due to rotation alone. The normal and the
-// points turn with the bodies.
-static double turning_acceleration(const S2EventRun *event, const S2Touch *touch, int k,
-                                   const double *v) {
-  const S2TouchPoint *point = &touch->points[k];
-  const double *va = v + 3 * touch->body_a, *vb = v + 3 * touch->body_b;
-  S2Vec2 n = point->at.normal;
-  double slide = fabs(s2_touch_velocity(touch, k, s2_left(n), v));
-  double of_a = fabs(s2_dot(n, point->at.point)), of_b = fabs(s2_dot(n, point->arm_b));
-  double by_a = s2_touch_turns_gap(event->step->world, touch, 0) ? fabs(va[0]) : 0;
-  double by_b = s2_touch_turns_gap(event->step->world, touch, 1) ? fabs(vb[0]) : 0;
-  return by_a * by_a * of_a + by_b * by_b * of_b + 2 * fmax(by_a, by_b) * slide;
-}
-
-// Returns the change of the approach speed (m/s) due to rotation in half a piece, if rotation
-// limits the length of pieces.
-static double slow_by_turning(const S2EventRun *event, const S2Touch *touch, int k) {
-  return event->horizon < event->left
-             ? turning_acceleration(event, touch, k, event->step->v0) * event->horizon / 2
-             : 0;
-}
-
 // ---- Impacts -----------------------------------------------------------------------------------
 
-// Returns the change of the approach speed (m/s) due to forces in half a step. Restitution applies
-// only to faster contacts. This prevents an endless sequence of impacts.
-static double event_slow(const S2EventRun *event, const S2Touch *touch, int k) {
-  S2Vec2 n = touch->points[k].at.normal;
-  double then = s2_touch_velocity(touch, k, n, event->v_start);
-  double free_then = s2_touch_velocity(touch, k, n, event->free_start);
-  return fmax(fabs(free_then - then) / 2 + slow_by_turning(event, touch, k), event->tiny);
-}
-
-// Returns the change of the approach speed (m/s) due to forces in half a step if the other body
-// were held. Forces do not change the relative speed of bodies that fall together. If a third body
-// stops one of them, however, the other body approaches it again. Such a point therefore takes part
-// in the impact even if its separation speed is above `slow`.
-static double slow_if_held(const S2EventRun *event, const S2Touch *touch, int k) {
-  const S2TouchPoint *point = &touch->points[k];
-  S2Vec2 n = point->at.normal;
-  double ja[3] = {s2_cross(point->at.point, n), n.x, n.y};
-  double jb[3] = {s2_cross(point->arm_b, n), n.x, n.y};
-  const double *a = event->v_start + 3 * touch->body_a, *b = event->v_start + 3 * touch->body_b;
-  const double *free_a = event->free_start + 3 * touch->body_a;
-  const double *free_b = event->free_start + 3 * touch->body_b;
-  double of_a = 0, of_b = 0;
-  for (int c = 0; c < 3; c++) {
-    of_a += ja[c] * (free_a[c] - a[c]);
-    of_b += jb[c] * (free_b[c] - b[c]);
-  }
-  return fmax(fmax(fabs(of_a), fabs(of_b)) / 2, event_slow(event, touch, k));
-}
-
-static bool event_strikes(const S2EventRun *event, const double *v) {
-  const S2Step *step = event->step;
-  for (int i = 0; i < event->island->touches; i++) {
-    const S2Touch *touch = &step->touches[event->island->touch[i]];
-    for (int k = 0; k < touch->count && !s2_touch_soft(touch); k++) {
-      const S2ManifoldPoint *at = &touch->points[k].at;
-      if (at->gap <= event->slop && s2_touch_velocity(touch, k, at->normal, v) < -event->tiny) {
-        return true;
-      }
-    }
-  }
-  return false;
-}
-
-// Chooses the points of an impact. After the impact, touching points satisfy J v+ >= -`part` e J v.
-// A point that forces alone would return to the surface is slow, and its e is 0.
-static void choose_struck(const S2EventRun *event, double part) {
-  const S2Step *step = event->step;
-  for (int i = 0; i < event->island->touches; i++) {
-    int32_t index = event->island->touch[i];
-    const S2Touch *touch = &step->touches[index];
-    for (int k = 0; k < touch->count; k++) {
-      const S2ManifoldPoint *at = &touch->points[k].at;
-      double u = s2_touch_velocity(touch, k, at->normal, step->v2);
-      double back = touch->restitution * fmin(u, 0);
-      bool touches = at->gap <= event->slop && !s2_touch_soft(touch);
-      bool bounces = -back > event_slow(event, touch, k);
-      event->choices[2 * index + k] = (S2Choice){
-          .use = touches && u <= event->tiny,
-          .bias = bounces ? part * back : 0,
-          .target = bounces ? S2_TARGET_APPROACH : S2_TARGET_FIXED,
-      };
-      event->touching[2 * index + k] = touches;
-    }
-  }
-}
-
-typedef struct Misses { // what solves above their tolerance have marked
-  S2WorldStats stats;
-  int unsolved;
-  bool missed, hurries;
-} Misses;
-
-// Restores the marks from before a try that is not used.
-static void forget_misses(S2Step *step, const Misses *before) {
-  S2WorldStats *stats = &step->world->stats;
-  stats->unsolved = before->stats.unsolved;
-  stats->unsolved_solves = before->stats.unsolved_solves;
-  stats->contradictions = before->stats.contradictions;
-  stats->unsolved_impacts = before->stats.unsolved_impacts;
-  stats->last_status = before->stats.last_status;
-  step->unsolved = before->unsolved;
-  step->world->missed = before->missed;
-  step->hurries = before->hurries;
-}
-
-// Returns true if the impulses P of contacts have added energy, relative to the surfaces, since the
-// velocities `start`. The energy is P (u0 + u2)/2 = P u2 - dv'M dv/2.
-static bool strike_gains(const S2EventRun *event, const double *start) {
-  const S2Step *step = event->step;
-  const S2Island *island = event->island;
-  double work = 0, square = 0, pressed = 0; // J, J, N s
-  for (int i = 0; i < island->nodes; i++) {
-    const S2Body *body = &step->world->bodies.at[island->node[i]];
-    const double inertial[3] = {body->inertia, body->mass, body->mass};
-    for (int c = 0; c < 3; c++) {
-      double change = step->v2[3 * island->node[i] + c] - start[3 * i + c];
-      square += inertial[c] * change * change / 2;
-    }
-  }
-  for (int i = 0; i < island->touches; i++) {
-    const S2Touch *touch = &step->touches[island->touch[i]];
-    for (int k = 0; k < touch->count && !s2_touch_soft(touch); k++) {
-      const S2TouchPoint *point = &touch->points[k];
-      S2Vec2 n = point->at.normal;
-      double along = s2_touch_velocity(touch, k, s2_left(n), step->v2) - touch->surface_speed;
-      work += point->normal_impulse * s2_touch_velocity(touch, k, n, step->v2);
-      work += point->tangent_impulse * along;
-      pressed += fabs(point->normal_impulse) + fabs(point->tangent_impulse);
-    }
-  }
-  double missed = step->world->kept.def.tolerance * s2_island_speed(step, island) * pressed;
-  return work - square > STRIKE_ROUNDING * square + missed;
-}
-
-// Solves the impacts of touching points. Newton's restitution and friction together may add energy
-// (Kane's example). The restitution of all points is then multiplied by the largest fraction that
-// adds no energy. The derivative treats this fraction as constant. Returns false if aborted.
 static bool event_strike(const S2EventRun *event) {
   S2Step *step = event->step;
-  const S2Island *island = event->island;
   s2_event_forget_impulses(event);
   s2_event_set_ground(event, true);
-  // Restitution targets use velocities that satisfy the joints.
-  if (!s2_step_before_impact(step, island, false)) {
-    return false;
-  }
-  S2ArenaMark mark = s2_arena_mark(step->arena);
-  double *start = S2_TAKE(step->arena, double, 3 * island->nodes);
-  for (int i = 0; i < island->nodes; i++) {
-    memcpy(start + 3 * i, step->v2 + 3 * island->node[i], 3 * sizeof(double));
-  }
-  S2JointImpulses held = s2_step_take_joints(step, island);
-  int noted = s2_notes_mark(step);
-  Misses before = {step->world->stats, step->unsolved, step->world->missed, step->hurries};
-  // All impacts have zero duration.
-  double part = 1, lo = 0, hi = 1;
-  bool going = true;
-  for (int tries = 0; going; tries++) {
-    s2_event_forget_impulses(event);
-    s2_step_put_joints(step, island, &held);
-    choose_struck(event, part);
-    step->world->stats.second_solves += 1;
-    going = s2_step_impact(step, island, event->choices, S2_SOLVE_IMPACT) &&
-            s2_step_later_impacts(step, island, event->choices, event->touching, part);
-    bool gains = going && strike_gains(event, start);
-    if (!going || (tries == 0 && !gains) || tries > STRIKE_TRIES) {
-      break;
-    }
-    lo = gains ? lo : part;
-    hi = gains ? part : hi;
-    part = tries < STRIKE_TRIES ? (lo + hi) / 2 : lo;
-    // Forget the try.
-    s2_notes_rewind(step, noted);
-    for (int i = 0; i < island->nodes; i++) {
-      memcpy(step->v2 + 3 * island->node[i], start + 3 * i, 3 * sizeof(double));
-    }
-    forget_misses(step, &before);
-  }
-  if (part < 1) {
-    s2_note_short(step, island, 1);
-  }
-  s2_arena_rewind(step->arena, mark);
-  if (!going) {
+  if (!s2_event_strike(event)) {
     return false;
   }
   // The piece starts with the velocities after the impacts. Log the impulses of the impacts here.
   keep_contacts(event, NULL);
   keep_joints(event, false);
   s2_event_set_ground(event, false);
-  s2_note_island(step, island, S2_ACT_STRUCK, step->v0);
+  s2_note_island(step, event->island, S2_ACT_STRUCK, step->v0);
   s2_event_copy_nodes(event, step->v2, step->v0);
   return true;
 }
@@ -507,7 +322,8 @@ static bool event_strike(const S2EventRun *event) {
 static bool sets_out_closed(const S2EventRun *event, const S2Touch *touch, int k) {
   const S2ManifoldPoint *at = &touch->points[k].at;
   return !s2_touch_soft(touch) && at->gap <= event->slop &&
-         s2_touch_velocity(touch, k, at->normal, event->step->v0) <= slow_if_held(event, touch, k);
+         s2_touch_velocity(touch, k, at->normal, event->step->v0) <=
+             s2_event_slow_if_held(event, touch, k);
 }
 
 // Chooses the resting points. Returns true if there are resting points or other rows.
@@ -1252,7 +1068,7 @@ static bool finish_piece(S2EventRun *event, int splits) {
   return done || finish_speculatively(event, splits);
 }
 
-// Computes the flow of a piece with the chosen rows, and ends the piece. *again states if and how
+// Computes the flow of a piece with the chosen rows, and ends the piece. *again: whether and how
 // the flow must be repeated. Returns false if aborted.
 static bool flow_piece(S2EventRun *event, int splits, bool rows, Way *way, Again *again) {
   S2Step *step = event->step;
@@ -1308,7 +1124,7 @@ static bool next_piece(S2EventRun *event, int splits) {
   bool ahead = event->ahead || event->halved || gives_up(event);
   // 1. Pairs that touch and approach collide.
   set_horizon(event, step->v0);
-  bool strikes = !ahead && event_strikes(event, step->v0);
+  bool strikes = !ahead && s2_event_strikes(event, step->v0);
   if (strikes) {
     if (splits == 0) {
       s2_event_note_met_at_start(event);

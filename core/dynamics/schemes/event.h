@@ -1,5 +1,6 @@
 // Private to event stepping.
-// The functions are in event.c, piece.c (pieces), meeting.c (search for impact times) and energy.c.
+// The functions are in event.c, piece.c (pieces), strike.c (impacts), meeting.c (search for impact
+// times) and energy.c.
 #ifndef S2_EVENT_H
 #define S2_EVENT_H
 
@@ -65,6 +66,16 @@ void s2_event_forget_impulses(const S2EventRun *event);
 void s2_event_copy_nodes(const S2EventRun *event, const double *from, double *to);
 // Restores the touches of the island.
 void s2_event_put_touches(const S2EventRun *event, const S2Touch *from);
+// Returns the change of the approach speed (m/s) due to forces in half a step if the other body
+// were held. Forces do not change the relative speed of bodies that fall together. If a third body
+// stops one of them, however, the other body approaches it again. Such a point therefore takes part
+// in the impact even if its separation speed is above `slow`.
+double s2_event_slow_if_held(const S2EventRun *event, const S2Touch *touch, int k);
+// Returns true if touching points approach each other at the velocities v.
+bool s2_event_strikes(const S2EventRun *event, const double *v);
+// Solves the impacts of touching points from v0, and writes v2 and the impulses. The impacts add no
+// energy. Called after s2_event_forget_impulses and s2_event_set_ground. Returns false if aborted.
+bool s2_event_strike(const S2EventRun *event);
 // Finds the first impact time of the island's pairs in the last flow. (meeting.c) `before` contains
 // the touches at the start of the flow. *first receives the touch that meets. `met` is the touch
 // for which the flow was shortened, or S2_NONE. Ignores `met` and pairs that just touch at the end.

@@ -13,10 +13,10 @@
 // Processes one island in a phase. In a thread, `step` is a copy. Returns false if aborted.
 typedef bool S2IslandWork(S2Step *step, S2Island *island, void *user);
 
-// Runs `work` for each island, in order or in threads. `chosen` states for each island whether
-// threads may process it. If `chosen` is NULL, threads may process all islands. If one island makes
-// the step hurry, the other islands of the phase are not affected unless the budget has ended.
-// Returns false if aborted.
+// Runs `work` for each island, in order or in threads. `chosen` contains, for each island,
+// whether threads may process it. If `chosen` is NULL, threads may process all islands. If one
+// island makes the step hurry, the other islands of the phase are not affected unless the budget
+// has ended. Returns false if aborted.
 bool s2_islands_run(S2Step *step, S2IslandWork *work, void *user, const bool *chosen);
 
 #endif

@@ -226,7 +226,7 @@ void s2_note_island(const S2Step *step, const S2Island *island, S2Act act, const
 }
 
 // The record of a touch begins with the part of S2Touch before its points. Then each point has a
-// byte that states if it carries an impulse, followed by its geometry. The impulses are recorded
+// byte, 1 if it carries an impulse, followed by its geometry. The impulses are recorded
 // only for viscosity and event stepping, where the derivative reads them.
 enum { HEAD_OF_TOUCH = offsetof(S2Touch, points) };
 
