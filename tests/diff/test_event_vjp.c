@@ -286,8 +286,8 @@ static void a_ball_rattles(void **state) {
     }
     s2_world_destroy(world);
   }
-  // 24 of 100 scenes are left out. At most 5 of them end short. In the others, an impact would add
-  // energy, so its restitution is reduced, and the derivative has the flag `partial`.
+  // In 24 of 100 scenes, an impact would add energy. Its restitution is reduced, and the derivative
+  // has the flag `partial`. No other scene is left out.
   assert_true(left_out <= RATTLES / 4);
   kept_in_part(S2_EVENT, 1, counts, &seen);
   kept_in_part(S2_SPECULATIVE, 2, counts, &seen);
