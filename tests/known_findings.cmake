@@ -38,7 +38,7 @@ s2_known_findings("a step by projection lifts bodies and repays it, or a turning
   lua_budget lua_constraint lua_contact_smooth lua_cuts lua_declared lua_event_energy lua_impulse_gradient
   lua_joint_fuzz lua_joint_keys lua_passage lua_ratio_gradient lua_ratios lua_rattle_contact_gradient
   lua_rattle_gradient lua_solver lua_turning_force lua_world lua_world_gradient lua_world_gradient_random
-  lua_zero_gradient scenes/contacts/hopper.lua scripts/compliant/energy_map.lua scripts/contact/models.lua
+  lua_zero_gradient scenes/contacts/disc_pile.lua scenes/contacts/hopper.lua scripts/compliant/energy_map.lua scripts/contact/models.lua
   scripts/contact/solvers.lua scripts/control/lcs.lua scripts/control/learned_cart_pole.lua
   scripts/control/pid_tuning.lua)
 s2_known_findings("a step by projection moves a body on a moving body by the mean of two velocities" slips

@@ -79,7 +79,7 @@ static void test_random_worlds(void **state) {
   (void)state;
   int hangs = 0;
   for (int seed = 1; seed <= WORLDS; seed++) {
-    Recipe recipe = {(uint64_t)seed, (uint64_t)seed, S2_FLOW_PROJECTED};
+    Recipe recipe = {.shape = (uint64_t)seed, .numbers = (uint64_t)seed, .flow = S2_FLOW_PROJECTED};
     S2World *fast = recipe_world(recipe), *plain = recipe_world(recipe);
     s2_world_set_lanes(plain, 0);
     add_motors(fast);

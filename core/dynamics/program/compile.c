@@ -31,28 +31,13 @@ static bool fits_joint(const S2Joint *joint) {
          s2_joint_projected(joint);
 }
 
-// Returns true if the broad phase can never report these two bodies as a pair.
-static bool keep_apart(const S2World *world, int32_t slot_a, int32_t slot_b) {
-  const S2Body *a = &world->bodies.at[slot_a], *b = &world->bodies.at[slot_b];
-  bool shapeless = a->first_shape == S2_NONE || b->first_shape == S2_NONE;
-  bool off = !a->enabled || !b->enabled || (a->type == S2_STATIC && b->type == S2_STATIC);
-  return shapeless || off || (a->category & b->mask) == 0 || (b->category & a->mask) == 0 ||
-         s2_world_excluded(world, slot_a, slot_b);
-}
-
 static bool fits_world(const S2World *world) {
-  if (!fits_def(&world->kept.def) || world->order.count > S2_PROGRAM_BODIES ||
-      world->joint_order.count == 0) {
+  if (!fits_def(&world->kept.def) || world->order.count > S2_PROGRAM_BODIES) {
     return false;
   }
   for (int i = 0; i < world->order.count; i++) {
     if (!fits_body(&world->bodies.at[world->order.at[i]])) {
       return false;
-    }
-    for (int k = 0; k < i; k++) {
-      if (!keep_apart(world, world->order.at[i], world->order.at[k])) {
-        return false;
-      }
     }
   }
   for (int i = 0; i < world->joint_order.count; i++) {
@@ -379,6 +364,48 @@ static bool list_others(const Compiler *compiler, S2Program *program) {
   return true;
 }
 
+// Returns the index of a body in the list of bodies that may collide.
+static int list_near(const S2World *world, int32_t slot, S2Program *program) {
+  int i = 0;
+  while (i < program->near_count && program->near[i].slot != slot) {
+    i++;
+  }
+  if (i == program->near_count) {
+    bool stays = world->bodies.at[slot].type == S2_STATIC;
+    program->near[program->near_count++] = (S2ProgramNear){.slot = slot, .stays = stays};
+    program->near[i].q[0] = NAN; // the box is not known yet
+  }
+  return i;
+}
+
+// Returns true if two bodies can never collide.
+static bool never_meet(const S2World *world, int32_t slot_a, int32_t slot_b) {
+  const S2Body *a = &world->bodies.at[slot_a], *b = &world->bodies.at[slot_b];
+  bool shapeless = a->first_shape == S2_NONE || b->first_shape == S2_NONE;
+  bool off = !a->enabled || !b->enabled || (a->type == S2_STATIC && b->type == S2_STATIC);
+  return shapeless || off || (a->category & b->mask) == 0 || (b->category & a->mask) == 0 ||
+         s2_world_excluded(world, slot_a, slot_b);
+}
+
+// Lists the pairs of bodies that may collide. Returns false if there are too many.
+static bool list_pairs(const S2World *world, S2Program *program) {
+  for (int i = 0; i < world->order.count; i++) {
+    for (int k = 0; k < i; k++) {
+      int32_t a = world->order.at[i], b = world->order.at[k];
+      if (never_meet(world, a, b)) {
+        continue;
+      }
+      if (program->pairs == S2_PROGRAM_PAIRS) {
+        return false;
+      }
+      uint8_t *pair = program->pair[program->pairs++];
+      pair[0] = (uint8_t)list_near(world, a, program);
+      pair[1] = (uint8_t)list_near(world, b, program);
+    }
+  }
+  return true;
+}
+
 S2Program *s2_program_compile(const S2World *world, S2Arena *arena) {
   if (!fits_world(world)) {
     return NULL;
@@ -395,7 +422,8 @@ S2Program *s2_program_compile(const S2World *world, S2Arena *arena) {
   S2Program *made = s2_arena_take_zeroed(arena, size), *program = NULL;
   made->dt = world->kept.def.dt;
   made->kind[0] = UINT64_C(0xcbf29ce484222325);
-  bool good = islands > 0 && islands <= S2_PROGRAM_FREE && list_others(&compiler, made);
+  bool good = islands <= S2_PROGRAM_FREE && list_others(&compiler, made) &&
+              islands + made->free > 0 && list_pairs(world, made);
   for (int32_t slot = 0; slot < world->bodies.count && good; slot++) {
     if (compiler.root[slot] == slot) {
       S2ProgramIsland *island = &made->island[made->islands++];

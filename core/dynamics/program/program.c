@@ -1,6 +1,7 @@
 // Steps a world by its program: copies the world's data for the kernels and writes their results
 // back.
 #include "dynamics/program/program.h"
+#include "dynamics/joints/joint.h"
 #include "dynamics/step/context.h"
 #include "dynamics/step/solve.h"
 
@@ -9,6 +10,158 @@
 
 // Maximum number of steps by the general path before the program is tried again.
 enum { WAIT_MOST = 63 };
+
+// ---- Bodies that are near -----------------------------------------------------------------------
+//
+// A program takes a step only if the search for contacts (step/touch.c) would find no pairs in it.
+// The boxes here contain those of the search. They are first made from circles about the centres of
+// bodies, and from the shapes only if the boxes of circles meet.
+
+// The boxes are larger by this fraction of their coordinates, because the search rounds
+// differently.
+static const double ROUNDED = 1e-12;
+
+// The velocities of a body at the start of the step and, without contacts and joints, at its end.
+typedef struct Motion {
+  double v[3], free_v[3];
+} Motion;
+
+static Motion apart_motion_of(const S2World *world, int32_t slot) {
+  const S2Body *body = &world->bodies.at[slot];
+  const S2WorldDef *def = &world->kept.def;
+  double scale = body->mass * body->gravity_scale;
+  const double inertial[3] = {body->inertia, body->mass, body->mass};
+  const double weight[3] = {0, scale * def->gravity.x, scale * def->gravity.y};
+  Motion motion;
+  for (int c = 0; c < 3; c++) {
+    double v = world->v.at[3 * slot + c];
+    motion.v[c] = motion.free_v[c] = v;
+    if (s2_body_moves(body)) {
+      motion.free_v[c] = v + def->dt * (world->f.at[3 * slot + c] + weight[c]) / inertial[c];
+    }
+  }
+  return motion;
+}
+
+// m: the largest displacement of a point of a body by a rotation.
+static double apart_turn_reach(const S2Body *body, double angle) {
+  return fmin(fabs(angle), 2) * body->reach;
+}
+
+// m: the distance by which the search expects the body to deviate from its free motion.
+static double apart_slack_of(const S2World *world, const S2Body *body, const Motion *motion) {
+  double dt = world->kept.def.dt;
+  const double *v = motion->v, *free_v = motion->free_v;
+  return dt * hypot(free_v[1] - v[1], free_v[2] - v[2]) +
+         apart_turn_reach(body, dt * (free_v[0] - v[0]));
+}
+
+// Returns the box around the shapes of a body.
+static S2Box apart_shapes_box(const S2World *world, int32_t slot) {
+  S2Pose pose = s2_slot_pose(world->q.at, slot);
+  S2Box all = {{INFINITY, INFINITY}, {-INFINITY, -INFINITY}};
+  for (int32_t p = world->bodies.at[slot].first_shape; p != S2_NONE; p = world->pieces.at[p].next) {
+    S2Shape shape = s2_piece_shape(world, &world->pieces.at[p]);
+    S2Box box = s2_shape_box(&shape, pose);
+    all.lo = s2_vec2(fmin(all.lo.x, box.lo.x), fmin(all.lo.y, box.lo.y));
+    all.hi = s2_vec2(fmax(all.hi.x, box.hi.x), fmax(all.hi.y, box.hi.y));
+  }
+  return all;
+}
+
+// Returns a box that contains the box of the search around the motion of a body.
+static S2Box apart_moving_box(const S2World *world, int32_t slot, double slack, bool exact) {
+  const S2Body *body = &world->bodies.at[slot];
+  const double *q = world->q.at + 3 * slot;
+  Motion motion = apart_motion_of(world, slot);
+  double dt = world->kept.def.dt, dx = dt * motion.free_v[1], dy = dt * motion.free_v[2];
+  double grow = world->kept.def.contact_margin + apart_turn_reach(body, dt * motion.free_v[0]) +
+                fmax(slack, apart_slack_of(world, body, &motion));
+  grow += ROUNDED * (grow + body->reach + fabs(q[1]) + fabs(q[2]) + fabs(dx) + fabs(dy));
+  double reach = body->reach;
+  S2Box box = {{q[1] - reach, q[2] - reach}, {q[1] + reach, q[2] + reach}};
+  box = exact ? apart_shapes_box(world, slot) : box;
+  return (S2Box){{box.lo.x + fmin(dx, 0) - grow, box.lo.y + fmin(dy, 0) - grow},
+                 {box.hi.x + fmax(dx, 0) + grow, box.hi.y + fmax(dy, 0) + grow}};
+}
+
+static bool apart_boxes_meet(const S2Box *a, const S2Box *b) {
+  // NaN counts as near, and the general path then reports what is wrong.
+  return !(a->lo.x > b->hi.x || b->lo.x > a->hi.x || a->lo.y > b->hi.y || b->lo.y > a->hi.y);
+}
+
+// Makes the box of a body from its shapes.
+static void apart_make_exact(const S2World *world, S2ProgramNear *near) {
+  if (!near->stays && !near->exact) {
+    near->box = apart_moving_box(world, near->slot, near->slack, true);
+    near->exact = true;
+  }
+}
+
+static bool near_pairs_apart(const S2World *world) {
+  S2Program *program = world->program;
+  bool apart = true;
+  for (int i = 0; i < program->pairs && apart; i++) {
+    S2ProgramNear *a = &program->near[program->pair[i][0]];
+    S2ProgramNear *b = &program->near[program->pair[i][1]];
+    if (apart_boxes_meet(&a->box, &b->box)) {
+      apart_make_exact(world, a);
+      apart_make_exact(world, b);
+      apart = !apart_boxes_meet(&a->box, &b->box);
+    }
+  }
+  return apart;
+}
+
+static void apart_set_box(const S2World *world, S2ProgramNear *near, double slack) {
+  near->slack = slack;
+  near->exact = false;
+  near->box = apart_moving_box(world, near->slot, slack, false);
+}
+
+bool s2_program_apart(const S2World *world) {
+  S2Program *program = world->program;
+  for (int i = 0; i < program->near_count; i++) {
+    S2ProgramNear *near = &program->near[i];
+    const double *q = world->q.at + 3 * near->slot;
+    if (!near->stays) {
+      apart_set_box(world, near, 0);
+    } else if (q[0] != near->q[0] || q[1] != near->q[1] || q[2] != near->q[2]) {
+      near->box = apart_shapes_box(world, near->slot);
+      memcpy(near->q, q, sizeof near->q);
+    }
+  }
+  return near_pairs_apart(world);
+}
+
+// Returns the distance (m) between the pose q at the end of the step and the free motion if the
+// search is repeated for it, or 0. The search is repeated if a body leaves half of the margin.
+static double apart_astray(const S2World *world, int32_t slot, const double q[3]) {
+  const S2Body *body = &world->bodies.at[slot];
+  const double *q0 = world->q.at + 3 * slot;
+  Motion motion = apart_motion_of(world, slot);
+  double dt = world->kept.def.dt, gone[3];
+  for (int c = 0; c < 3; c++) {
+    gone[c] = q[c] - q0[c] - dt * motion.free_v[c];
+  }
+  double away = hypot(gone[1], gone[2]) + apart_turn_reach(body, gone[0]);
+  double room = world->kept.def.contact_margin / 2 + apart_slack_of(world, body, &motion);
+  return away <= (1 - ROUNDED) * room ? 0 : away * (1 + ROUNDED);
+}
+
+bool s2_program_stays_apart(const S2World *world, int32_t slot, const double q[3]) {
+  S2Program *program = world->program;
+  int i = 0;
+  while (i < program->near_count && program->near[i].slot != slot) {
+    i++;
+  }
+  double away = i < program->near_count ? apart_astray(world, slot, q) : 0;
+  if (away == 0) {
+    return true;
+  }
+  apart_set_box(world, &program->near[i], away);
+  return near_pairs_apart(world);
+}
 
 // ---- Readiness --------------------------------------------------------------------------------
 
@@ -59,7 +212,8 @@ bool s2_program_ready(S2World *world) {
     return false;
   }
   bool fits = world->lanes > 0 && world->notes == NULL && world->dump_directory == NULL &&
-              world->touches.count == 0 && world->acted.count == 0 && world->couples.count == 0;
+              world->touches.count == 0 && world->acted.count == 0 && world->couples.count == 0 &&
+              (program->pairs == 0 || s2_program_apart(world));
   // Clear the corrections if no step has written any since the state was set.
   int numbers = 3 * world->bodies.count;
   if (fits && world->corrected.count == 0 && world->corrected.capacity >= numbers) {
@@ -201,7 +355,7 @@ static double flight_end(const S2World *world, double q, double v0, double v1, d
 static bool fly_free(const S2World *world, Flights *to) {
   const S2Program *program = world->program;
   S2Vec2 gravity = world->kept.def.gravity;
-  double h = program->island[0].constants.h;
+  double h = program->dt;
   bool finite = true;
   for (int i = 0; i < program->free; i++) {
     int32_t at = 3 * program->free_slot[i];
@@ -222,7 +376,7 @@ static bool fly_free(const S2World *world, Flights *to) {
 
 static void write_others(S2World *world, const Flights *flights) {
   const S2Program *program = world->program;
-  double h = program->island[0].constants.h;
+  double h = program->dt;
   for (int i = 0; i < program->free; i++) {
     memcpy(world->q.at + 3 * program->free_slot[i], flights->q[i], sizeof flights->q[i]);
     memcpy(world->v.at + 3 * program->free_slot[i], flights->v[i], sizeof flights->v[i]);
@@ -273,9 +427,25 @@ static void write_account(S2World *world) {
   world->warning[0] = 0;
   world->impulses_listed = false;
   world->boxes_stale = world->contacts_stale = true;
-  world->kept.time += program->island[0].constants.h;
+  world->kept.time += program->dt;
   world->kept.steps += 1;
   world->kept.fresh = false;
+}
+
+// Returns true if the search would find no pairs for the motion of the kernels' results.
+static bool stay_apart(const S2World *world, double *at, int lanes, size_t apart) {
+  const S2Program *program = world->program;
+  bool stay = true;
+  for (int i = 0; i < program->islands && stay; i++) {
+    const S2ProgramIsland *island = &program->island[i];
+    Lane lane = {at + apart * (size_t)i, lanes};
+    for (int k = 0; k < island->table.nodes && stay; k++) {
+      double q[3];
+      lane_get(lane, AT(S2TableState, q) + 3 * (size_t)k, q, 3);
+      stay = s2_program_stays_apart(world, island->node[k], q);
+    }
+  }
+  return stay;
 }
 
 bool s2_program_write(S2World *world, int lanes, int lane, const double *state, size_t apart) {
@@ -290,6 +460,9 @@ bool s2_program_write(S2World *world, int lanes, int lane, const double *state, 
   good = good && fly_free(world, &flights);
   if (!good) {
     program_misses(program);
+    return false;
+  }
+  if (program->pairs > 0 && !stay_apart(world, at, lanes, apart)) {
     return false;
   }
   program->waits = 0;
@@ -343,7 +516,8 @@ bool s2_program_run(S2World *world, S2Status *status) {
 
 bool s2_program_hangs(const S2World *world) {
   const S2Program *program = world->program;
-  bool hangs = world->program_is == S2_PROGRAM_MADE && program != NULL;
+  bool hangs = world->program_is == S2_PROGRAM_MADE && program != NULL && program->islands > 0 &&
+               program->pairs == 0;
   for (int i = 0; hangs && i < program->islands; i++) {
     hangs = !program->island[i].table.floats;
   }

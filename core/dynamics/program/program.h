@@ -1,6 +1,6 @@
 // Private to core/dynamics: programs, which step worlds whose only joints are hinges and sliders
-// and in which nothing can collide. Tables replace assembly, solver and projection. The results are
-// bit-identical, and a step takes a tenth of the time.
+// while nothing is near enough to collide. Tables replace assembly, solver and projection. The
+// results are bit-identical, and a step takes a tenth of the time.
 //
 // A program is made when a world has been stepped once without changes. It is discarded when
 // anything except the motion changes. If the program does not support a step, the general path does
@@ -12,7 +12,16 @@
 #include "dynamics/program/table.h"
 #include "dynamics/world/world.h"
 
-enum { S2_PROGRAM_BODIES = 24, S2_PROGRAM_FREE = 8 };
+enum { S2_PROGRAM_BODIES = 24, S2_PROGRAM_FREE = 8, S2_PROGRAM_PAIRS = 32 };
+
+// A body that may collide with another one.
+typedef struct S2ProgramNear {
+  int32_t slot;
+  bool stays; // true if the body is static; `box` is then its box at the pose `q`
+  bool exact; // true if `box` is made from the shapes of the body
+  double q[3], slack;
+  S2Box box; // contains all that the search finds of the body in this step
+} S2ProgramNear;
 
 typedef struct S2ProgramIsland {
   S2Table table;
@@ -32,6 +41,10 @@ typedef struct S2Program {
   int32_t free_slot[S2_PROGRAM_FREE];    // bodies without joints
   int32_t still_slot[S2_PROGRAM_BODIES]; // bodies that no force moves
   bool goes[S2_PROGRAM_BODIES];          // true if the body has a velocity
+  // Bodies that may collide, and pairs of them (indices).
+  int near_count, pairs;
+  S2ProgramNear near[S2_PROGRAM_BODIES];
+  uint8_t pair[S2_PROGRAM_PAIRS][2];
   S2ProgramIsland island[];
 } S2Program;
 
@@ -55,10 +68,18 @@ bool s2_program_step(S2World *world, S2Status *status);
 bool s2_program_proceeds(S2World *world);
 S2Status s2_program_stopped(S2World *world);
 
-// Returns true if the world has a program in which all islands are attached to the ground. The
+// Returns true if the world has a program in which all islands are attached to the ground, and no
+// bodies can collide. The
 // result depends only on the structure of the world. It is the same whether or not steps use the
 // program.
 bool s2_program_hangs(const S2World *world);
+
+// Returns true if no bodies of the world can come near each other in the next step, so that its
+// search finds no pairs.
+bool s2_program_apart(const S2World *world);
+// Returns true if the search would still find no pairs with a body whose pose at the end of the
+// step is q, which may be farther away than the first search expects.
+bool s2_program_stays_apart(const S2World *world, int32_t slot, const double q[3]);
 
 // Compiles the program of a world (compile.c). Returns NULL if the world does not qualify.
 S2Program *s2_program_compile(const S2World *world, S2Arena *arena);

@@ -3,6 +3,7 @@
 #include "dynamics/rattle/rattle.h"
 #include "dynamics/audit/audit.h"
 #include "dynamics/rattle/rattle_numbers.h"
+#include "dynamics/small/small.h"
 #include "dynamics/step/acted.h"
 #include "dynamics/step/islands.h"
 #include "dynamics/step/solve.h"
@@ -67,6 +68,7 @@ static S2Rattle rattle_make(S2Step *step, S2Island *island, const S2LawFrame *fr
       .island = island,
       .frame = frame,
       .nodes = island->nodes,
+      .closes = S2_NONE,
       .tolerance = fmin(fmax(step->world->kept.def.tolerance, S2_RATTLE_FINEST), S2_RATTLE_SOLVED),
       .term = S2_TAKE(arena, S2RattleTerm, rows),
       .row_of = (int32_t(*)[S2_JOINT_ROWS])S2_TAKE(arena, int32_t, rows),
@@ -326,7 +328,7 @@ S2Rattle s2_rattle_again(S2Step *step, S2Island *island, const S2LawFrame *frame
     s2_rattle_choose(&rattle, choices);
   }
   rattle.h = record->h;
-  rattle.met = record->met;
+  rattle.met = rattle.closes = record->met;
   rattle.done = record->done;
   // Restore the recorded numbers, and compute all other numbers from them.
   for (int i = 0; i < 3 * rattle.nodes; i++) {
@@ -508,6 +510,7 @@ static Outcome solve_to_meeting(S2Rattle *rattle, double *law, bool last, bool f
   double whole = rattle->h, value;
   int row;
   rattle->met = S2_NONE;
+  rattle->closes = rattle->kept == NULL ? rattle->closes : S2_NONE;
   rattle->frees = frees;
   Outcome outcome = solve_piece(rattle, law, last);
   value = frees ? s2_rattle_least_limit(rattle, &row) : INFINITY;
@@ -522,11 +525,11 @@ static Outcome solve_to_meeting(S2Rattle *rattle, double *law, bool last, bool f
     outcome = look_again(rattle, law, last, h, &value, &row);
     s2_rattle_narrow(&meeting, h, value);
   }
-  rattle->met = row;
+  rattle->met = rattle->closes = row;
   // A limit that closes at the very end of the piece does not shorten it. It becomes a row of the
   // whole piece.
   if (outcome == SOLVED && rattle->h > whole * (1 - LATEST)) {
-    rattle->met = S2_NONE;
+    rattle->met = rattle->closes = S2_NONE;
     rattle->frees = false;
     outcome = look_again(rattle, law, last, whole, &value, &row);
   } else if (outcome == SOLVED && rattle->step->world->notes != NULL && rattle->kept != NULL) {
@@ -650,6 +653,10 @@ bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
   if (!s2_step_goes_on(step)) {
     return false;
   }
+  if (flow->small != NULL && s2_small_flow(flow->small, choices, frame->done, h, last, flow)) {
+    step->world->stats.seconds_solve += s2_stats_clock(step->world) - started;
+    return true;
+  }
   S2ArenaMark mark = s2_arena_mark(step->arena);
   // Start from the current state of the step, not from the start of the substep.
   S2Rattle rattle = rattle_make(step, island, frame, island->touches);
@@ -663,6 +670,8 @@ bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
   rattle.h = h;
   rattle.done = frame->done;
   rattle.ahead = flow->ahead;
+  bool closes = flow->frees && h == flow->closes_at;
+  rattle.closes = closes ? flow->closes : S2_NONE;
   s2_rattle_choose(&rattle, choices);
   bool lawful = s2_island_lawful(step, island);
   double *law = lawful ? S2_TAKE(step->arena, double, 3 * step->world->bodies.count) : NULL;
@@ -679,7 +688,6 @@ bool s2_rattle_flow(S2Step *step, S2Island *island, const S2Choice *choices,
   }
   if (flow->solved) {
     flow->rests = rattle.rests;
-    bool closes = flow->frees && h == flow->closes_at;
     outcome = note_flow(&rattle, choices, closes ? flow->closes : S2_NONE) ? outcome : ABORTED;
     s2_rattle_add_impulses(&rattle, &sums, flow->halves);
     keep_flow(&rattle, &sums, flow);
@@ -743,6 +751,12 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
     return false;
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);
+  *done = s2_small_island(step, island, frame);
+  s2_arena_rewind(step->arena, mark);
+  if (*done) {
+    step->world->stats.seconds_solve += s2_stats_clock(step->world) - started;
+    return true;
+  }
   S2Rattle rattle;
   S2RattleSums sums = {S2_TAKE(step->arena, double, S2_JOINT_ROWS * island->joints),
                        S2_TAKE(step->arena, double, 3 * island->joints)};

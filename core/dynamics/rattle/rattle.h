@@ -146,6 +146,9 @@ typedef struct S2Rattle {
   // their approach velocity, and the next step begins with their impact.
   bool ahead;
   int met; // row of the limit that closes, or S2_NONE
+  // The row of a limit that closes at the end of this piece, whose length was searched for it, or
+  // S2_NONE. It is closed in stage 2 even if rounding errors leave it open.
+  int closes;
   // Derivative of that limit's value with respect to the length of the piece. Only computed if
   // notes are recorded.
   double rises;
@@ -174,6 +177,8 @@ enum { S2_RATTLE_HALVES = 7 };
 
 // The result of one piece of event stepping (schemes/event.c) from q0 and v0 of the step.
 typedef struct S2RattleFlow {
+  // Set by the caller: the island in flat arrays (small/small.h), or NULL if it does not fit.
+  struct S2Small *small;
   double *u, *v1; // 3 per slot: u = (q1 - q0)/h; v1: velocities at the end
   double *halves; // S2_RATTLE_HALVES per joint of the island.
   // Per touch of the island: impulses l of stage 1, and impulses k of stage 2 at q1.
@@ -232,6 +237,8 @@ static inline int s2_rattle_record_size(int nodes, int rows, bool rebounds) {
 bool s2_island_rebounds(const S2Step *step, const S2Island *island);
 S2RattleArrival s2_rattle_new_arrival(const S2Step *step, const S2Island *island, int rows);
 void s2_rattle_record_piece(const S2Rattle *rattle, double *to);
+// Writes a record without arrival data.
+void s2_rattle_write_record(const S2RattleRecord *from, int nodes, int rows, double *to);
 S2RattleRecord s2_rattle_record(const double *piece, int nodes, int rows);
 // Restores the impulses and states of the piece from its record.
 void s2_rattle_recall(S2Rattle *rattle, const S2RattleRecord *record);
@@ -251,6 +258,9 @@ void s2_rattle_measure(const S2Rattle *rattle, const double *q, double elapsed,
 // Euler. `mix` receives the combinations of each row and may be NULL.
 void s2_rattle_soften_end(const S2Rattle *rattle, const S2RattleRows *rows, double *compliance,
                           double *bias, double (*mix)[S2_JOINT_EQUATIONS]);
+// Returns an upper bound of the mobility of a joint along a linear row (1/kg) or of its angle, in
+// 1/(kg m^2). The bound does not depend on poses.
+double s2_rattle_mobility(const S2World *world, const S2Joint *joint, bool angular);
 // Returns the impulse (N s) of row r in step->joint_impulse, which is the sum of both stages. For
 // ground friction, this is the component along a world axis.
 double s2_rattle_impulse(const S2Rattle *rattle, int r);

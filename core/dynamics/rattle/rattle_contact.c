@@ -241,7 +241,7 @@ bool s2_rattle_closed(const S2Rattle *rattle, int r) {
   if (term->soft) { // with implicit Euler, a closed contact may push only at the end
     near = s2_rattle_halved(term) ? -INFINITY : 0;
   }
-  return rattle->l[normal] > 0 || rattle->at1.value[normal] <= near;
+  return rattle->l[normal] > 0 || rattle->at1.value[normal] <= near || normal == rattle->closes;
 }
 
 // ---- The end of a piece ------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 // an array of numbers.
 #include "dynamics/rattle/rattle.h"
 
+#include <string.h>
+
 bool s2_island_rebounds(const S2Step *step, const S2Island *island) {
   bool rebounds = false;
   for (int i = 0; i < island->joints; i++) {
@@ -51,6 +53,20 @@ void s2_rattle_record_piece(const S2Rattle *rattle, double *to) {
     to[nodes + r] = arrival->k[r];
     to[nodes + rattle->rows + r] = arrival->back[r];
     to[nodes + 2 * rattle->rows + r] = arrival->state[r];
+  }
+}
+
+void s2_rattle_write_record(const S2RattleRecord *from, int nodes, int rows, double *to) {
+  const double *const of_nodes[] = {from->q0, from->v0, from->u, from->v1};
+  const double *const of_rows[] = {from->l, from->k, from->first, from->second};
+  const double head[] = {from->h, from->done, from->met, from->rises, 0};
+  memcpy(to, head, sizeof head);
+  to += 5;
+  for (int i = 0; i < 4; i++, to += 3 * (ptrdiff_t)nodes) {
+    memcpy(to, of_nodes[i], sizeof(double) * 3 * (size_t)nodes);
+  }
+  for (int i = 0; i < 4; i++, to += rows) {
+    memcpy(to, of_rows[i], sizeof(double) * (size_t)rows);
   }
 }
 

@@ -119,6 +119,10 @@ static double angular_mobility(const S2World *world, const S2Joint *joint) {
   return pinned && det > 0 ? fmax(w - taken, 0) : w;
 }
 
+double s2_rattle_mobility(const S2World *world, const S2Joint *joint, bool angular) {
+  return angular ? angular_mobility(world, joint) : linear_mobility(world, joint);
+}
+
 // Returns an upper bound of the mobility of a combination of rows.
 static double mixed_mobility(const S2World *world, const S2Joint *joint, const S2JointRow *rows,
                              int count, const double *mix) {
@@ -126,7 +130,7 @@ static double mixed_mobility(const S2World *world, const S2Joint *joint, const S
   for (int i = 0; i < count; i++) {
     if (mix[i] != 0) {
       bool angular = s2_joint_row_angular(&rows[i]);
-      double w = angular ? angular_mobility(world, joint) : linear_mobility(world, joint);
+      double w = s2_rattle_mobility(world, joint, angular);
       root += fabs(mix[i]) * sqrt(w);
     }
   }
@@ -290,8 +294,7 @@ static void terms_add_servo(const S2Rattle *rattle, const S2JointAt *at, int pla
   S2Joint spring = s2_servo_spring(joint);
   s2_joint_kind(joint->type)->drive(at, &row, NULL);
   row.value -= joint->servo_goal;
-  double w = s2_joint_row_angular(&row) ? angular_mobility(rattle->step->world, joint)
-                                        : linear_mobility(rattle->step->world, joint);
+  double w = s2_rattle_mobility(rattle->step->world, joint, s2_joint_row_angular(&row));
   rattle_soften(&spring, &row, 1, rattle->step->dt, 0.5, soft);
   bool resolved = w <= 2 * soft[0].compliance;
   rattle_soften(&spring, &row, 1, rattle->h, resolved ? 0.5 : 1, soft);

@@ -26,6 +26,7 @@
 #include "dynamics/rest/rest.h"
 #include "dynamics/schemes/schemes.h"
 #include "dynamics/schemes/threads.h"
+#include "dynamics/small/small.h"
 #include "dynamics/step/acted.h"
 #include "dynamics/step/forces.h"
 #include "dynamics/step/islands.h"
@@ -1212,6 +1213,7 @@ static bool run_island(S2EventRun *event) {
   event->rattles = !event->ahead && !event->halved && s2_island_rattles_on(step, event->island);
   if (event->rattles) {
     event->flow = s2_rattle_new_flow(step, event->island);
+    event->flow.small = event->lawful ? NULL : s2_small_take(step, event->island);
   }
   event->halvings = event->ahead && may_halve(step, event->island) ? S2_EVENT_HALVINGS : 0;
   event->cuts = event->turns = event->arrived = 0;

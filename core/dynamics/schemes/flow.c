@@ -438,6 +438,11 @@ static S2FlowEnd facing_meets(const S2Flow *flow, const S2Touch *touch, const Fa
   return NOTHING;
 }
 
+// rad: an upper bound of the rotation of a shape over the whole flow.
+static double turn_over(const S2Flow *flow, const Rim *rim) {
+  return flow->until * (fabs(rim->v[0]) + 3 * flow->until * fabs(rim->bend[0]));
+}
+
 // Returns the next impact time after `from` for a vertex that touches an edge, if the pair turns
 // about the vertex. Either a neighbour of the vertex meets the edge, or an end of the edge meets an
 // edge adjacent to the vertex.
@@ -459,10 +464,21 @@ static S2FlowEnd pivot_meets(const S2Flow *flow, const S2Touch *touch, const S2R
   const Facing all[6] = {{edge_is_a, edge, next},    {edge_is_a, edge, last},
                          {!edge_is_a, vertex, edge}, {!edge_is_a, vertex, end},
                          {!edge_is_a, last, edge},   {!edge_is_a, last, end}};
+  // Skip vertices that are too far from the edge or on the other side of its line. The distance
+  // from the line of an edge changes by less than twice the relative motion, unless bodies turn
+  // far.
+  place_pair(flow, touch, from);
+  Pair pair = pair_at(flow, touch, from);
+  double turns = fmax(turn_over(flow, &pair.a), turn_over(flow, &pair.b));
+  double most = turns < 1 ? 2 * flow_length(flow, touch) + flow->slop : INFINITY;
   S2FlowEnd first = NOTHING;
   for (int i = 0; i < 6; i++) {
-    S2FlowEnd one = facing_meets(flow, touch, &all[i], from);
-    first = one.at < first.at ? one : first;
+    bool before;
+    double at = facing_bound(flow, touch, &pair, &all[i], &before).at;
+    if (at >= -flow->slop && at <= most) {
+      S2FlowEnd one = facing_meets(flow, touch, &all[i], from);
+      first = one.at < first.at ? one : first;
+    }
   }
   // Beyond the ends of an edge, its line may pass through other shapes of the body, so the manifold
   // must confirm the impact.
@@ -494,6 +510,16 @@ static S2FlowEnd hidden_pivot_meets(const S2Flow *flow, const S2Touch *touch,
     first = one.at < first.at ? one : first;
   }
   return first;
+}
+
+// Returns true if the motion is too short to close the gap. If one of the shapes has neighbours,
+// the gap may belong to a point farther away than another one, so this test does not apply.
+static bool too_far(const S2Flow *flow, const S2Touch *touch, double gap) {
+  const S2World *world = flow->step->world;
+  const S2Piece *a = &world->pieces.at[touch->shape_a], *b = &world->pieces.at[touch->shape_b];
+  bool joined =
+      a->has_previous || a->has_next || a->joined || b->has_previous || b->has_next || b->joined;
+  return !joined && isfinite(gap) && gap > flow_length(flow, touch) + flow->slop;
 }
 
 // Searches from the time s on, for a pair without resting points or overlaps.
@@ -553,6 +579,9 @@ S2FlowEnd s2_flow_meet(const S2Flow *flow, const S2Touch *touch, const S2Resting
   }
   if (gap < -flow->slop) { // the pair overlaps at the start
     return flow_deepens(flow, touch);
+  }
+  if (too_far(flow, touch, gap)) {
+    return NOTHING;
   }
   // A pair that touches at the start separates first.
   double s = gap <= flow->slop ? flow->leaving * flow->until : 0;

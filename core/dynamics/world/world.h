@@ -501,6 +501,7 @@ struct S2World {
   S2ProgramIs program_is;
   struct S2Program *program; // NULL: none
   int lanes;                 // maximum number of lanes for stepping, or 0 without a program
+  bool plain; // for tests: true if no island is stepped in flat arrays (small/small.h)
   // Number of changes to data that steps read, except state, forces and impulses.
   uint64_t changes;
   struct S2Notes *notes; // notes of the current step for its derivative (notes.h), or NULL

@@ -10,6 +10,7 @@ typedef struct Recipe { // a random world
   uint64_t shape;       // seed of its topology: worlds of one shape have the same tables
   uint64_t numbers;     // seed of masses, anchors, poses, settings
   S2FlowRule flow;
+  bool floor; // true if bodies may meet a floor
 } Recipe;
 
 static inline double between(S2Rng *rng, double lo, double hi) {
@@ -81,6 +82,22 @@ static inline void recipe_joints(S2World *world, S2Rng *shape, S2Rng *rng, S2Bod
   }
 }
 
+// Adds a floor, near or far, and lets all bodies collide with it.
+static inline void recipe_floor(S2World *world, S2Rng *rng) {
+  enum { PARTS = 2, FLOOR = 4 };
+  for (int i = 0; s2_world_body(world, i).index != 0; i++) {
+    S2BodyId id = s2_world_body(world, i);
+    must(s2_body_set(world, id, S2_BODY_CATEGORY, PARTS));
+    must(s2_body_set(world, id, S2_BODY_MASK, FLOOR));
+  }
+  S2BodyDef def = s2_body_def();
+  def.type = S2_STATIC;
+  def.position = s2_vec2(0, between(rng, -14, -5));
+  def.angle = between(rng, -0.1, 0.1);
+  def.category = FLOOR;
+  add_box(world, def, 60, 1);
+}
+
 static inline S2World *recipe_world(Recipe recipe) {
   S2Rng shape = s2_rng_seeded(recipe.shape), rng = s2_rng_seeded(recipe.numbers);
   S2WorldDef def = s2_world_def();
@@ -97,6 +114,9 @@ static inline S2World *recipe_world(Recipe recipe) {
   }
   for (int i = pick(&shape, 3); i > 0; i--) {
     recipe_body(world, &rng, S2_DYNAMIC);
+  }
+  if (recipe.floor) {
+    recipe_floor(world, &rng);
   }
   return world;
 }

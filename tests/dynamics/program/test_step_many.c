@@ -33,7 +33,10 @@ static S2World *ball_world(void) {
 static Crowd crowd_new(uint64_t seed, int lanes, S2FlowRule flow) {
   Crowd crowd = {0};
   for (int i = 0; i < KINDS * EACH; i++) {
-    Recipe recipe = {100 * seed + (uint64_t)(i % KINDS), 1000 * seed + (uint64_t)i, flow};
+    Recipe recipe = {.shape = 100 * seed + (uint64_t)(i % KINDS),
+                     .numbers = 1000 * seed + (uint64_t)i,
+                     .flow = flow,
+                     .floor = i % 3 == 0};
     join(&crowd, recipe_world(recipe), recipe_world(recipe), lanes);
   }
   for (int i = 0; i < 3; i++) {
@@ -151,7 +154,7 @@ static void test_stock(void **state) {
 // Worlds that cannot be stepped together, or not at all.
 static void test_bad_input(void **state) {
   (void)state;
-  Recipe recipe = {1, 1, S2_FLOW_PROJECTED};
+  Recipe recipe = {.shape = 1, .numbers = 1, .flow = S2_FLOW_PROJECTED};
   S2World *a = recipe_world(recipe), *b = recipe_world(recipe), *c = recipe_world(recipe);
   S2World *twice[] = {a, b, a}, *none[] = {a, NULL}, *all[] = {a, b, c};
   S2Status each[3];
@@ -173,7 +176,7 @@ static void test_bad_input(void **state) {
 // One world fails: the others are stepped, and each one has its own status.
 static void test_one_fails(void **state) {
   (void)state;
-  Recipe recipe = {2, 2, S2_FLOW_RATTLE};
+  Recipe recipe = {.shape = 2, .numbers = 2, .flow = S2_FLOW_RATTLE};
   enum { COUNT = 6, BAD = 3 };
   S2World *world[COUNT], *alone = recipe_world(recipe);
   S2Status each[COUNT];

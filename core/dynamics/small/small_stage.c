@@ -1,0 +1,300 @@
+// The two stages of a piece of a small island.
+#include "dynamics/rattle/rattle_numbers.h"
+#include "dynamics/small/small.h"
+#include "dynamics/step/solve.h"
+
+#include <string.h>
+
+// The numbers of rattle_certified.c: scaled residuals of guesses that are the solution, and of
+// modes that hold; largest number of corrections.
+static const double GUESS_HOLDS = 1e-14, MODES_HOLD = 1e-11;
+enum { CORRECTIONS = 40 };
+
+static void small_start_stage(S2Small *small, bool second, S2SmallStage *stage) {
+  stage->small = small;
+  stage->second = second;
+  stage->side = second ? small->at1 : small->at0;
+  stage->left = second ? stage->side : stage->slope;
+  stage->known = small->known[second];
+  stage->unknown = 0;
+  stage->scale = small->speed;
+}
+
+// Sets the inverse masses. The ground has none, and its velocity is 0.
+static void small_set_inverse(S2SmallStage *stage) {
+  const S2Small *small = stage->small;
+  for (int i = 0; i < 3 * small->nodes; i++) {
+    stage->inverse[i] = 1 / stage->mass[i];
+  }
+  for (int i = 3 * small->nodes; i < 3 * small->seats; i++) {
+    stage->inverse[i] = stage->v[i] = 0;
+  }
+}
+
+static void small_accept_residual(S2Small *small, const S2Residual *residual) {
+  s2_keep_worst(&small->worst, residual);
+}
+
+// ---- Stage 1 -----------------------------------------------------------------------------------
+
+// Computes the residuals of stage 1 at the velocities v: (g(q1) - from)/h - speed.
+static void small_measure_first(S2SmallStage *stage) {
+  S2Small *small = stage->small;
+  double h = small->h;
+  for (int i = 0; i < small->nodes; i++) {
+    for (int c = 0; c < 3; c++) {
+      small->q1[i][c] = small->q0[i][c] + h * stage->v[3 * i + c];
+    }
+  }
+  s2_small_measure(small, small->q1, true);
+  for (int i = 0; i < stage->unknown; i++) {
+    int r = stage->list[i];
+    const S2SmallRow *row = &small->row[r];
+    double from = row->changes ? small->at0[r].value : 0, speed;
+    if (row->source == S2_RATTLE_OF_SLIP) {
+      speed = (s2_small_along(row, &small->at0[r], stage->v) +
+               s2_small_along(row, &small->at1[r], stage->v)) /
+              2;
+    } else {
+      speed = (small->at1[r].value - from) / h;
+    }
+    stage->r[r] = speed - row->speed + (row->compliance * stage->x[r] + row->bias);
+  }
+}
+
+static void small_make_first(S2SmallStage *stage, bool frees) {
+  S2Small *small = stage->small;
+  double half = small->h / 2;
+  for (int i = 0; i < 3 * small->nodes; i++) {
+    stage->mass[i] = small->inertial[i] + half * small->damping[i];
+    stage->rhs[i] = small->inertial[i] * small->v0[i] + half * small->force[i];
+  }
+  small_set_inverse(stage);
+  for (int r = 0; r < small->rows; r++) {
+    const S2SmallRow *row = &small->row[r];
+    stage->known[r] = frees && small->late[r];
+    stage->compliance[r] = row->compliance;
+    stage->lo[r] = row->law == S2_RATTLE_LIMIT ? 0 : -row->most * half;
+    stage->hi[r] = row->most * half;
+    stage->x[r] = stage->known[r] ? 0 : small->l[r];
+    if (!stage->known[r]) {
+      stage->list[stage->unknown++] = r;
+    }
+  }
+}
+
+// Takes the rows at the end of the piece as derivatives of the speeds of stage 1. Friction acts
+// along the mean of both ends.
+static void small_take_slopes(S2SmallStage *stage) {
+  const S2Small *small = stage->small;
+  for (int i = 0; i < stage->unknown; i++) {
+    int r = stage->list[i];
+    S2SmallSide *slope = &stage->slope[r];
+    *slope = small->at1[r];
+    for (int c = 0; c < 3 && small->row[r].source == S2_RATTLE_OF_SLIP; c++) {
+      slope->a[c] = (slope->a[c] + small->at0[r].a[c]) / 2;
+      slope->b[c] = (slope->b[c] + small->at0[r].b[c]) / 2;
+    }
+  }
+}
+
+// Linearises stage 1 at the velocities of the guess or, if these are far from v0, at v0. Computes
+// the speeds of the guess. Returns true if they are those of the true rows.
+static bool small_set_out(S2SmallStage *stage) {
+  S2Small *small = stage->small;
+  double guess[3 * S2_SMALL_NODES];
+  bool near = true;
+  for (int i = 0; i < small->points; i++) {
+    near &= stage->x[small->point[i].row] > 0;
+  }
+  s2_small_velocity(stage);
+  for (int i = 0; i < 3 * small->nodes && near; i++) {
+    double size = i % 3 == 0 ? small->island->length : 1;
+    near = fabs(stage->v[i] - small->v0[i]) * size <= small->speed;
+  }
+  // Measure the rows there.
+  if (!near) {
+    memcpy(guess, stage->v, sizeof(double) * (size_t)(3 * small->nodes));
+    memcpy(stage->v, small->v0, sizeof(double) * (size_t)(3 * small->nodes));
+  }
+  small_measure_first(stage);
+  small_take_slopes(stage);
+  for (int i = 0; i < stage->unknown; i++) {
+    int r = stage->list[i];
+    stage->bias[r] = stage->r[r] - stage->compliance[r] * stage->x[r] -
+                     s2_small_along(&small->row[r], &stage->slope[r], stage->v);
+  }
+  if (!near) {
+    memcpy(stage->v, guess, sizeof(double) * (size_t)(3 * small->nodes));
+    s2_small_speeds(stage);
+  }
+  return near;
+}
+
+// Corrects the impulses in the modes of the linear problem until the true rows hold. The rows turn
+// within the piece, so each correction leaves a fraction of the error. Two corrections tell this
+// fraction, and each further correction is extrapolated (Anderson 1965, depth 1).
+static bool small_correct_first(S2SmallStage *stage) {
+  S2Small *small = stage->small;
+  double enough = small->enough / small->h, before = INFINITY;
+  double x[2][S2_SMALL_ROWS], change[2][S2_SMALL_ROWS]; // of this and the last correction
+  for (int pass = 0;; pass++) {
+    int now = pass % 2, last = 1 - now;
+    memcpy(x[now], stage->x, sizeof x[now]);
+    s2_small_velocity(stage);
+    small_measure_first(stage);
+    double error = s2_small_correct(stage, small->problem, enough);
+    if (error <= enough) {
+      return true;
+    }
+    if (!(error < before) || pass == CORRECTIONS) {
+      return false;
+    }
+    before = error;
+    double along = 0, square = 0;
+    for (int i = 0; i < stage->unknown; i++) {
+      int r = stage->list[i];
+      change[now][r] = stage->x[r] - x[now][r];
+      double difference = pass > 0 ? change[now][r] - change[last][r] : 0;
+      along += change[now][r] * difference;
+      square += difference * difference;
+    }
+    double part = square > 0 ? along / square : 0;
+    for (int i = 0; i < stage->unknown && part != 0; i++) {
+      int r = stage->list[i];
+      stage->x[r] -= part * (stage->x[r] - x[last][r] - change[last][r]);
+    }
+    s2_small_clip(stage, small->problem);
+  }
+}
+
+// Solves stage 1. Returns false if the modes of its first linear problem do not hold for the true
+// rows.
+bool s2_small_first(S2Small *small, bool frees) {
+  S2SmallStage stage;
+  small_start_stage(small, false, &stage);
+  stage.scale =
+      fmax(small->speed, S2_RATTLE_NO_SPEED * small->rounding / (small->tolerance * small->h));
+  small_make_first(&stage, frees);
+  bool near = small_set_out(&stage);
+  if (!s2_small_condense(&stage, small->problem)) {
+    return false;
+  }
+  // If bodies keep sliding or rolling, the guessed impulses are already the solution.
+  S2Residual residual = s2_small_residual(&stage, small->problem);
+  if (!near || !(residual.scaled <= GUESS_HOLDS)) {
+    if (!s2_small_solve(&stage, small->problem) || !small_correct_first(&stage)) {
+      return false;
+    }
+    residual = s2_small_residual(&stage, small->problem);
+  }
+  if (!(residual.scaled <= MODES_HOLD)) {
+    return false;
+  }
+  small_accept_residual(small, &residual);
+  s2_small_states(&stage, small->problem);
+  s2_small_measure_open(small);
+  memcpy(small->l, stage.x, sizeof(double) * (size_t)small->rows);
+  memcpy(small->u, stage.v, sizeof(double) * (size_t)(3 * small->nodes));
+  return true;
+}
+
+// ---- Stage 2 -----------------------------------------------------------------------------------
+
+// Returns true if the contact or limit of row r is closed in stage 2.
+static bool small_closed(const S2Small *small, int r) {
+  bool contact = small->row[r].source == S2_RATTLE_OF_GAP;
+  double near = contact ? S2_TOUCH_SLOP * small->island->length : small->enough;
+  return small->l[r] > 0 || small->at1[r].value <= near || r == small->closes;
+}
+
+// Adds an impulse along a row to the right side.
+static void small_push_rhs(S2SmallStage *stage, int r, double x) {
+  const S2Small *small = stage->small;
+  const S2SmallRow *row = &small->row[r];
+  const S2SmallSide *side = &stage->side[r];
+  for (int c = 0; c < 3; c++) {
+    if (row->a < small->nodes) {
+      stage->rhs[3 * row->a + c] += side->a[c] * x;
+    }
+    if (row->b < small->nodes) {
+      stage->rhs[3 * row->b + c] += side->b[c] * x;
+    }
+  }
+}
+
+// Sets the bounds and coefficients of row r of stage 2. The unknown is the sum l + k, except for
+// soft rows with the trapezoidal rule, for which k = l.
+static void small_make_second_row(S2SmallStage *stage, int r, bool known) {
+  const S2Small *small = stage->small;
+  const S2SmallRow *row = &small->row[r];
+  double l = small->l[r], half = small->h / 2, bound = row->most * (row->soft ? half : small->h);
+  stage->known[r] = known || row->trapezoid;
+  stage->lo[r] = row->law == S2_RATTLE_LIMIT ? 0 : -bound + (row->soft ? l : 0);
+  stage->hi[r] = bound + (row->soft ? l : 0);
+  stage->bias[r] = -row->speed;
+  stage->compliance[r] = 0;
+  stage->x[r] = stage->known[r] ? 0 : 2 * l;
+  if (row->soft && !row->trapezoid) {
+    double e = half * row->stiffness + row->damping;
+    stage->compliance[r] = 1 / (half * e);
+    stage->bias[r] += row->stiffness * small->at1[r].value / e - stage->compliance[r] * l;
+  }
+  if (l != 0) {
+    small_push_rhs(stage, r, row->trapezoid ? l : -l);
+  }
+  if (!stage->known[r]) {
+    stage->list[stage->unknown++] = r;
+  }
+}
+
+static void small_make_second(S2SmallStage *stage) {
+  S2Small *small = stage->small;
+  double half = small->h / 2;
+  for (int i = 0; i < 3 * small->nodes; i++) {
+    double inertial = small->inertial[i], damped = half * small->damping[i];
+    bool cayley = small->step->dt * small->damping[i] <= 2 * inertial;
+    stage->mass[i] = inertial + (cayley ? 0 : damped);
+    stage->rhs[i] = (inertial - (cayley ? damped : 0)) * small->u[i] + half * small->force[i];
+  }
+  small_set_inverse(stage);
+  bool open = false;
+  for (int r = 0; r < small->rows; r++) {
+    S2RattleLaw law = small->row[r].law;
+    if (law == S2_RATTLE_LIMIT) {
+      open = !small_closed(small, r);
+    }
+    small_make_second_row(stage, r, law >= S2_RATTLE_LIMIT && open);
+  }
+}
+
+bool s2_small_second(S2Small *small) {
+  S2SmallStage stage;
+  small_start_stage(small, true, &stage);
+  small_make_second(&stage);
+  if (!s2_small_condense(&stage, small->problem)) {
+    return false;
+  }
+  s2_small_velocity(&stage);
+  s2_small_speeds(&stage);
+  // If the bodies move as in the last step, twice the impulses of stage 1 are the solution.
+  S2Residual residual = s2_small_residual(&stage, small->problem);
+  if (!(residual.scaled <= GUESS_HOLDS)) {
+    if (!s2_small_solve(&stage, small->problem)) {
+      return false;
+    }
+    s2_small_velocity(&stage);
+    s2_small_speeds(&stage);
+    residual = s2_small_residual(&stage, small->problem);
+  }
+  if (!(residual.scaled <= S2_RATTLE_SOLVED)) {
+    return false;
+  }
+  small_accept_residual(small, &residual);
+  s2_small_states(&stage, small->problem);
+  for (int r = 0; r < small->rows; r++) {
+    small->k[r] = small->row[r].trapezoid ? small->l[r] : stage.x[r] - small->l[r];
+  }
+  memcpy(small->v1, stage.v, sizeof(double) * (size_t)(3 * small->nodes));
+  return true;
+}
