@@ -35,6 +35,47 @@ static void small_accept_residual(S2Small *small, const S2Residual *residual) {
   s2_keep_worst(&small->worst, residual);
 }
 
+// Writes the problem of the stage to a file if the world requires it. The problem is linear about
+// its solution, as in s2_stage_dump.
+static void small_dump(const S2SmallStage *stage) {
+  const S2Small *small = stage->small;
+  S2Step *step = small->step;
+  if (step->world->dump_directory == NULL) {
+    return;
+  }
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  S2Row *rows = S2_TAKE(step->arena, S2Row, stage->unknown);
+  for (int i = 0; i < stage->unknown; i++) {
+    int r = stage->list[i];
+    const S2SmallRow *row = &small->row[r];
+    const S2SmallSide *side = &stage->side[r];
+    bool rough = row->law == S2_RATTLE_FRICTION, equation = row->law == S2_RATTLE_EQUATION;
+    double speed = s2_small_along(row, side, stage->v) + stage->compliance[r] * stage->x[r];
+    rows[i] = (S2Row){.a = row->a < small->nodes ? row->a : S2_GROUND,
+                      .b = row->b < small->nodes ? row->b : S2_GROUND,
+                      .coupled_to = rough ? i - 1 : -1,
+                      .group = equation ? row->place : small->joints + i - rough,
+                      .lo = equation ? -INFINITY : stage->lo[r],
+                      .hi = equation ? INFINITY : stage->hi[r],
+                      .mu = row->mu,
+                      .compliance = stage->compliance[r],
+                      .bias = stage->r[r] - speed};
+    for (int c = 0; c < 3; c++) {
+      rows[i].ja[c] = row->a < small->nodes ? side->a[c] : 0;
+      rows[i].jb[c] = row->b < small->nodes ? side->b[c] : 0;
+    }
+  }
+  S2Problem problem = {.nodes = small->nodes,
+                       .rows = stage->unknown,
+                       .mass = stage->mass,
+                       .rhs = stage->rhs,
+                       .row = rows,
+                       .velocity_scale = stage->scale,
+                       .length = small->island->length};
+  s2_step_dump(step, &problem);
+  s2_arena_rewind(step->arena, mark);
+}
+
 // ---- Stage 1 -----------------------------------------------------------------------------------
 
 // Computes the residuals of stage 1 at the velocities v: (g(q1) - from)/h - speed.
@@ -192,6 +233,7 @@ bool s2_small_first(S2Small *small, bool frees) {
     return false;
   }
   small_accept_residual(small, &residual);
+  small_dump(&stage);
   s2_small_states(&stage, small->problem);
   s2_small_measure_open(small);
   memcpy(small->l, stage.x, sizeof(double) * (size_t)small->rows);
@@ -291,6 +333,7 @@ bool s2_small_second(S2Small *small) {
     return false;
   }
   small_accept_residual(small, &residual);
+  small_dump(&stage);
   s2_small_states(&stage, small->problem);
   for (int r = 0; r < small->rows; r++) {
     small->k[r] = small->row[r].trapezoid ? small->l[r] : stage.x[r] - small->l[r];

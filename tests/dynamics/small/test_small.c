@@ -3,6 +3,9 @@
 #include "worlds.h"
 
 #include "dynamics/small/small.h"
+#include "mcp/mcp.h"
+
+#include <unistd.h>
 
 // Compares steps of two copies of a world. Both start each step from the same state.
 typedef struct Pair {
@@ -164,7 +167,41 @@ static void test_agrees(void **state) {
   assert_true(pair.apart <= 3);
 }
 
+// The problems of both stages are written and can be solved again.
+static void test_dumps(void **state) {
+  (void)state;
+  char folder[] = "/tmp/sim2d-small-XXXXXX", path[sizeof folder + 40];
+  assert_non_null(mkdtemp(folder));
+  S2World *world = random_world(3);
+  must(s2_world_dump_problems(world, folder));
+  int found = 0;
+  for (int step = 0; step < 60; step++) {
+    must(s2_world_step(world));
+    for (int i = 0; i < 20; i++) {
+      S2Problem *problem;
+      snprintf(path, sizeof path, "%s/problem-%06d-%02d.txt", folder, step, i);
+      if (access(path, R_OK) != 0) {
+        break;
+      }
+      must(s2_problem_read(path, &problem));
+      S2SolverOptions options = {.tolerance = 1e-9, .max_iterations = 100};
+      S2Solution solution = {.v = calloc((size_t)(3 * problem->nodes), sizeof(double)),
+                             .lambda = calloc((size_t)problem->rows, sizeof(double))};
+      s2_arena_reset(&world->arena);
+      assert_int_equal(s2_mcp_solve(problem, &options, &world->arena, &solution), S2_SOLVED);
+      free(solution.v);
+      free(solution.lambda);
+      s2_problem_free(problem);
+      unlink(path);
+      found += 1;
+    }
+  }
+  assert_true(found >= 60);
+  s2_world_destroy(world);
+  rmdir(folder);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_agrees)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_agrees), cmocka_unit_test(test_dumps)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
