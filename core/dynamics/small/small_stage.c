@@ -44,6 +44,7 @@ static void small_dump(const S2SmallStage *stage) {
     return;
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);
+  // The rows are in the order of s2_rattle_make_terms, which is that of a problem.
   S2Row *rows = S2_TAKE(step->arena, S2Row, stage->unknown);
   for (int i = 0; i < stage->unknown; i++) {
     int r = stage->list[i];
@@ -60,6 +61,7 @@ static void small_dump(const S2SmallStage *stage) {
                       .mu = row->mu,
                       .compliance = stage->compliance[r],
                       .bias = stage->r[r] - speed};
+    // The ground has no velocity.
     for (int c = 0; c < 3; c++) {
       rows[i].ja[c] = row->a < small->nodes ? side->a[c] : 0;
       rows[i].jb[c] = row->b < small->nodes ? side->b[c] : 0;
