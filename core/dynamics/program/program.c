@@ -433,12 +433,12 @@ static void write_account(S2World *world) {
 }
 
 // Returns true if the search would find no pairs for the motion of the kernels' results.
-static bool stay_apart(const S2World *world, double *at, int lanes, size_t apart) {
+static bool stay_apart(const S2World *world, const double *at, int lanes, size_t apart) {
   const S2Program *program = world->program;
   bool stay = true;
   for (int i = 0; i < program->islands && stay; i++) {
     const S2ProgramIsland *island = &program->island[i];
-    Lane lane = {at + apart * (size_t)i, lanes};
+    Lane lane = {(double *)at + apart * (size_t)i, lanes}; // only read
     for (int k = 0; k < island->table.nodes && stay; k++) {
       double q[3];
       lane_get(lane, AT(S2TableState, q) + 3 * (size_t)k, q, 3);

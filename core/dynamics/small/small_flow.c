@@ -93,8 +93,9 @@ static bool small_may_rest(const S2Small *small) {
 // end, or S2_NONE. Returns the end of the record.
 static double *small_record_piece(const S2Small *small, int closes, double rises, double *to) {
   double state[2][S2_SMALL_ROWS];
-  for (int r = 0; r < 2 * small->rows; r++) {
-    state[r % 2][r / 2] = small->state[r % 2][r / 2];
+  for (int r = 0; r < small->rows; r++) {
+    state[0][r] = small->state[0][r];
+    state[1][r] = small->state[1][r];
   }
   S2RattleRecord piece = {.h = small->h,
                           .done = small->done,

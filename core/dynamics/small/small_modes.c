@@ -100,7 +100,7 @@ static bool small_yields(const S2SmallStage *stage, const S2SmallProblem *to, co
 
 int s2_small_change_modes(const S2SmallStage *stage, S2SmallProblem *to, bool all) {
   Mode next[S2_SMALL_UNITS];
-  bool yielding[S2_SMALL_UNITS];
+  bool yielding[S2_SMALL_UNITS] = {false};
   int wrong = 0, worst = -1;
   double most = -1;
   for (int i = 0; i < to->units; i++) {

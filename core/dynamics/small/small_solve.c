@@ -120,7 +120,7 @@ static void small_decompose(S2SmallProblem *to) {
 
 // Solves with the factors of the held rows. Unknowns of dependent rows become 0.
 static void small_solve_held(const S2SmallProblem *to, double *change) {
-  double y[S2_SMALL_SIDED];
+  double y[S2_SMALL_SIDED] = {0};
   int rank = to->rank;
   for (int i = 0; i < rank; i++) {
     double sum = change[to->pivot_row[i]];
@@ -525,7 +525,7 @@ static bool small_one_mode(const S2SmallProblem *to) {
 
 bool s2_small_solve(S2SmallStage *stage, S2SmallProblem *to) {
   double v[3 * S2_SMALL_SEATS], x[S2_SMALL_ROWS];
-  Mode modes[S2_SMALL_UNITS];
+  Mode modes[S2_SMALL_UNITS] = {OPEN};
   if (!small_one_mode(to)) {
     return false;
   }

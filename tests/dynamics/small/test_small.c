@@ -185,7 +185,7 @@ static void test_dumps(void **state) {
       }
       must(s2_problem_read(path, &problem));
       S2SolverOptions options = {.tolerance = 1e-9, .max_iterations = 100};
-      S2Solution solution = {.v = calloc((size_t)(3 * problem->nodes), sizeof(double)),
+      S2Solution solution = {.v = calloc(3 * (size_t)problem->nodes, sizeof(double)),
                              .lambda = calloc((size_t)problem->rows, sizeof(double))};
       s2_arena_reset(&world->arena);
       assert_int_equal(s2_mcp_solve(problem, &options, &world->arena, &solution), S2_SOLVED);
