@@ -155,7 +155,7 @@ static void run(uint64_t seed, int steps, Pair *pair) {
 
 // Random trees with limits, motors, servos, springs and friction on a floor. A few steps have
 // several solutions, because bodies share loads in an undetermined ratio while friction acts. The
-// two paths may then choose different ones. (In 200 worlds these are 25 of 20,000 steps, 19 of them
+// two paths may then choose different ones. (In 200 worlds these are 25 of 20,000 steps, 20 of them
 // in one world.)
 static void test_agrees(void **state) {
   (void)state;
