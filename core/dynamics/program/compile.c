@@ -389,13 +389,15 @@ static bool never_meet(const S2World *world, int32_t slot_a, int32_t slot_b) {
 
 // Lists the pairs of bodies that may collide. Returns false if there are too many.
 static bool list_pairs(const S2World *world, S2Program *program) {
+  bool speculative = s2_world_way(&world->kept.def) == S2_SPECULATIVE;
   for (int i = 0; i < world->order.count; i++) {
     for (int k = 0; k < i; k++) {
       int32_t a = world->order.at[i], b = world->order.at[k];
       if (never_meet(world, a, b)) {
         continue;
       }
-      if (program->pairs == S2_PROGRAM_PAIRS) {
+      // A speculative step repeats its search by another rule (s2_step_outran).
+      if (program->pairs == S2_PROGRAM_PAIRS || speculative) {
         return false;
       }
       uint8_t *pair = program->pair[program->pairs++];

@@ -146,7 +146,8 @@ static double apart_astray(const S2World *world, int32_t slot, const double q[3]
   }
   double away = hypot(gone[1], gone[2]) + apart_turn_reach(body, gone[0]);
   double room = world->kept.def.contact_margin / 2 + apart_slack_of(world, body, &motion);
-  return away <= (1 - ROUNDED) * room ? 0 : away * (1 + ROUNDED);
+  double rounded = ROUNDED * (room + body->reach + fabs(q0[1]) + fabs(q0[2]) + away);
+  return away <= room - rounded ? 0 : away + rounded;
 }
 
 bool s2_program_stays_apart(const S2World *world, int32_t slot, const double q[3]) {

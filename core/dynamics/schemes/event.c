@@ -1213,7 +1213,7 @@ static bool run_island(S2EventRun *event) {
   event->rattles = !event->ahead && !event->halved && s2_island_rattles_on(step, event->island);
   if (event->rattles) {
     event->flow = s2_rattle_new_flow(step, event->island);
-    event->flow.small = event->lawful ? NULL : s2_small_take(step, event->island);
+    event->flow.small = s2_small_take(step, event->island);
   }
   event->halvings = event->ahead && may_halve(step, event->island) ? S2_EVENT_HALVINGS : 0;
   event->cuts = event->turns = event->arrived = 0;

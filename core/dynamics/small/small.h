@@ -189,12 +189,12 @@ S2SmallOutcome s2_small_turns_too_far(const S2Small *small);
 bool s2_small_loads_turn(const S2Small *small);
 bool s2_small_rows_bring(const S2Small *small);
 
-// Solves a piece as s2_rattle_flow does. Returns false if the general path must solve the piece;
-// nothing has changed then. (small_flow.c)
+// Solves a piece as s2_rattle_flow does. Returns false if the general path must solve the piece.
+// Only step->q1 of the nodes has changed then. (small_flow.c)
 bool s2_small_flow(S2Small *small, const S2Choice *choices, double done, double h, bool last,
                    S2RattleFlow *flow);
 // Steps an island on which only joints act, as s2_island_rattle does. Returns false if the general
-// path must step it; nothing has changed then, except in the audits.
+// path must step it. Only step->q1 of the nodes and the audits have changed then.
 bool s2_small_island(S2Step *step, S2Island *island, const S2LawFrame *frame);
 
 #endif

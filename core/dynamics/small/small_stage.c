@@ -214,6 +214,12 @@ static bool small_correct_first(S2SmallStage *stage) {
 // Solves stage 1. Returns false if the modes of its first linear problem do not hold for the true
 // rows.
 bool s2_small_first(S2Small *small, bool frees) {
+  // The general path pushes such limits along the rows at the end of the piece.
+  for (int r = 0; r < small->joint_rows && !frees; r++) {
+    if (small->late[r]) {
+      return false;
+    }
+  }
   S2SmallStage stage;
   small_start_stage(small, false, &stage);
   stage.scale =

@@ -3,6 +3,7 @@
 #include "dynamics/rattle/rattle_numbers.h"
 #include "dynamics/small/small.h"
 #include "dynamics/step/islands.h"
+#include "dynamics/step/laws.h"
 #include "dynamics/step/touch.h"
 
 // ---- The island --------------------------------------------------------------------------------
@@ -194,8 +195,26 @@ void s2_world_set_flat(S2World *world, bool flat) {
   world->plain = !flat;
 }
 
+// Returns true if the rows of all joints fit, however many of its possible rows each of them has.
+static bool small_rows_fit(const S2Step *step, const S2Island *island) {
+  int rows = 0;
+  for (int i = 0; i < island->joints; i++) {
+    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
+    rows += joint->type == S2_WELD
+                ? 3
+                : 2 + joint->has_spring + joint->has_motor + (joint->friction > 0) +
+                      joint->has_servo + (joint->limit_lo > -INFINITY) +
+                      (joint->limit_hi < INFINITY);
+  }
+  return rows <= S2_SMALL_JOINT_ROWS;
+}
+
 S2Small *s2_small_take(S2Step *step, S2Island *island) {
   if (step->world->plain || island->nodes > S2_SMALL_NODES || island->joints > S2_SMALL_JOINTS) {
+    return NULL;
+  }
+  // Force laws depend on the velocities in both stages.
+  if (s2_island_lawful(step, island) || !small_rows_fit(step, island)) {
     return NULL;
   }
   S2Small *small = S2_TAKE(step->arena, S2Small, 1);
@@ -316,7 +335,7 @@ static bool small_set_scales(S2Small *small) {
       off = fmax(off, row->law == S2_RATTLE_LIMIT ? -value : fabs(value));
     }
     bool limit = row->law == S2_RATTLE_LIMIT && row->source == S2_RATTLE_OF_COORDINATE;
-    small->late[r] = limit && side->value > S2_TOUCH_SLOP * size;
+    small->late[r] = limit && side->value > S2_TOUCH_SLOP * (turns ? 1 : length);
   }
   small->rounding = S2_RATTLE_ROUNDED * (length + far);
   double way = S2_RATTLE_WAY * small->tolerance * small->speed * small->h;

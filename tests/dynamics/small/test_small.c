@@ -167,6 +167,73 @@ static void test_agrees(void **state) {
   assert_true(pair.apart <= 3);
 }
 
+static S2World *stepped_by_events(double dt) {
+  S2WorldDef def = s2_world_def();
+  def.gravity = s2_vec2(0, -9.81);
+  def.dt = dt;
+  S2World *world;
+  must(s2_world_create(&def, &world));
+  return world;
+}
+
+// A chain whose joints have every kind of row, more than the arrays hold.
+static S2World *crowded_world(void) {
+  S2World *world = stepped_by_events(1.0 / 120);
+  S2BodyId last = {0, 0};
+  for (int i = 0; i < 8; i++) {
+    S2BodyId link = add_box(world, at(0.5 * i + 0.25, 2), 0.5, 0.1);
+    S2JointDef def = hinge_def(link, last, 0.5 * i, 2);
+    def.stiffness = 20;
+    S2JointId hinge;
+    must(s2_joint_create(world, &def, &hinge));
+    must(s2_joint_set_limits(world, hinge, -0.4, 0.4));
+    must(s2_joint_set(world, hinge, S2_JOINT_MOTOR_MAX, 0.3));
+    must(s2_joint_set(world, hinge, S2_JOINT_FRICTION, 0.2));
+    last = link;
+  }
+  return world;
+}
+
+static bool drag(void *user, S2World *world, S2ForceCall *call) {
+  (void)user;
+  double v[3];
+  must(s2_body_v(world, call->body, v));
+  call->force[0] -= 5 * v[0];
+  return true;
+}
+
+// A pendulum with limits in a viscous fluid.
+static S2World *lawful_world(void) {
+  S2World *world = stepped_by_events(1.0 / 60);
+  S2BodyId body = add_box(world, at(0.5, 0), 1, 0.1), none = {0, 0};
+  S2JointDef def = hinge_def(body, none, 0, 0);
+  S2JointId hinge;
+  must(s2_joint_create(world, &def, &hinge));
+  must(s2_joint_set_limits(world, hinge, -2, 2));
+  must(s2_body_set_force_law(world, body, true));
+  s2_world_set_callbacks(world, &(S2Callbacks){.force = drag});
+  return world;
+}
+
+// The general path steps what the arrays do not describe.
+static void test_left_to_general(void **state) {
+  (void)state;
+  S2World *(*const make[])(void) = {crowded_world, lawful_world};
+  for (int i = 0; i < 2; i++) {
+    S2World *fast = make[i](), *plain = make[i]();
+    s2_world_set_flat(plain, false);
+    for (int step = 0; step < 100; step++) {
+      must(s2_world_step(fast));
+      must(s2_world_step(plain));
+      size_t size = sizeof(double) * 3 * (size_t)fast->bodies.count;
+      assert_memory_equal(fast->q.at, plain->q.at, size);
+      assert_memory_equal(fast->v.at, plain->v.at, size);
+    }
+    (s2_world_destroy)(fast);
+    (s2_world_destroy)(plain);
+  }
+}
+
 // The problems of both stages are written and can be solved again.
 static void test_dumps(void **state) {
   (void)state;
@@ -202,6 +269,7 @@ static void test_dumps(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_agrees), cmocka_unit_test(test_dumps)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_agrees), cmocka_unit_test(test_dumps),
+                                     cmocka_unit_test(test_left_to_general)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
