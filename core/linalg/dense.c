@@ -7,9 +7,22 @@
 // These declarations replace a header, because the name of OpenBLAS's header differs between
 // systems.
 void openblas_set_num_threads(int threads);
+int openblas_get_num_threads(void);
+// OpenBLAS calls this function before a fork. Its serial variant does not have it.
+extern int blas_thread_shutdown_(void) __attribute__((weak));
 
 void s2_dense_single_threaded(void) {
-  openblas_set_num_threads(1);
+  // Setting the number, even to the same value, would start threads that have been ended.
+  if (openblas_get_num_threads() != 1) {
+    openblas_set_num_threads(1);
+  }
+}
+
+void s2_dense_end_threads(void) {
+  s2_dense_single_threaded();
+  if (blas_thread_shutdown_ != NULL) {
+    (void)blas_thread_shutdown_();
+  }
 }
 
 bool s2_dense_take_buffer(void) {

@@ -25,6 +25,11 @@ void s2_dense_solve_many(const S2Dense *matrix, double *x, int count);
 // takes longer than solving these systems. The call is cheap, and solvers make it once per problem.
 void s2_dense_single_threaded(void);
 
+// Ends the threads that OpenBLAS started when it was loaded, for a process that does not use them.
+// For about a tenth of a second these threads wait in busy loops. Meanwhile, everything else runs
+// at half speed where two threads share a core.
+void s2_dense_end_threads(void);
+
 // OpenBLAS allocates its working memory in the first call that needs it, and keeps it. If there is
 // not enough memory, OpenBLAS retries endlessly. This function makes OpenBLAS allocate the memory
 // in advance, and returns false if there is not enough.

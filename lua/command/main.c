@@ -11,6 +11,8 @@
 #include "lua/parallel/machines.h"
 #include "lua/record/live.h"
 
+#include "linalg/dense.h"
+
 #include <ctype.h>
 #include <lauxlib.h>
 #include <lualib.h>
@@ -407,6 +409,7 @@ int main(int argc, char **argv) {
   if (!s2_ulimits_obey(argv)) {
     _exit(EXIT_RAISED); // with exit(), OpenBLAS could wait for its threads
   }
+  s2_dense_end_threads();
   Command command = {.argc = argc, .argv = argv};
   // Check the command line first, so that nothing runs if it is invalid.
   S2Status status = s2_command_line_read(&command.line, argc, argv);

@@ -35,7 +35,16 @@ def _open():
     ffi = cffi.FFI()
     ffi.cdef((_HERE / "bridge.h").read_text())
     names = ["libsim2d_python.dylib" if sys.platform == "darwin" else "libsim2d_python.so"]
-    return ffi, ffi.dlopen(str(_HERE / names[0]))
+    # sim2d does not use the threads of OpenBLAS. They start with the library and first wait in a busy loop.
+    variable = "OPENBLAS_NUM_THREADS"
+    unset = variable not in os.environ
+    if unset:
+        os.environ[variable] = "1"
+    try:
+        return ffi, ffi.dlopen(str(_HERE / names[0]))
+    finally:
+        if unset:
+            del os.environ[variable]
 
 
 ffi, _library = _open()

@@ -143,6 +143,15 @@ test("too little memory for OpenBLAS ends the run with a message", function()
   ok(told > 0)
 end)
 
+test("the threads of OpenBLAS end before the script runs", function()
+  if not io.open "/proc/self/status" then skip "needs /proc" end
+  local status, err = sh [[(unset OPENBLAS_NUM_THREADS; exec $SIM2D -e '
+    print(sim.linalg.inv(sim.array { { 2, 1 }, { 1, 2 } })[1][1])
+    print(io.open("/proc/self/status"):read("a"):match "Threads:%s*(%d+)")' >out)]]
+  eq(status, 0, err)
+  eq(io.open("out"):read "a", "0.66666666666667\n1\n")
+end)
+
 -- ---- Files that were cut ------------------------------------------------------------------------
 
 test("a cut recording is converted with a note", function()
