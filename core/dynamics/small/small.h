@@ -28,11 +28,25 @@ enum {
 
 typedef struct S2SmallProblem S2SmallProblem;
 
+typedef enum S2SmallMeasure { // the functions of joints/measure.c
+  S2_SMALL_ANGLE,
+  S2_SMALL_ALONG, // offset of the anchors along an axis of b
+  S2_SMALL_LENGTH
+} S2SmallMeasure;
+
+typedef struct S2SmallFunction { // a measure of a joint
+  S2SmallMeasure measure;
+  S2Vec2 axis;   // of S2_SMALL_ALONG, fixed to b
+  double offset; // of the value
+} S2SmallFunction;
+
 typedef struct S2SmallRow { // as S2RattleTerm
   int place, index;
   S2RattleLaw law;
   S2RattleSource source;
-  int a, b; // seats
+  S2SmallMeasure measure; // of a joint row
+  S2Vec2 axis;            // of S2_SMALL_ALONG, times the sign of the row
+  int a, b;               // seats
   double sign, offset, speed, most, mu;
   bool changes, soft, trapezoid, effort;
   double stiffness, damping; // of a soft row, in the units of its value
@@ -52,8 +66,10 @@ typedef struct S2SmallJoint {
   bool rigid;    // true if its equations are rigid
   S2Vec2 local_a, local_b, axis;
   double angle;
-  int row[S2_JOINT_ROWS];                     // rows, or S2_NONE
-  int coordinates, coordinate[S2_JOINT_ROWS]; // rows on its coordinate
+  int equations; // number of equations, counting soft ones
+  S2SmallFunction equation[S2_JOINT_EQUATIONS], coordinate, drive;
+  int row[S2_JOINT_ROWS]; // rows, or S2_NONE
+  int rows, list[S2_JOINT_ROWS];
 } S2SmallJoint;
 
 typedef struct S2SmallPoint { // a contact point with rows
@@ -71,7 +87,7 @@ typedef struct S2Small {
   S2Step *step;
   S2Island *island;
   int nodes, seats, joints, joint_rows;
-  // True if a joint is a weld, or has limits, a motor, a servo, a spring or friction.
+  // True if a joint has other rows than the equations of a rigid hinge or slider.
   bool drives;
   int32_t slot[S2_SMALL_SEATS]; // S2_NONE: the world
   double inertial[3 * S2_SMALL_NODES], damping[3 * S2_SMALL_NODES];

@@ -241,7 +241,8 @@ bool s2_small_first(S2Small *small, bool frees) {
     }
     residual = s2_small_residual(&stage, small->problem);
   }
-  if (!(residual.scaled <= MODES_HOLD)) {
+  // A gap with the rounding error of positions is closed.
+  if (!(residual.scaled <= fmax(MODES_HOLD, small->rounding / (small->h * stage.scale)))) {
     return false;
   }
   s2_keep_worst(&small->worst, &residual);
