@@ -147,6 +147,7 @@ static inline bool s2_small_turns(const S2SmallSide *side) {
 typedef struct S2SmallStage {
   S2Small *small;
   bool second;
+  bool refines; // true if a search refines its impulses. Otherwise, the true rows correct them.
   const S2SmallSide *side; // directions of the impulses
   // Derivatives of the speeds of rows with respect to the velocities. Stage 1 differentiates the
   // true rows, and its problem is linear in the velocities. In stage 2, this is `side`.

@@ -102,7 +102,9 @@ static bool small_fill(const S2SmallStage *stage, S2SmallProblem *to) {
     to->w[r] = w + compliance;
     to->root[r] = sqrt(to->w[r]);
     to->weight[r] = s2_small_turns(side) ? small->island->length : 1;
-    if (compliance > 0) { // as s2_row_weight
+    // As s2_row_weight. The equation of a soft row keeps its whole weight, because the derivative
+    // with respect to a compliance or damping needs all digits of a small impulse.
+    if (compliance > 0 && i >= to->equations) {
       to->weight[r] *= w / to->w[r];
     }
     moves &= w > 0 && isfinite(to->w[r]);

@@ -16,7 +16,7 @@ static const double GAP_ROUNDED = 2;
 
 static void small_start_stage(S2Small *small, bool second, S2SmallStage *stage) {
   stage->small = small;
-  stage->second = second;
+  stage->second = stage->refines = second;
   stage->side = second ? small->at1 : small->at0;
   stage->left = second ? stage->side : stage->slope;
   stage->known = small->known[second];
@@ -280,14 +280,14 @@ static void small_stay(const S2SmallStage *stage) {
   memset(small->v1, 0, sizeof small->v1);
 }
 
-// Returns true if the bodies do not move at the start of the piece.
-static bool small_stands(const S2Small *small) {
+// Returns the speed (m/s) of the fastest body at the start of the piece.
+static double small_fastest(const S2Small *small) {
   double fastest = 0;
   for (int i = 0; i < 3 * small->nodes; i++) {
     double size = i % 3 == 0 ? small->island->length : 1;
     fastest = fmax(fastest, fabs(small->v0[i]) * size);
   }
-  return fastest <= S2_RATTLE_SOLVED * small->speed;
+  return fastest;
 }
 
 // Linearises stage 1 for bodies that do not move. A gap within rounding errors counts as closed.
@@ -325,11 +325,12 @@ static S2Residual small_residual_still(S2SmallStage *stage) {
 }
 
 bool s2_small_rests(S2Small *small, bool frees) {
+  double fastest = small_fastest(small);
   bool late = false;
   for (int r = 0; r < small->joint_rows; r++) {
     late |= small->late[r];
   }
-  if (!small_stands(small) || (late && !frees)) {
+  if (!(fastest <= S2_RATTLE_SOLVED * small->speed) || (late && !frees)) {
     return false;
   }
   S2SmallStage stage;
@@ -338,14 +339,18 @@ bool s2_small_rests(S2Small *small, bool frees) {
   if (!s2_small_condense(&stage, small->problem)) {
     return false;
   }
-  // Try the guess, and then the impulses of the linear problem.
+  // Try the guess. For bodies that were set down, also try the impulses of the linear problem.
   S2Residual residual = small_residual_still(&stage);
-  if (!(residual.scaled <= S2_RATTLE_ROUNDING)) {
+  if (!(residual.scaled <= S2_RATTLE_ROUNDING) && fastest == 0) {
     s2_small_speeds(&stage);
+    stage.refines = true;
     if (!s2_small_solve(&stage, small->problem)) {
       return false;
     }
     residual = small_residual_still(&stage);
+    if (residual.scaled <= S2_RATTLE_ROUNDING) {
+      small_dump(&stage);
+    }
   }
   if (!(residual.scaled <= S2_RATTLE_ROUNDING)) {
     return false;
