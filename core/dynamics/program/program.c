@@ -1,7 +1,7 @@
 // Steps a world by its program: copies the world's data for the kernels and writes their results
 // back.
-#include "dynamics/program/program.h"
 #include "dynamics/joints/joint.h"
+#include "dynamics/program/recorded.h"
 #include "dynamics/step/context.h"
 #include "dynamics/step/solve.h"
 
@@ -290,6 +290,11 @@ static void read_constants(const S2ProgramIsland *island, Lane lane) {
   lane_put(lane, AT(S2Constants, h), &of->h, 4);
 }
 
+void s2_program_constants(const S2World *world, int island, int lanes, int lane,
+                          double *constants) {
+  read_constants(&world->program->island[island], (Lane){constants + lane, lanes});
+}
+
 void s2_program_read(const S2World *world, int island, int lanes, int lane, double *state,
                      double *constants) {
   const S2ProgramIsland *of = &world->program->island[island];
@@ -503,13 +508,17 @@ S2Status s2_program_stopped(S2World *world) {
   return s2_error(S2_ABORTED, "the step was stopped by a callback");
 }
 
-bool s2_program_run(S2World *world, S2Status *status) {
+bool s2_program_run(S2World *world, S2Recorder *recorder, S2RecordedStep *step, S2Status *status) {
   S2TableState state[S2_PROGRAM_FREE];
   const S2Program *program = world->program;
   for (int i = 0; i < program->islands; i++) {
     const S2ProgramIsland *island = &program->island[i];
     read_state(world, island, (Lane){(double *)&state[i], 1});
-    s2_table_step_1(&island->table, &island->constants, &state[i]);
+    s2_table_step_1(&island->table, &island->constants, &state[i],
+                    recorder != NULL ? recorder->scratch : NULL);
+    if (recorder != NULL) {
+      step->island[i] = s2_recorder_keep(recorder, &island->table, 1);
+    }
   }
   *status = s2_ok();
   return s2_program_write(world, 1, 0, (const double *)state, sizeof *state / sizeof(double));
@@ -533,7 +542,7 @@ bool s2_program_step(S2World *world, S2Status *status) {
     *status = s2_program_stopped(world);
     return true;
   }
-  return s2_program_run(world, status);
+  return s2_program_run(world, NULL, NULL, status);
 }
 
 void s2_world_set_lanes(S2World *world, int most) {

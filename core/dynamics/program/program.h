@@ -48,6 +48,9 @@ typedef struct S2Program {
   S2ProgramIsland island[];
 } S2Program;
 
+struct S2Recorder;
+struct S2RecordedStep;
+
 // Makes a program for a world that has none, if the world has been stepped since it changed. Call
 // this before a step of the general path, where memory may run out.
 void s2_program_prepare(S2World *world);
@@ -60,7 +63,9 @@ void s2_program_hasten(S2World *world);
 bool s2_program_ready(S2World *world);
 // Steps a world that is ready and whose callback has agreed to proceed. Returns false if the
 // general path must do the step. In that case nothing was written. *status: as for s2_world_step.
-bool s2_program_run(S2World *world, S2Status *status);
+// `recorder` is NULL, or records the step as `step`.
+bool s2_program_run(S2World *world, struct S2Recorder *recorder, struct S2RecordedStep *step,
+                    S2Status *status);
 // Combines s2_program_ready and s2_program_run for one world, and calls S2Callbacks.proceed.
 bool s2_program_step(S2World *world, S2Status *status);
 // s2_program_proceeds calls S2Callbacks.proceed, as solves do. s2_program_stopped returns the
@@ -94,10 +99,10 @@ void s2_program_read(const S2World *world, int island, int lanes, int lane, doub
 bool s2_program_write(S2World *world, int lanes, int lane, const double *state, size_t apart);
 
 // Steps worlds side by side (s2_worlds_step_many). The function `alone` steps the remaining worlds,
-// one after the other. (many.c)
+// one after the other. `recorder` is NULL, or records the steps by programs (recorded.h). (many.c)
 typedef S2Status S2StepAlone(void *user, S2World *world, int index);
 S2Status s2_worlds_step_with(S2World *const *worlds, int count, S2Status *each, S2StepAlone *alone,
-                             void *user);
+                             void *user, struct S2Recorder *recorder);
 // Returns the number of lanes that this processor supports, which is 1, 4 or 8 and at most `most`.
 int s2_program_lanes(int most);
 // For tests: sets the largest number of lanes for this world. 0 disables programs.

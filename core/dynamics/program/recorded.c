@@ -1,0 +1,82 @@
+#include "dynamics/program/recorded.h"
+
+#include <string.h>
+
+static size_t record_most(void) {
+  size_t head = 3 * S2_TABLE_NODES + 6 * S2_TABLE_GROUNDS + 1;
+  size_t piece = 6 * S2_TABLE_NODES + 4 * S2_TABLE_JOINTS;
+  return sizeof(double) * S2_RECORDED_LANES * (head + S2_TABLE_PIECES * piece);
+}
+
+void s2_recorder_init(S2Recorder *recorder) {
+  *recorder = (S2Recorder){0};
+  s2_arena_init(&recorder->arena);
+}
+
+void s2_recorder_reset(S2Recorder *recorder) {
+  s2_arena_reset(&recorder->arena);
+  recorder->steps.count = 0;
+  // Lanes of the record that a kernel does not write keep these zeros.
+  recorder->scratch = s2_arena_take_zeroed(&recorder->arena, record_most());
+}
+
+void s2_recorder_free(S2Recorder *recorder) {
+  s2_arena_free(&recorder->arena);
+  s2_array_free(recorder->steps);
+}
+
+const double *s2_recorder_keep(S2Recorder *recorder, const S2Table *table, int lanes) {
+  const double *record = recorder->scratch;
+  const double *pieces = record + (ptrdiff_t)(lanes * (s2_table_head(table) - 1));
+  double most = 0;
+  for (int i = 0; i < lanes; i++) {
+    most = pieces[i] > most ? pieces[i] : most;
+  }
+  int numbers = lanes * (s2_table_head(table) + (int)most * s2_table_piece(table));
+  return s2_arena_copy(&recorder->arena, record, numbers);
+}
+
+void s2_table_step(int lanes, const S2Table *table, const void *constants, void *state,
+                   void *record) {
+#ifdef S2_HAVE_LANES
+  if (lanes == 8) {
+    s2_table_step_8(table, constants, state, record);
+  } else if (lanes == 4) {
+    s2_table_step_4(table, constants, state, record);
+  }
+#endif
+  if (lanes == 1) {
+    s2_table_step_1(table, constants, state, record);
+  }
+}
+
+void s2_table_adjoint(int lanes, const S2Table *table, const void *constants, const void *record,
+                      void *bars) {
+#ifdef S2_HAVE_LANES
+  if (lanes == 8) {
+    s2_table_adjoint_8(table, constants, record, bars);
+  } else if (lanes == 4) {
+    s2_table_adjoint_4(table, constants, record, bars);
+  }
+#endif
+  if (lanes == 1) {
+    s2_table_adjoint_1(table, constants, record, bars);
+  }
+}
+
+bool s2_program_records(const S2World *world) {
+  const S2Program *program = world->program;
+  bool records = world->program_is == S2_PROGRAM_MADE && program != NULL;
+  for (int i = 0; records && i < program->islands; i++) {
+    records = program->island[i].table.rattles;
+  }
+  return records;
+}
+
+void s2_program_restart(S2World *world) {
+  s2_program_hasten(world);
+  if (world->program_is == S2_PROGRAM_MADE && world->program != NULL) {
+    world->program->wait = world->kept.steps > 0 ? 1 : 0;
+    world->program->waits = 0;
+  }
+}
