@@ -108,7 +108,9 @@ static void queue_flush(Many *many, Queue *queue) {
     if (s2_program_run(many->worlds[queue->index[0]], many->recorder, step, &status)) {
       many_tell(many, queue->index[0], status);
     } else {
-      many->recorder->steps.count -= step != NULL;
+      if (step != NULL) {
+        step->index[0] = -1;
+      }
       step_alone(many, queue->index[0], true);
     }
   } else if (queue->count > 1) {
