@@ -109,9 +109,10 @@ typedef struct Scene {
 } Scene;
 
 static const Scene scenes[] = {
-    {"ball", ball, 1, 120, true},       {"chain10", chain, 10, 0, true},
-    {"discs5", discs, 5, 120, true},    {"discs20", discs, 20, 120, false},
-    {"discs40", discs, 40, 120, false}, {"stack10", stack, 10, 120, true},
+    {"ball", ball, 1, 120, true},       {"chain7", chain, 7, 0, false},
+    {"chain10", chain, 10, 0, true},    {"discs5", discs, 5, 120, true},
+    {"discs20", discs, 20, 120, false}, {"discs40", discs, 40, 120, false},
+    {"stack10", stack, 10, 120, true},
 };
 
 // ---- Measuring --------------------------------------------------------------------------------
