@@ -10,9 +10,9 @@ typedef struct Lane { // one of `lanes` interleaved S2TableBars
   int lanes;
 } Lane;
 
-static void lane_put(Lane lane, size_t at, const double from[3]) {
+static void lane_put(Lane lane, size_t at, const double *from, int count) {
   double *to = lane.at + (size_t)lane.lanes * at;
-  for (int c = 0; c < 3; c++) {
+  for (int c = 0; c < count; c++) {
     to[lane.lanes * c] = from[c];
   }
 }
@@ -31,15 +31,32 @@ static void lane_add(Lane lane, size_t at, double to[3]) {
   }
 }
 
-static void put_bars(const S2ProgramIsland *island, const S2WorldGradient *gradient, Lane lane) {
+static bool impulses_asked(const S2ProgramIsland *island, const S2WorldGradient *gradient) {
+  bool asked = false;
+  for (int g = 0; g < island->table.joints; g++) {
+    const S2JointGradient *joint = &gradient->joint[island->joint[g]];
+    asked |= joint->impulse[0] != 0 || joint->impulse[1] != 0 || joint->reaction[0] != 0 ||
+             joint->reaction[1] != 0 || joint->reaction[2] != 0;
+  }
+  return asked;
+}
+
+static void put_bars(const S2ProgramIsland *island, const S2WorldGradient *gradient, bool asked,
+                     Lane lane) {
   for (int i = 0; i < island->table.nodes; i++) {
-    lane_put(lane, AT(q) + 3 * (size_t)i, gradient->q + 3 * (size_t)island->node[i]);
-    lane_put(lane, AT(v) + 3 * (size_t)i, gradient->v + 3 * (size_t)island->node[i]);
+    lane_put(lane, AT(q) + 3 * (size_t)i, gradient->q + 3 * (size_t)island->node[i], 3);
+    lane_put(lane, AT(v) + 3 * (size_t)i, gradient->v + 3 * (size_t)island->node[i], 3);
+  }
+  for (int g = 0; g < island->table.joints && asked; g++) {
+    const S2JointGradient *joint = &gradient->joint[island->joint[g]];
+    lane_put(lane, AT(lambda) + 2 * (size_t)g, joint->impulse, 2);
+    lane_put(lane, AT(reaction) + 3 * (size_t)g, joint->reaction, 3);
   }
 }
 
 // Returns false if the adjoints are invalid.
-static bool take_bars(const S2ProgramIsland *island, S2WorldGradient *gradient, Lane lane) {
+static bool take_bars(const S2ProgramIsland *island, S2WorldGradient *gradient, bool asked,
+                      Lane lane) {
   const S2Table *table = &island->table;
   for (int i = 0; i < table->nodes; i++) {
     lane_take(lane, AT(q) + 3 * (size_t)i, gradient->q + 3 * (size_t)island->node[i]);
@@ -54,20 +71,23 @@ static bool take_bars(const S2ProgramIsland *island, S2WorldGradient *gradient, 
       lane_add(lane, AT(ground_v) + 3 * (size_t)k, gradient->v + 3 * (size_t)island->ground[k]);
     }
   }
+  for (int g = 0; g < table->joints && asked; g++) { // the step has overwritten them
+    S2JointGradient *joint = &gradient->joint[island->joint[g]];
+    memset(joint->impulse, 0, sizeof joint->impulse);
+    memset(joint->reaction, 0, sizeof joint->reaction);
+  }
   return lane.at[(size_t)lane.lanes * AT(missed)] == 0;
 }
 
 // Differentiates the motion of bodies without joints, as write_others() of program.c moves them.
-static void others_vjp(const S2World *world, S2WorldGradient *gradient) {
-  const S2Program *program = world->program;
-  double h = program->dt, late = s2_world_way(&world->kept.def) == S2_EVENT ? 0.5 : 1;
+static void others_vjp(const S2Program *program, S2WorldGradient *gradient) {
+  double h = program->dt, late = program->splits ? 0.5 : 1;
   for (int i = 0; i < program->free; i++) {
-    int32_t slot = program->free_slot[i];
-    const S2Body *body = &world->bodies.at[slot];
+    int32_t at = 3 * program->free_slot[i];
     for (int c = 0; c < 3; c++) {
-      double *v = &gradient->v[3 * slot + c], q = gradient->q[3 * slot + c];
+      double *v = &gradient->v[at + c], q = gradient->q[at + c];
       double end = *v + h * late * q; // the adjoint of the final velocity
-      gradient->f[3 * slot + c] = h / (c == 0 ? body->inertia : body->mass) * end;
+      gradient->f[at + c] = h / program->free_inertial[i][c > 0] * end;
       *v = end + h * (1 - late) * q;
     }
   }
@@ -93,7 +113,7 @@ static int32_t lane_world(const S2RecordedStep *step, int lane) {
 }
 
 static void put_constants(S2RecordedSweep *sweep, const S2RecordedStep *step,
-                          S2World *const *worlds) {
+                          const S2Program *const *programs) {
   bool same =
       sweep->lanes == step->lanes && memcmp(sweep->index, step->index, sizeof sweep->index) == 0;
   if (same || step->lanes == 1) {
@@ -102,9 +122,9 @@ static void put_constants(S2RecordedSweep *sweep, const S2RecordedStep *step,
   sweep->lanes = step->lanes;
   memcpy(sweep->index, step->index, sizeof sweep->index);
   for (int lane = 0; lane < step->lanes; lane++) {
-    const S2World *world = worlds[lane_world(step, lane)];
-    for (int i = 0; i < world->program->islands; i++) {
-      s2_program_constants(world, i, step->lanes, lane, sweep->constants[i]);
+    const S2Program *program = programs[lane_world(step, lane)];
+    for (int i = 0; i < program->islands; i++) {
+      s2_program_constants(program, i, step->lanes, lane, sweep->constants[i]);
     }
   }
 }
@@ -116,8 +136,8 @@ void s2_recorded_sweep_start(S2RecordedSweep *sweep, S2Arena *arena) {
   }
 }
 
-void s2_recorded_vjp(S2RecordedSweep *sweep, const S2RecordedStep *step, S2World *const *worlds,
-                     S2WorldGradient *gradients, bool *good) {
+void s2_recorded_vjp(S2RecordedSweep *sweep, const S2RecordedStep *step,
+                     const S2Program *const *programs, S2WorldGradient *gradients, bool *good) {
   _Alignas(64) double bars[S2_RECORDED_LANES * sizeof(S2TableBars) / sizeof(double)];
   int32_t first = lane_world(step, 0);
   if (first < 0) { // the general path took all of these steps
@@ -125,24 +145,30 @@ void s2_recorded_vjp(S2RecordedSweep *sweep, const S2RecordedStep *step, S2World
   }
   for (int i = 0; i < step->worlds; i++) {
     if (step->index[i] >= 0) {
-      others_vjp(worlds[step->index[i]], &gradients[step->index[i]]);
+      others_vjp(programs[step->index[i]], &gradients[step->index[i]]);
     }
   }
-  put_constants(sweep, step, worlds);
-  for (int i = 0; i < worlds[first]->program->islands; i++) {
-    const S2ProgramIsland *island = &worlds[first]->program->island[i];
+  put_constants(sweep, step, programs);
+  for (int i = 0; i < programs[first]->islands; i++) {
+    const S2ProgramIsland *island = &programs[first]->island[i];
+    bool asked = false;
+    for (int lane = 0; lane < step->worlds; lane++) {
+      int32_t at = step->index[lane];
+      asked |= at >= 0 && impulses_asked(&programs[at]->island[i], &gradients[at]);
+    }
     for (int lane = 0; lane < step->lanes; lane++) {
       int32_t at = lane_world(step, lane);
-      put_bars(&worlds[at]->program->island[i], &gradients[at], (Lane){bars + lane, step->lanes});
+      Lane to = {bars + lane, step->lanes};
+      put_bars(&programs[at]->island[i], &gradients[at], asked, to);
     }
     const void *constants =
         step->lanes == 1 ? (const void *)&island->constants : sweep->constants[i];
-    s2_table_adjoint(step->lanes, &island->table, constants, step->island[i], bars);
+    s2_table_adjoint(step->lanes, &island->table, constants, step->island[i], asked, bars);
     for (int lane = 0; lane < step->worlds; lane++) {
       int32_t at = step->index[lane];
       Lane of = {bars + lane, step->lanes};
       if (at >= 0) {
-        good[at] = take_bars(&worlds[at]->program->island[i], &gradients[at], of) && good[at];
+        good[at] = take_bars(&programs[at]->island[i], &gradients[at], asked, of) && good[at];
       }
     }
   }

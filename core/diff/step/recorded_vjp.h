@@ -20,10 +20,10 @@ void s2_recorded_sweep_start(S2RecordedSweep *sweep, S2Arena *arena);
 
 // Converts the gradients with respect to the states after the step to those with respect to the
 // states before it, as s2_trace_vjp does, for each world of the step. Afterwards gradient->f is
-// dl/d(force). Parameters get no gradient. The arrays are indexed by S2RecordedStep.index. The
-// worlds must still have the programs that took the step. `good` becomes false for a world whose
+// dl/d(force). Parameters get no gradient. The arrays are indexed by S2RecordedStep.index.
+// `programs` took the step. `good` becomes false for a world whose
 // gradient cannot be computed.
-void s2_recorded_vjp(S2RecordedSweep *sweep, const S2RecordedStep *step, S2World *const *worlds,
-                     S2WorldGradient *gradients, bool *good);
+void s2_recorded_vjp(S2RecordedSweep *sweep, const S2RecordedStep *step,
+                     const S2Program *const *programs, S2WorldGradient *gradients, bool *good);
 
 #endif

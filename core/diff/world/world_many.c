@@ -30,7 +30,6 @@ typedef struct Side { // one of the worlds
   S2WorldGradient gradient;
   S2_ARRAY(Slope) slopes;
   S2_ARRAY(Push) pushes; // [steps][actuators]
-  bool traced;           // true if the following step was traced
 } Side;
 
 struct S2ManyTape {
@@ -125,7 +124,6 @@ void s2_many_tape_start(S2ManyTape *tape, S2World *const *worlds, int count) {
     tape->world[i] = worlds[i];
     tape->good[i] = true;
     side->slopes.count = side->pushes.count = 0;
-    side->traced = false;
     s2_world_gradient_fit(&side->gradient, worlds[i]);
     s2_world_gradient_clear(&side->gradient);
     s2_world_gradient_fit(&tape->tracked, worlds[i]);
@@ -337,31 +335,17 @@ static void many_push_vjp(const S2World *world, const S2Actuator *actuator, S2Wo
   }
 }
 
-// Programs do not differentiate the impulses of joints. No reading has such adjoints.
-static bool many_impulses_free(const S2WorldGradient *gradient) {
-  bool none = true;
-  for (int i = 0; i < gradient->joints && none; i++) {
-    const S2JointGradient *joint = &gradient->joint[i];
-    for (int k = 0; k < S2_JOINT_ROWS; k++) {
-      none = none && joint->impulse[k] == 0;
-    }
-    none = none && joint->reaction[0] == 0 && joint->reaction[1] == 0 && joint->reaction[2] == 0;
-  }
-  return none;
-}
-
 static void many_undo_recorded(S2ManyTape *tape, const S2RecordedStep *step) {
   S2WorldGradient gradients[MOST];
+  const S2Program *programs[MOST] = {NULL};
   for (int i = 0; i < step->worlds; i++) {
     int at = step->index[i];
     if (at >= 0) {
-      Side *side = &tape->side[at];
-      tape->good[at] = tape->good[at] && !(side->traced && !many_impulses_free(&side->gradient));
-      side->traced = false;
-      gradients[at] = side->gradient; // with the same arrays
+      gradients[at] = tape->side[at].gradient; // with the same arrays
+      programs[at] = tape->world[at]->program;
     }
   }
-  s2_recorded_vjp(&tape->sweep, step, tape->world, gradients, tape->good);
+  s2_recorded_vjp(&tape->sweep, step, programs, gradients, tape->good);
 }
 
 static void many_undo_traced(S2ManyTape *tape, int index, const S2Trace *trace) {
@@ -370,7 +354,6 @@ static void many_undo_traced(S2ManyTape *tape, int index, const S2Trace *trace) 
   s2_arena_reset(&tape->arena);
   bool good = tape->good[index] && s2_trace_vjp(trace, gradient, &tape->arena).code == S2_OK;
   tape->good[index] = good && (gradient->flags & S2_GRADIENT_SINGULAR) == 0;
-  tape->side[index].traced = true;
 }
 
 // Adds the slopes that follow a step.

@@ -12,11 +12,11 @@ void s2_table_step_1(const S2Table *table, const void *constants, void *state, v
   }
 }
 
-void s2_table_adjoint_1(const S2Table *table, const void *constants, const void *record,
+void s2_table_adjoint_1(const S2Table *table, const void *constants, const void *record, bool asked,
                         void *bars) {
   if (table->stock != S2_STOCK_NONE) {
-    s2_stock_adjoint_1(table, constants, record, bars);
+    s2_stock_adjoint_1(table, constants, record, asked, bars);
   } else {
-    kernel_adjoint(table, constants, record, bars);
+    kernel_adjoint(table, constants, record, asked, bars);
   }
 }

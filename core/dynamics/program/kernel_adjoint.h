@@ -43,6 +43,7 @@ typedef struct Adjoint {
   AtSeats m;      // the momenta m of a stage, divided by the masses
   Nodes momentum; // the momenta
   Pairs y;
+  bool asked; // true if `bars` has adjoints of impulses and reactions
   Mask missed;
 } Adjoint;
 
@@ -77,10 +78,20 @@ S2_KERNEL void adjoint_place(const S2Table *t, Adjoint *adjoint, const Real *rec
   rows_measure_all(t, adjoint->of, seats, &adjoint->rows[end]);
 }
 
+// The adjoint of impulse r of joint g in a stage with the given rows.
+S2_INLINE Real adjoint_asked(const S2Table *t, const Adjoint *adjoint, const Rows *rows, int g,
+                             int r) {
+  Real sum = adjoint->bars->lambda[g][r];
+  S2_UNROLL for (int c = 0; c < 3; c++) {
+    sum = sum + adjoint->bars->reaction[g][c] * rows_push(t, rows, g, r, c);
+  }
+  return sum;
+}
+
 // Makes the momenta fulfil the equations `see` M^-1 momentum = 0 by impulses along the rows `push`.
-// Sets `y`, the momenta and `m`.
+// Sets `y`, the momenta and `m`. `asked`: the adjoints of the impulses are added to y.
 S2_KERNEL void adjoint_solve(const S2Table *t, Adjoint *adjoint, bool push_end, bool see_end,
-                             Mask on) {
+                             const Rows *asked, Mask on) {
   const Constants *of = adjoint->of;
   const Rows *push = &adjoint->rows[push_end], *see = &adjoint->rows[see_end];
   Real(*m)[3] = adjoint->m.at, (*momentum)[3] = adjoint->momentum.at;
@@ -99,6 +110,9 @@ S2_KERNEL void adjoint_solve(const S2Table *t, Adjoint *adjoint, bool push_end, 
       const Real *ja = see->a[g][r], *jb = see->b[g][r];
       adjoint->y.at[g][r] = (ja[0] * a[0] + ja[1] * a[1] + ja[2] * a[2]) +
                             (jb[0] * b[0] + jb[1] * b[1] + jb[2] * b[2]);
+      if (asked != NULL) {
+        adjoint->y.at[g][r] = adjoint->y.at[g][r] + adjoint_asked(t, adjoint, asked, g, r);
+      }
     }
   }
   factor_apply(t, &adjoint->factor, symmetric, &adjoint->y);
@@ -157,11 +171,16 @@ S2_KERNEL void adjoint_rows(const S2Table *t, Adjoint *adjoint, bool end,
   S2_UNROLL for (int g = 0; g < t->joints; g++) {
     Real ja[2][3], jb[2][3];
     const Real *ma = adjoint->m.at[t->a[g]], *mb = adjoint->m.at[t->b[g]];
+    const Real *reaction = adjoint->bars->reaction[g];
+    bool world = t->a[g] >= t->nodes && t->stands[t->a[g] - t->nodes];
     const Real *va = adjoint->v1.at[t->a[g]], *vb = adjoint->v1.at[t->b[g]];
     S2_UNROLL for (int r = 0; r < 2; r++) {
       S2_UNROLL for (int c = 0; c < 3; c++) {
         ja[r][c] = impulse[g][r] * ma[c];
         jb[r][c] = impulse[g][r] * mb[c];
+        if (adjoint->asked && (c > 0 || world)) {
+          ja[r][c] = ja[r][c] + impulse[g][r] * reaction[c];
+        }
         if (end) {
           ja[r][c] = ja[r][c] - adjoint->y.at[g][r] * va[c];
           jb[r][c] = jb[r][c] - adjoint->y.at[g][r] * vb[c];
@@ -233,7 +252,7 @@ S2_KERNEL void adjoint_piece(const S2Table *t, Adjoint *adjoint, const Recorded 
     memcpy(adjoint->momentum.at[i], bars->v[i], sizeof bars->v[i]);
   }
   // Stage 2.
-  adjoint_solve(t, adjoint, true, true, on);
+  adjoint_solve(t, adjoint, true, true, adjoint->asked ? &adjoint->rows[1] : NULL, on);
   adjoint_forces(t, adjoint, on);
   adjoint_rows(t, adjoint, true, piece->k);
   adjoint_ground_speeds(t, adjoint, on);
@@ -244,7 +263,7 @@ S2_KERNEL void adjoint_piece(const S2Table *t, Adjoint *adjoint, const Recorded 
       *momentum = *momentum + adjoint->h * adjoint->q_bar.at[i][c];
     }
   }
-  adjoint_solve(t, adjoint, true, false, on);
+  adjoint_solve(t, adjoint, true, false, adjoint->asked ? &adjoint->rows[0] : NULL, on);
   adjoint_forces(t, adjoint, on);
   adjoint_values(t, adjoint, true, real(1) / adjoint->h);
   adjoint_ground(t, adjoint, adjoint->done + adjoint->h, on);
@@ -265,7 +284,7 @@ S2_KERNEL void adjoint_placed(const S2Table *t, Adjoint *adjoint) {
     memcpy(adjoint->q_bar.at[i], adjoint->bars->q[i], sizeof adjoint->bars->q[i]);
     memcpy(adjoint->momentum.at[i], adjoint->bars->q[i], sizeof adjoint->bars->q[i]);
   }
-  adjoint_solve(t, adjoint, false, false, MASK(real(0) == real(0)));
+  adjoint_solve(t, adjoint, false, false, NULL, MASK(real(0) == real(0)));
   adjoint_values(t, adjoint, false, real(1));
   adjoint_ground(t, adjoint, real(0), MASK(real(0) == real(0)));
   S2_UNROLL for (int i = 0; i < t->nodes; i++) {
@@ -273,11 +292,12 @@ S2_KERNEL void adjoint_placed(const S2Table *t, Adjoint *adjoint) {
   }
 }
 
-S2_KERNEL void kernel_adjoint(const S2Table *t, const Constants *of, const Real *record,
+S2_KERNEL void kernel_adjoint(const S2Table *t, const Constants *of, const Real *record, bool asked,
                               Bars *bars) {
   Adjoint adjoint;
   adjoint.of = of;
   adjoint.bars = bars;
+  adjoint.asked = asked;
   adjoint.missed = MASK(real(0) != real(0));
   const Real(*ground_v)[3] = (const Real(*)[3])(record + (size_t)(3 * t->nodes + 3 * t->grounds));
   Real pieces = record[s2_table_head(t) - 1];

@@ -30,7 +30,8 @@ typedef struct S2ProgramIsland {
 } S2ProgramIsland;
 
 typedef struct S2Program {
-  double dt; // s: length of the steps for which the program was made.
+  int32_t users; // the world, and records of its steps
+  double dt;     // s: length of the steps for which the program was made.
   // Two hashes of the islands' tables, 128 bits. Worlds with equal hashes can be stepped side by
   // side.
   uint64_t kind[2];
@@ -38,7 +39,9 @@ typedef struct S2Program {
   bool boxed; // true if static bodies are in the broad phase.
   // number of steps that are left to the general path; this number after the last failure
   int32_t wait, waits;
-  int32_t free_slot[S2_PROGRAM_FREE];    // bodies without joints
+  int32_t free_slot[S2_PROGRAM_FREE];       // bodies without joints
+  double free_inertial[S2_PROGRAM_FREE][2]; // their inertia and mass
+  bool splits; // true if free bodies follow the trapezoidal rule, because steps are split at events
   int32_t still_slot[S2_PROGRAM_BODIES]; // bodies that no force moves
   bool goes[S2_PROGRAM_BODIES];          // true if the body has a velocity
   // Bodies that may collide, and pairs of them (indices).
@@ -86,6 +89,8 @@ bool s2_program_apart(const S2World *world);
 // step is q, which may be farther away than the first search expects.
 bool s2_program_stays_apart(const S2World *world, int32_t slot, const double q[3]);
 
+// Frees the program after its last user. NULL is allowed.
+void s2_program_free(S2Program *program);
 // Compiles the program of a world (compile.c). Returns NULL if the world does not qualify.
 S2Program *s2_program_compile(const S2World *world, S2Arena *arena);
 

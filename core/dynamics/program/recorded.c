@@ -11,18 +11,21 @@ static size_t record_most(void) {
 void s2_recorder_init(S2Recorder *recorder) {
   *recorder = (S2Recorder){0};
   s2_arena_init(&recorder->arena);
+  // Numbers of a record that a kernel does not write keep these zeros.
+  size_t align = S2_ARENA_ALIGNMENT;
+  recorder->memory = s2_memory_take_zeroed(record_most() + align);
+  recorder->scratch = (void *)(((uintptr_t)recorder->memory + align - 1) / align * align);
 }
 
 void s2_recorder_reset(S2Recorder *recorder) {
   s2_arena_reset(&recorder->arena);
   recorder->steps.count = 0;
-  // Lanes of the record that a kernel does not write keep these zeros.
-  recorder->scratch = s2_arena_take_zeroed(&recorder->arena, record_most());
 }
 
 void s2_recorder_free(S2Recorder *recorder) {
   s2_arena_free(&recorder->arena);
   s2_array_free(recorder->steps);
+  s2_memory_free(recorder->memory);
 }
 
 const double *s2_recorder_keep(S2Recorder *recorder, const S2Table *table, int lanes) {
@@ -51,16 +54,16 @@ void s2_table_step(int lanes, const S2Table *table, const void *constants, void 
 }
 
 void s2_table_adjoint(int lanes, const S2Table *table, const void *constants, const void *record,
-                      void *bars) {
+                      bool asked, void *bars) {
 #ifdef S2_HAVE_LANES
   if (lanes == 8) {
-    s2_table_adjoint_8(table, constants, record, bars);
+    s2_table_adjoint_8(table, constants, record, asked, bars);
   } else if (lanes == 4) {
-    s2_table_adjoint_4(table, constants, record, bars);
+    s2_table_adjoint_4(table, constants, record, asked, bars);
   }
 #endif
   if (lanes == 1) {
-    s2_table_adjoint_1(table, constants, record, bars);
+    s2_table_adjoint_1(table, constants, record, asked, bars);
   }
 }
 

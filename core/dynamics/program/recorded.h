@@ -21,7 +21,7 @@ typedef struct S2RecordedStep {
 typedef struct S2Recorder {
   S2Arena arena; // numbers of the records
   S2_ARRAY(S2RecordedStep) steps;
-  void *scratch; // for the record of an island
+  void *memory, *scratch; // for the record of an island; aligned
 } S2Recorder;
 
 void s2_recorder_init(S2Recorder *recorder);
@@ -35,10 +35,11 @@ const double *s2_recorder_keep(S2Recorder *recorder, const S2Table *table, int l
 void s2_table_step(int lanes, const S2Table *table, const void *constants, void *state,
                    void *record);
 void s2_table_adjoint(int lanes, const S2Table *table, const void *constants, const void *record,
-                      void *bars);
+                      bool asked, void *bars);
 
 // Copies the constants of an island to lane `lane` of `lanes`. (program.c)
-void s2_program_constants(const S2World *world, int island, int lanes, int lane, double *constants);
+void s2_program_constants(const S2Program *program, int island, int lanes, int lane,
+                          double *constants);
 // Returns true if the derivative of each step that the world's program takes can be recorded.
 bool s2_program_records(const S2World *world);
 // Makes the program at once, in a state that does not depend on the steps that the world has taken.

@@ -19,13 +19,13 @@ void s2_stock_step_4(const S2Table *table, const void *constants, void *state, v
   }
 }
 
-void s2_stock_adjoint_4(const S2Table *table, const void *constants, const void *record,
+void s2_stock_adjoint_4(const S2Table *table, const void *constants, const void *record, bool asked,
                         void *bars) {
   switch ((S2Stock)table->stock) {
 #define S2_STOCK_ADJOINT(ID, first, in_stages)                                                     \
   case S2_STOCK_##ID:                                                                              \
     if (in_stages) { /* other steps are not recorded */                                            \
-      kernel_adjoint(&s2_stock_##ID, constants, record, bars);                                     \
+      kernel_adjoint(&s2_stock_##ID, constants, record, asked, bars);                              \
     }                                                                                              \
     break;
     S2_STOCK_TABLES(S2_STOCK_ADJOINT)

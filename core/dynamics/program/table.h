@@ -92,12 +92,14 @@ typedef struct S2TableState {
   S2_TABLE_STATE(double)
 } S2TableState;
 
-// Adjoints of a step. Input: those of the state after the step. Output: those of the state before
-// it, of the applied forces, and of the ground.
+// Adjoints of a step. Input: those of the state after the step and, if they are asked for, of the
+// impulses and reactions of joints. Output: those of the state before it, of the applied forces,
+// and of the ground.
 #define S2_TABLE_BARS(Number)                                                                      \
   Number q[S2_TABLE_NODES][3], v[S2_TABLE_NODES][3];                                               \
   Number force[S2_TABLE_NODES][3];                                                                 \
   Number ground_q[S2_TABLE_GROUNDS][3], ground_v[S2_TABLE_GROUNDS][3];                             \
+  Number lambda[S2_TABLE_JOINTS][2], reaction[S2_TABLE_JOINTS][3];                                 \
   Number missed; /* nonzero if a matrix is poor, so the adjoints are invalid */
 
 typedef struct S2TableBars {
@@ -119,9 +121,10 @@ static inline int s2_table_piece(const S2Table *table) {
 // bits as in a separate step. The memory must be aligned to 8 * lanes bytes. Every processor
 // supports 1 lane. `record` is NULL, or has room for the head and S2_TABLE_PIECES pieces.
 typedef void S2TableKernel(const S2Table *table, const void *constants, void *state, void *record);
-// Computes the adjoints (S2TableBars) of a recorded step, in the same way.
+// Computes the adjoints (S2TableBars) of a recorded step, in the same way. `asked`: true if the
+// adjoints of impulses and reactions are set; otherwise they count as 0.
 typedef void S2TableAdjoint(const S2Table *table, const void *constants, const void *record,
-                            void *bars);
+                            bool asked, void *bars);
 S2TableKernel s2_table_step_1;
 S2TableAdjoint s2_table_adjoint_1;
 #ifdef S2_HAVE_LANES

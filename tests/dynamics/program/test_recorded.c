@@ -76,6 +76,7 @@ static void crowd_step(Crowd *crowd, int step, bool recorded[WORLDS]) {
   S2Status each[WORLDS];
   bool good[WORLDS];
   S2WorldGradient gradients[WORLDS];
+  const S2Program *programs[WORLDS];
   for (int i = 0; i < WORLDS; i++) {
     Side *side = &crowd->side[i];
     size_t bytes = 3 * sizeof(double) * (size_t)side->world->bodies.count;
@@ -90,11 +91,12 @@ static void crowd_step(Crowd *crowd, int step, bool recorded[WORLDS]) {
   for (int i = 0; i < WORLDS; i++) {
     draw_bars(&crowd->side[i].by_record, crowd->world[i], (uint64_t)(1000 * step + i));
     gradients[i] = crowd->side[i].by_record;
+    programs[i] = crowd->world[i]->program;
     good[i] = true;
   }
   for (int k = 0; k < crowd->recorder.steps.count; k++) {
     const S2RecordedStep *of = &crowd->recorder.steps.at[k];
-    s2_recorded_vjp(&crowd->sweep, of, crowd->world, gradients, good);
+    s2_recorded_vjp(&crowd->sweep, of, programs, gradients, good);
     for (int i = 0; i < of->worlds; i++) {
       if (of->index[i] >= 0) {
         recorded[of->index[i]] = true;
