@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "batch/rollout_gradient.h"
-#include "diff/world/world_many.h"
+#include "diff/many/world_many.h"
 #include "dynamics/control/control.h"
 
 #include <math.h>
@@ -165,28 +165,35 @@ static void rollout_gradient(const RolloutRun *run, S2World *world, int sample) 
   run->status[sample] = status.code == S2_OK ? s2_rollout_gradient(world, &at) : status;
 }
 
-// Adds the derivatives with respect to the efforts of actuators to those of the controls.
-static void rollout_sweep(const RolloutRun *run, RolloutLanes *lanes) {
+// Adds the derivatives with respect to the efforts of an actuator to those of the controls.
+static void rollout_add_efforts(const RolloutRun *run, const RolloutLanes *lanes, int lane, int c) {
   const S2Rollout *rollout = run->rollout;
+  int sample = lanes->first + lane;
+  double lo, hi, given;
+  s2_actuator_range(lanes->world[lane], c, &lo, &hi);
+  for (int t = rollout->knots * rollout->hold - 1; t >= 0; t--) {
+    double bar = s2_many_tape_effort(lanes->tape, lane, t, c, &given);
+    // Find the knot of the command in force. With a delay it is an earlier one, or none.
+    int knot = t / rollout->hold;
+    while (knot >= 0 && s2_many_tape_time(lanes->tape, knot * rollout->hold) != given) {
+      knot--;
+    }
+    double u = knot < 0 ? NAN : rollout_command(run, sample, knot)[c];
+    if (lo <= u && u <= hi) { // otherwise it was clipped
+      rollout_slopes(run, sample, knot)[c] += bar;
+    }
+  }
+}
+
+static void rollout_sweep(const RolloutRun *run, RolloutLanes *lanes) {
   s2_many_tape_sweep(lanes->tape);
   for (int i = 0; i < lanes->count; i++) {
     int sample = lanes->first + i;
-    if (run->status[sample].code != S2_OK) {
-      continue;
-    }
-    if (!s2_many_tape_good(lanes->tape, i)) {
+    if (run->status[sample].code == S2_OK && !s2_many_tape_good(lanes->tape, i)) {
       rollout_gradient(run, lanes->world[i], sample);
-      continue;
-    }
-    for (int c = 0; c < run->controls; c++) {
-      double lo, hi;
-      s2_actuator_range(lanes->world[i], c, &lo, &hi);
-      for (int t = rollout->knots * rollout->hold - 1; t >= 0; t--) {
-        int knot = t / rollout->hold;
-        double u = rollout_command(run, sample, knot)[c];
-        if (lo <= u && u <= hi) { // otherwise it was clipped
-          rollout_slopes(run, sample, knot)[c] += s2_many_tape_effort(lanes->tape, i, t, c);
-        }
+    } else if (run->status[sample].code == S2_OK) {
+      for (int c = 0; c < run->controls; c++) {
+        rollout_add_efforts(run, lanes, i, c);
       }
     }
   }

@@ -10,21 +10,21 @@ typedef struct Lane { // one of `lanes` interleaved S2TableBars
   int lanes;
 } Lane;
 
-static void lane_put(Lane lane, size_t at, const double *from, int count) {
+static void lane_put_bars(Lane lane, size_t at, const double *from, int count) {
   double *to = lane.at + (size_t)lane.lanes * at;
   for (int c = 0; c < count; c++) {
     to[lane.lanes * c] = from[c];
   }
 }
 
-static void lane_take(Lane lane, size_t at, double to[3]) {
+static void lane_take_bars(Lane lane, size_t at, double to[3]) {
   const double *from = lane.at + (size_t)lane.lanes * at;
   for (int c = 0; c < 3; c++) {
     to[c] = from[lane.lanes * c];
   }
 }
 
-static void lane_add(Lane lane, size_t at, double to[3]) {
+static void lane_add_bars(Lane lane, size_t at, double to[3]) {
   const double *from = lane.at + (size_t)lane.lanes * at;
   for (int c = 0; c < 3; c++) {
     to[c] += from[lane.lanes * c];
@@ -44,13 +44,13 @@ static bool impulses_asked(const S2ProgramIsland *island, const S2WorldGradient 
 static void put_bars(const S2ProgramIsland *island, const S2WorldGradient *gradient, bool asked,
                      Lane lane) {
   for (int i = 0; i < island->table.nodes; i++) {
-    lane_put(lane, AT(q) + 3 * (size_t)i, gradient->q + 3 * (size_t)island->node[i], 3);
-    lane_put(lane, AT(v) + 3 * (size_t)i, gradient->v + 3 * (size_t)island->node[i], 3);
+    lane_put_bars(lane, AT(q) + 3 * (size_t)i, gradient->q + 3 * (size_t)island->node[i], 3);
+    lane_put_bars(lane, AT(v) + 3 * (size_t)i, gradient->v + 3 * (size_t)island->node[i], 3);
   }
   for (int g = 0; g < island->table.joints && asked; g++) {
     const S2JointGradient *joint = &gradient->joint[island->joint[g]];
-    lane_put(lane, AT(lambda) + 2 * (size_t)g, joint->impulse, 2);
-    lane_put(lane, AT(reaction) + 3 * (size_t)g, joint->reaction, 3);
+    lane_put_bars(lane, AT(lambda) + 2 * (size_t)g, joint->impulse, 2);
+    lane_put_bars(lane, AT(reaction) + 3 * (size_t)g, joint->reaction, 3);
   }
 }
 
@@ -59,16 +59,18 @@ static bool take_bars(const S2ProgramIsland *island, S2WorldGradient *gradient, 
                       Lane lane) {
   const S2Table *table = &island->table;
   for (int i = 0; i < table->nodes; i++) {
-    lane_take(lane, AT(q) + 3 * (size_t)i, gradient->q + 3 * (size_t)island->node[i]);
-    lane_take(lane, AT(v) + 3 * (size_t)i, gradient->v + 3 * (size_t)island->node[i]);
-    lane_take(lane, AT(force) + 3 * (size_t)i, gradient->f + 3 * (size_t)island->node[i]);
+    lane_take_bars(lane, AT(q) + 3 * (size_t)i, gradient->q + 3 * (size_t)island->node[i]);
+    lane_take_bars(lane, AT(v) + 3 * (size_t)i, gradient->v + 3 * (size_t)island->node[i]);
+    lane_take_bars(lane, AT(force) + 3 * (size_t)i, gradient->f + 3 * (size_t)island->node[i]);
   }
   for (int k = 0; k < table->grounds; k++) {
     if (!table->stands[k]) {
-      lane_add(lane, AT(ground_q) + 3 * (size_t)k, gradient->q + 3 * (size_t)island->ground[k]);
+      lane_add_bars(lane, AT(ground_q) + 3 * (size_t)k,
+                    gradient->q + 3 * (size_t)island->ground[k]);
     }
     if (table->goes[k]) {
-      lane_add(lane, AT(ground_v) + 3 * (size_t)k, gradient->v + 3 * (size_t)island->ground[k]);
+      lane_add_bars(lane, AT(ground_v) + 3 * (size_t)k,
+                    gradient->v + 3 * (size_t)island->ground[k]);
     }
   }
   for (int g = 0; g < table->joints && asked; g++) { // the step has overwritten them

@@ -378,6 +378,7 @@ S2Status s2_world_tape_step(S2WorldTape *tape, S2World *world, int every) {
   if (in_parts) {
     return world_tape_step_in_parts(tape, world);
   }
+  // Record the step by itself.
   Step *step = world_tape_new_step(tape);
   step->trace = s2_trace_new();
   S2Status status =

@@ -1,7 +1,7 @@
 // Compiles a program: tables and constants for islands of hinges and sliders.
 #include "dynamics/joints/joint.h"
 #include "dynamics/program/program.h"
-#include "dynamics/program/stock.h"
+#include "dynamics/program/stock/stock.h"
 #include "dynamics/rattle/rattle.h"
 #include "mcp/chain/bilateral.h"
 

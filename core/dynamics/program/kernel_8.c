@@ -2,7 +2,7 @@
 #define S2_LANES 8
 #include "dynamics/program/kernel.h"
 #include "dynamics/program/kernel_adjoint.h"
-#include "dynamics/program/stock.h"
+#include "dynamics/program/stock/stock.h"
 
 void s2_table_step_8(const S2Table *table, const void *constants, void *state, void *record) {
   if (table->stock != S2_STOCK_NONE) {

@@ -104,6 +104,7 @@ S2_KERNEL void adjoint_solve(const S2Table *t, Adjoint *adjoint, bool push_end, 
       m[i][c] = momentum[i][c] * of->node[i].inverse[c > 0];
     }
   }
+  // The right-hand side: the speeds of the rows that the momenta cause.
   S2_UNROLL for (int g = 0; g < t->joints; g++) {
     const Real *a = m[t->a[g]], *b = m[t->b[g]];
     S2_UNROLL for (int r = 0; r < 2; r++) {
@@ -116,6 +117,7 @@ S2_KERNEL void adjoint_solve(const S2Table *t, Adjoint *adjoint, bool push_end, 
     }
   }
   factor_apply(t, &adjoint->factor, symmetric, &adjoint->y);
+  // Apply the impulses.
   S2_UNROLL for (int g = 0; g < t->joints; g++) {
     S2_UNROLL for (int r = 0; r < 2; r++) {
       Real y = adjoint->y.at[g][r];

@@ -87,6 +87,7 @@ static void step_lanes(Many *many, const Queue *queue, int lanes) {
       step->island[i] = s2_recorder_keep(many->recorder, table, lanes);
     }
   }
+  // Write the results. The general path steps the worlds whose lane has no result.
   for (int lane = 0; lane < queue->count; lane++) {
     int index = queue->index[lane];
     S2World *world = many->worlds[index];

@@ -164,12 +164,6 @@ bool s2_program_stays_apart(const S2World *world, int32_t slot, const double q[3
   return near_pairs_apart(world);
 }
 
-void s2_program_free(S2Program *program) {
-  if (program != NULL && --program->users == 0) {
-    s2_memory_free(program);
-  }
-}
-
 // ---- Readiness --------------------------------------------------------------------------------
 
 static void program_make(S2World *world) {
@@ -200,6 +194,23 @@ void s2_program_hasten(S2World *world) {
   // One step of the general path removes outdated data (see s2_program_prepare).
   if (world->program != NULL && world->kept.steps > 0) {
     world->program->wait = 1;
+  }
+}
+
+bool s2_program_records(const S2World *world) {
+  const S2Program *program = world->program;
+  bool records = world->program_is == S2_PROGRAM_MADE && program != NULL;
+  for (int i = 0; records && i < program->islands; i++) {
+    records = program->island[i].table.rattles;
+  }
+  return records;
+}
+
+void s2_program_restart(S2World *world) {
+  s2_program_hasten(world);
+  if (world->program_is == S2_PROGRAM_MADE && world->program != NULL) {
+    world->program->wait = world->kept.steps > 0 ? 1 : 0;
+    world->program->waits = 0;
   }
 }
 

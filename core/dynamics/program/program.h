@@ -90,7 +90,11 @@ bool s2_program_apart(const S2World *world);
 bool s2_program_stays_apart(const S2World *world, int32_t slot, const double q[3]);
 
 // Frees the program after its last user. NULL is allowed.
-void s2_program_free(S2Program *program);
+static inline void s2_program_free(S2Program *program) {
+  if (program != NULL && --program->users == 0) {
+    s2_memory_free(program);
+  }
+}
 // Compiles the program of a world (compile.c). Returns NULL if the world does not qualify.
 S2Program *s2_program_compile(const S2World *world, S2Arena *arena);
 

@@ -66,20 +66,3 @@ void s2_table_adjoint(int lanes, const S2Table *table, const void *constants, co
     s2_table_adjoint_1(table, constants, record, asked, bars);
   }
 }
-
-bool s2_program_records(const S2World *world) {
-  const S2Program *program = world->program;
-  bool records = world->program_is == S2_PROGRAM_MADE && program != NULL;
-  for (int i = 0; records && i < program->islands; i++) {
-    records = program->island[i].table.rattles;
-  }
-  return records;
-}
-
-void s2_program_restart(S2World *world) {
-  s2_program_hasten(world);
-  if (world->program_is == S2_PROGRAM_MADE && world->program != NULL) {
-    world->program->wait = world->kept.steps > 0 ? 1 : 0;
-    world->program->waits = 0;
-  }
-}

@@ -40,7 +40,8 @@ void s2_table_adjoint(int lanes, const S2Table *table, const void *constants, co
 // Copies the constants of an island to lane `lane` of `lanes`. (program.c)
 void s2_program_constants(const S2Program *program, int island, int lanes, int lane,
                           double *constants);
-// Returns true if the derivative of each step that the world's program takes can be recorded.
+// program.c: returns true if the derivative of each step that the world's program takes can be
+// recorded.
 bool s2_program_records(const S2World *world);
 // Makes the program at once, in a state that does not depend on the steps that the world has taken.
 // Then the same steps are taken by the program whenever the world returns to its present state.

@@ -1,7 +1,7 @@
 // Worlds that are stepped together have the bits of worlds stepped alone, in any combination.
 #include "programs.h"
 
-#include "dynamics/program/stock.h"
+#include "dynamics/program/stock/stock.h"
 
 enum { KINDS = 7, EACH = 9, STEPS = S2_FEWER(80, 12) };
 

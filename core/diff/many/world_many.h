@@ -18,8 +18,8 @@ void s2_many_tape_free(S2ManyTape *tape); // NULL is allowed
 // Prepares a world for the same steps whenever it returns to its present state. Call this before
 // s2_many_tape_start.
 void s2_many_tape_prepare(S2World *world);
-// Returns true if a prepared world has a program and if its actuators only exert forces and torques
-// without delay. Otherwise record the world with S2WorldTape.
+// Returns true if a prepared world has a program and if its actuators only exert forces and
+// torques. Otherwise record the world with S2WorldTape.
 bool s2_many_tape_can(const S2World *world);
 // Returns true if s2_many_tape_read has a derivative for this field of a body or, if `joint` is not
 // {0, 0}, of a joint.
@@ -37,7 +37,11 @@ void s2_many_tape_read(S2ManyTape *tape, int world, S2BodyId body, S2JointId joi
 void s2_many_tape_sweep(S2ManyTape *tape);
 // Returns false if the derivative of this world could not be computed.
 bool s2_many_tape_good(const S2ManyTape *tape, int world);
-// The derivative with respect to the effort of an actuator in a step.
-double s2_many_tape_effort(const S2ManyTape *tape, int world, int step, int actuator);
+// The derivative with respect to the effort of an actuator in a step. *given receives the time of
+// the command in force, or NAN if there was none.
+double s2_many_tape_effort(const S2ManyTape *tape, int world, int step, int actuator,
+                           double *given);
+// The time at the start of a step, at which commands may be given.
+double s2_many_tape_time(const S2ManyTape *tape, int step);
 
 #endif

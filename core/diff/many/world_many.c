@@ -1,4 +1,4 @@
-#include "diff/world/world_many.h"
+#include "diff/many/world_many.h"
 
 #include "diff/joints/joint_vjp.h"
 #include "diff/step/recorded_vjp.h"
@@ -6,6 +6,7 @@
 #include "diff/world/world_tape_parts.h"
 #include "dynamics/control/apply.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { MOST = S2_MANY_WORLDS };
@@ -17,10 +18,12 @@ typedef struct Slope { // of the number, with respect to a coordinate of the sta
 
 typedef struct Push { // an actuator in a step
   double effort, bar; // and its adjoint
+  double given;       // s: time of the command
   double q[2][3];     // poses of the bodies on which it acts
 } Push;
 
 typedef struct Moment { // a step of all worlds
+  double time;          // at its start
   int recorded;         // number of recorded steps, including this one
   S2Trace *trace[MOST]; // or NULL
   int slopes[MOST];     // number of slopes before this step
@@ -73,14 +76,14 @@ void s2_many_tape_free(S2ManyTape *tape) {
   s2_memory_free(tape);
 }
 
-// ---- What can be recorded -----------------------------------------------------------------------
+// ---- Support  -----------------------------------------------------------------------
 
 void s2_many_tape_prepare(S2World *world) {
   s2_program_restart(world);
 }
 
 static bool many_can_push(const S2World *world, const S2Actuator *actuator) {
-  if (actuator->kind > S2_ACTUATOR_TORQUE || actuator->delay != 0) {
+  if (actuator->kind > S2_ACTUATOR_TORQUE) {
     return false;
   }
   if (!actuator->on_joint) {
@@ -133,13 +136,15 @@ void s2_many_tape_start(S2ManyTape *tape, S2World *const *worlds, int count) {
 
 // Notes the effort of each actuator in the next step, and the poses on which its forces depend.
 static void many_note_pushes(S2ManyTape *tape, int index) {
-  const S2World *world = tape->world[index];
+  S2World *world = tape->world[index];
   Side *side = &tape->side[index];
   for (int i = 0; i < tape->actuators; i++) {
+    int command;
     const S2Actuator *actuator = &world->actuators.at[i];
     int32_t slots[2] = {S2_NONE, S2_NONE};
     Push *push = s2_array_append(side->pushes);
-    *push = (Push){.effort = s2_actuator_value(world, i)};
+    *push = (Push){.effort = s2_actuator_due(world, i, &command)};
+    push->given = command == S2_NONE ? NAN : world->commands.at[command].t;
     if (actuator->on_joint) {
       const S2Joint *joint = &world->joints.at[actuator->joint.index - 1];
       slots[0] = joint->a;
@@ -161,7 +166,7 @@ typedef struct Stepping {
   const int32_t *index; // of the worlds that are stepped
 } Stepping;
 
-static S2Status many_step_alone(void *user, S2World *world, int index) {
+static S2Status many_step_traced(void *user, S2World *world, int index) {
   Stepping *stepping = user;
   S2ManyTape *tape = stepping->tape;
   if (tape->traces_used == tape->traces.count) {
@@ -184,11 +189,12 @@ void s2_many_tape_step(S2ManyTape *tape, S2Status *status) {
     if (status[i].code == S2_OK) {
       index[count] = i;
       worlds[count++] = tape->world[i];
+      moment->time = s2_world_time(tape->world[i]);
       many_note_pushes(tape, i);
     }
   }
   Stepping stepping = {tape, moment, index};
-  (void)s2_worlds_step_with(worlds, count, each, many_step_alone, &stepping, &tape->recorder);
+  (void)s2_worlds_step_with(worlds, count, each, many_step_traced, &stepping, &tape->recorder);
   for (int i = 0; i < count; i++) {
     status[index[i]] = each[i];
   }
@@ -244,6 +250,7 @@ static void many_read_slide(S2ManyTape *tape, int index, const S2Joint *joint, b
       many_add(side, numbers + 3 * slot + k % 3, slope * j);
     }
   }
+  // The coordinate or its direction depends on the poses.
   s2_joint_function_vjp(&at, S2_OF_COORDINATE, &bar, &place);
   for (int k = 0; k < 6; k++) {
     int32_t slot = slots[k / 3];
@@ -319,6 +326,7 @@ static void many_push_vjp(const S2World *world, const S2Actuator *actuator, S2Wo
     }
     return;
   }
+  // The actuator acts on a body.
   int32_t slot = (int32_t)actuator->body.index - 1;
   const double *f = g->f + 3 * slot;
   if (!s2_body_yields(&world->bodies.at[slot])) {
@@ -394,6 +402,13 @@ bool s2_many_tape_good(const S2ManyTape *tape, int world) {
   return tape->good[world];
 }
 
-double s2_many_tape_effort(const S2ManyTape *tape, int world, int step, int actuator) {
-  return tape->side[world].pushes.at[step * tape->actuators + actuator].bar;
+double s2_many_tape_effort(const S2ManyTape *tape, int world, int step, int actuator,
+                           double *given) {
+  const Push *push = &tape->side[world].pushes.at[step * tape->actuators + actuator];
+  *given = push->given;
+  return push->bar;
+}
+
+double s2_many_tape_time(const S2ManyTape *tape, int step) {
+  return tape->moments.at[step].time;
 }

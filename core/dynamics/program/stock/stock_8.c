@@ -3,7 +3,7 @@
 #define S2_STOCK
 #include "dynamics/program/kernel.h"
 #include "dynamics/program/kernel_adjoint.h"
-#include "dynamics/program/stock.h"
+#include "dynamics/program/stock/stock.h"
 
 S2_STOCK_TABLES(S2_STOCK_DEFINE)
 

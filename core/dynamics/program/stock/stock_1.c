@@ -1,13 +1,13 @@
-// Kernels that step four islands side by side, with the tables of stock.h.
-#define S2_LANES 4
+// Kernels for one island with a table of stock.h.
+#define S2_LANES 1
 #define S2_STOCK
 #include "dynamics/program/kernel.h"
 #include "dynamics/program/kernel_adjoint.h"
-#include "dynamics/program/stock.h"
+#include "dynamics/program/stock/stock.h"
 
 S2_STOCK_TABLES(S2_STOCK_DEFINE)
 
-void s2_stock_step_4(const S2Table *table, const void *constants, void *state, void *record) {
+void s2_stock_step_1(const S2Table *table, const void *constants, void *state, void *record) {
   switch ((S2Stock)table->stock) {
 #define S2_STOCK_STEP(ID, first, in_stages)                                                        \
   case S2_STOCK_##ID:                                                                              \
@@ -19,7 +19,7 @@ void s2_stock_step_4(const S2Table *table, const void *constants, void *state, v
   }
 }
 
-void s2_stock_adjoint_4(const S2Table *table, const void *constants, const void *record, bool asked,
+void s2_stock_adjoint_1(const S2Table *table, const void *constants, const void *record, bool asked,
                         void *bars) {
   switch ((S2Stock)table->stock) {
 #define S2_STOCK_ADJOINT(ID, first, in_stages)                                                     \
