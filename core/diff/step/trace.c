@@ -168,6 +168,7 @@ static S2Status trace_record_vjp(const S2Trace *trace, S2WorldGradient *gradient
   const S2Program *program = trace->program;
   S2RecordedSweep sweep = {.lanes = 0};
   bool good = true;
+  s2_quiet_look_at_record(program, &trace->record, gradient);
   memset(gradient->f, 0, sizeof(double) * 3 * (size_t)trace->slots);
   s2_recorded_vjp(&sweep, &trace->record, &program, gradient, &good);
   gradient->flags |= good ? 0 : S2_GRADIENT_SINGULAR;

@@ -353,7 +353,7 @@ static S2Status world_tape_step_in_parts(S2WorldTape *tape, S2World *world) {
 // Steps by programs need no notes if only derivatives with respect to the state and to forces are
 // asked for. A number that becomes a parameter later does not affect the earlier steps.
 static S2Recorder *world_tape_recorder(S2WorldTape *tape, const S2World *world) {
-  if (tape->parameters || tape->quiet != NULL || world->kept.def.gradient == S2_GRADIENT_SMOOTH) {
+  if (tape->parameters || world->kept.def.gradient == S2_GRADIENT_SMOOTH) {
     return NULL;
   }
   if (tape->recorder == NULL) {

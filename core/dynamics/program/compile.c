@@ -428,6 +428,10 @@ S2Program *s2_program_compile(const S2World *world, S2Arena *arena) {
   made->dt = world->kept.def.dt;
   made->splits = s2_world_way(&world->kept.def) == S2_EVENT;
   made->kind[0] = UINT64_C(0xcbf29ce484222325);
+  for (int i = 0; i < world->order.count; i++) {
+    made->slot[made->bodies] = world->order.at[i];
+    s2_body_label(world, world->order.at[i], made->label[made->bodies++]);
+  }
   bool good = islands <= S2_PROGRAM_FREE && list_others(&compiler, made) &&
               islands + made->free > 0 && list_pairs(world, made);
   for (int32_t slot = 0; slot < world->bodies.count && good; slot++) {

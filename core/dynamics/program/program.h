@@ -35,8 +35,10 @@ typedef struct S2Program {
   // Two hashes of the islands' tables, 128 bits. Worlds with equal hashes can be stepped side by
   // side.
   uint64_t kind[2];
-  int islands, free, still;
-  bool boxed; // true if static bodies are in the broad phase.
+  int bodies, islands, free, still;
+  int32_t slot[S2_PROGRAM_BODIES];                 // all bodies, in order
+  char label[S2_PROGRAM_BODIES][S2_NAME_SIZE + 8]; // for messages about derivatives
+  bool boxed;                                      // true if static bodies are in the broad phase.
   // number of steps that are left to the general path; this number after the last failure
   int32_t wait, waits;
   int32_t free_slot[S2_PROGRAM_FREE];       // bodies without joints
