@@ -164,7 +164,7 @@ static void measure(S2World *start, Cost *cost) {
   }
   *cost = (Cost){INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, 0};
   S2Recorder recorder;
-  s2_recorder_init(&recorder);
+  s2_recorder_init(&recorder, 1);
   for (int round = 0; round < ROUNDS; round++) {
     S2World *end;
     cost->plain = fmin(cost->plain, step_all(start, NULL, NULL, &end));

@@ -51,7 +51,7 @@ struct S2ManyTape {
 
 S2ManyTape *s2_many_tape_new(void) {
   S2ManyTape *tape = s2_memory_take_zeroed(sizeof *tape);
-  s2_recorder_init(&tape->recorder);
+  s2_recorder_init(&tape->recorder, S2_RECORDED_LANES);
   s2_arena_init(&tape->arena);
   return tape;
 }

@@ -358,7 +358,7 @@ static S2Recorder *world_tape_recorder(S2WorldTape *tape, const S2World *world) 
   }
   if (tape->recorder == NULL) {
     tape->recorder = s2_memory_take(sizeof *tape->recorder);
-    s2_recorder_init(tape->recorder);
+    s2_recorder_init(tape->recorder, 1);
   }
   return tape->recorder;
 }

@@ -2,18 +2,18 @@
 
 #include <string.h>
 
-static size_t record_most(void) {
+static size_t record_most(int lanes) {
   size_t head = 3 * S2_TABLE_NODES + 6 * S2_TABLE_GROUNDS + 1;
   size_t piece = 6 * S2_TABLE_NODES + 4 * S2_TABLE_JOINTS;
-  return sizeof(double) * S2_RECORDED_LANES * (head + S2_TABLE_PIECES * piece);
+  return sizeof(double) * (size_t)lanes * (head + S2_TABLE_PIECES * piece);
 }
 
-void s2_recorder_init(S2Recorder *recorder) {
+void s2_recorder_init(S2Recorder *recorder, int lanes) {
   *recorder = (S2Recorder){0};
   s2_arena_init(&recorder->arena);
   // Numbers of a record that a kernel does not write keep these zeros.
   size_t align = S2_ARENA_ALIGNMENT;
-  recorder->memory = s2_memory_take_zeroed(record_most() + align);
+  recorder->memory = s2_memory_take_zeroed(record_most(lanes) + align);
   recorder->scratch = (void *)(((uintptr_t)recorder->memory + align - 1) / align * align);
 }
 

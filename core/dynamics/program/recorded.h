@@ -24,8 +24,8 @@ typedef struct S2Recorder {
   void *memory, *scratch; // for the record of an island; aligned
 } S2Recorder;
 
-void s2_recorder_init(S2Recorder *recorder);
-void s2_recorder_reset(S2Recorder *recorder); // forgets the steps
+void s2_recorder_init(S2Recorder *recorder, int lanes); // for steps in at most so many lanes
+void s2_recorder_reset(S2Recorder *recorder);           // forgets the steps
 void s2_recorder_free(S2Recorder *recorder);
 
 // Copies the record in `scratch` to the arena. Returns its address.

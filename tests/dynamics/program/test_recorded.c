@@ -38,7 +38,7 @@ static Crowd *crowd_new(uint64_t shape, int lanes) {
     side->twin = recipe_world(recipe);
     s2_world_set_lanes(side->world, lanes);
   }
-  s2_recorder_init(&crowd->recorder);
+  s2_recorder_init(&crowd->recorder, S2_RECORDED_LANES);
   s2_arena_init(&crowd->arena);
   crowd->trace = s2_trace_new();
   return crowd;
