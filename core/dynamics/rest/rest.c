@@ -1,4 +1,5 @@
 #include "dynamics/rest/rest.h"
+#include "dynamics/step/commit.h"
 #include "dynamics/step/laws.h"
 #include "dynamics/step/solve.h"
 #include "dynamics/step/touch.h"
@@ -7,12 +8,15 @@
 
 // Returns true if solves of islands may be skipped. This requires that islands depend only on the
 // state, the forces and the contents of the world, and not on callbacks.
-static bool rest_allowed(const S2Step *step) {
-  const S2World *world = step->world;
+static bool world_allows(const S2World *world) {
   const S2WorldDef *def = &world->kept.def;
-  return step->substeps == 1 && !step->in_pieces && world->notes == NULL &&
-         world->dump_directory == NULL && world->callbacks.pre_solve == NULL &&
-         def->solver == S2_SOLVER_AUTO && def->stabilization == S2_PROJECTION;
+  return world->notes == NULL && world->dump_directory == NULL &&
+         world->callbacks.pre_solve == NULL && def->solver == S2_SOLVER_AUTO &&
+         def->stabilization == S2_PROJECTION;
+}
+
+static bool rest_allowed(const S2Step *step) {
+  return step->substeps == 1 && !step->in_pieces && world_allows(step->world);
 }
 
 // Compares two objects byte by byte. As in images of worlds, 0 and -0 differ, and padding counts.
@@ -198,10 +202,57 @@ static void list_islands(const S2Step *step, const bool *same) {
   }
 }
 
+// Returns true if the step has kept all islands and if all other bodies and touches stay unchanged.
+// Bodies with joints are never kept, so a world with joints is always stepped.
+static bool whole_rests(const S2Step *step) {
+  const S2World *world = step->world;
+  bool whole = world->audit == NULL && step->unsolved == 0 && world->joint_order.count == 0;
+  for (int i = 0; i < step->island_count && whole; i++) {
+    whole = step->islands[i].kept;
+  }
+  for (int i = 0; i < world->order.count && whole; i++) {
+    int32_t slot = world->order.at[i];
+    const S2Body *body = &world->bodies.at[slot];
+    whole = !body->enabled || body->type == S2_STATIC || world->rest.body.at[slot];
+  }
+  for (int i = 0; i < step->touch_count && whole; i++) {
+    whole = s2_touch_kept(step, i);
+  }
+  return whole;
+}
+
+static void keep_numbers(double *to, const double *from, int count) {
+  if (count > 0) {
+    memcpy(to, from, sizeof(double) * (size_t)count);
+  }
+}
+
+// Stores the forces of a step that leaves the whole world unchanged. The commit resets them.
+static void keep_whole(const S2Step *step) {
+  S2World *world = step->world;
+  S2Rest *rest = &world->rest;
+  int numbers = world->f.count;
+  s2_array_reserve(rest->q, numbers);
+  s2_array_reserve(rest->v, numbers);
+  s2_array_reserve(rest->f, numbers);
+  rest->q.count = rest->v.count = rest->f.count = numbers;
+  keep_numbers(rest->f.at, world->f.at, numbers);
+  rest->growth.count = 0;
+  rest->solves = 0;
+  for (int i = 0; i < rest->islands.count; i++) {
+    rest->solves += rest->islands.at[i].solves;
+  }
+  rest->forced = false;
+  for (int i = 0; i < numbers && !rest->forced; i++) {
+    rest->forced = rest->f.at[i] != 0 || signbit(rest->f.at[i]);
+  }
+}
+
 void s2_rest_commit(const S2Step *step) {
   S2World *world = step->world;
   S2Rest *rest = &world->rest;
   rest->islands.count = 0;
+  rest->whole = false;
   if (step->found_at_rest == NULL || step->cut || !rest_allowed(step)) {
     return;
   }
@@ -232,4 +283,54 @@ void s2_rest_commit(const S2Step *step) {
   }
   rest->changes = world->changes;
   rest->h = step->dt;
+  if (whole_rests(step)) {
+    keep_whole(step);
+    rest->whole = true;
+  }
+}
+
+void s2_rest_end(S2World *world) {
+  S2Rest *rest = &world->rest;
+  rest->whole = rest->whole && world->events.count == 0;
+  if (rest->whole) {
+    keep_numbers(rest->q.at, world->q.at, rest->q.count);
+    keep_numbers(rest->v.at, world->v.at, rest->v.count);
+  }
+}
+
+// ---- A step of a world at rest ----------------------------------------------------------------
+
+static bool same_numbers(const double *a, const double *b, int count) {
+  return count == 0 || same_bits(a, b, sizeof(double) * (size_t)count);
+}
+
+bool s2_rest_step(S2World *world) {
+  const S2Rest *rest = &world->rest;
+  const S2WorldDef *def = &world->kept.def;
+  int numbers = rest->q.count;
+  if (!rest->whole || rest->islands.count == 0 || rest->changes != world->changes ||
+      rest->h != def->dt || def->substeps != 1 || world->kept.fresh || def->audit ||
+      world->audit != NULL || !world_allows(world) || numbers != world->q.count ||
+      !same_numbers(rest->q.at, world->q.at, numbers) ||
+      !same_numbers(rest->v.at, world->v.at, numbers) ||
+      !same_numbers(rest->f.at, world->f.at, numbers)) {
+    return false;
+  }
+  s2_couples_grow(world);
+  for (int i = 0; i < world->order.count && rest->forced; i++) {
+    memset(world->f.at + 3 * world->order.at[i], 0, 3 * sizeof(double));
+  }
+  S2WorldStats *stats = &world->stats;
+  stats->steps += 1;
+  stats->solves += rest->solves;
+  stats->used[S2_SOLVER_PDIPM] += rest->solves;
+  stats->kept += (uint64_t)rest->islands.count;
+  stats->last_iterations = 0;
+  stats->last_status = S2_SOLVED;
+  world->dumped = 0;
+  world->missed = world->cut = false;
+  world->kept.time += def->dt;
+  world->kept.steps += 1;
+  world->impulses_listed = false;
+  return true;
 }

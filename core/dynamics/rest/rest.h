@@ -30,5 +30,11 @@ bool s2_rest_islands(S2Step *step);
 bool s2_rest_keeps(S2Step *step, const S2Island *island);
 // Records the islands that the step left unchanged. Must be called before the world changes.
 void s2_rest_commit(const S2Step *step);
+// Ends the record of a step, after the world has changed.
+void s2_rest_end(S2World *world);
+// Takes a step of a world in which the last step kept all islands, if nothing has changed since.
+// The result has the same bits as a normal step. Returns false, and does nothing, if a normal step
+// is needed.
+bool s2_rest_step(S2World *world);
 
 #endif

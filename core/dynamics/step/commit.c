@@ -235,5 +235,6 @@ S2Status s2_step_commit(S2Step *step) {
   world->boxes_stale = true;
   world->contacts_stale = true;
   world->impulses_listed = false;
+  s2_rest_end(world);
   return s2_ok();
 }

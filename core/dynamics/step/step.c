@@ -393,6 +393,9 @@ static S2Status step_within_memory(S2World *world, int substeps) {
   if (s2_program_step(world, &by_program)) {
     return by_program;
   }
+  if (s2_rest_step(world)) {
+    return s2_ok();
+  }
   uint64_t steps = world->kept.steps;
   double time = world->kept.time;
   S2Status status = s2_world_within_memory(world, step_all, &work);

@@ -165,6 +165,7 @@ static double box_growth(const S2Step *step, int32_t slot) {
 static void set_boxes(S2Step *step) {
   S2World *world = step->world;
   double h = step->h;
+  world->rest.whole = false; // the boxes may no longer be the boxes of the last step
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     const S2Body *body = &world->bodies.at[slot];

@@ -224,6 +224,30 @@ static void begin_couple(const S2Step *step, const Found *found, S2Couple *coupl
   couple->flipped = found->sensor ? !bodies[found->lo].sensor : a != found->lo;
 }
 
+// Records the impulses that a couple gains in each step while the whole world stays at rest.
+static void keep_growth(S2World *world, const S2Couple *couple, Pairs pairs) {
+  for (int i = 0; i < pairs.count; i++) {
+    for (int k = 0; k < pairs.at[i].count; k++) {
+      const S2Acted *acted = &world->acted.at[pairs.at[i].acted + k];
+      *s2_array_append(world->rest.growth) = (S2RestGrowth){
+          .couple = (int32_t)(couple - world->couples.at),
+          .impulse = s2_scale(is_first(couple, acted->body_a) ? 1 : -1, s2_acted_impulse(acted)),
+          .normal = acted->normal_impulse,
+      };
+    }
+  }
+}
+
+void s2_couples_grow(S2World *world) {
+  const S2Rest *rest = &world->rest;
+  for (int i = 0; i < rest->growth.count; i++) {
+    const S2RestGrowth *growth = &rest->growth.at[i];
+    S2Couple *couple = &world->couples.at[growth->couple];
+    couple->impulse = s2_add(couple->impulse, growth->impulse);
+    couple->normal_impulse += growth->normal;
+  }
+}
+
 // Updates the touch state and creates its events. Called after a whole step, because touches
 // neither begin nor end between substeps.
 static void couple_follow_touch(const S2Step *step, S2Couple *couple, Pairs pairs) {
@@ -249,6 +273,9 @@ static void couple_follow_touch(const S2Step *step, S2Couple *couple, Pairs pair
     add_impulses(step->world, couple, pairs, &all);
     couple->impulse = all.impulse;
     couple->normal_impulse = all.normal_impulse;
+    if (step->world->rest.whole) {
+      keep_growth(step->world, couple, pairs);
+    }
   }
   couple->touching = touching;
 }

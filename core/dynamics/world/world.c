@@ -152,6 +152,10 @@ void s2_world_destroy(S2World *world) {
   s2_array_free(world->rest.body);
   s2_array_free(world->rest.touch);
   s2_array_free(world->rest.given);
+  s2_array_free(world->rest.q);
+  s2_array_free(world->rest.v);
+  s2_array_free(world->rest.f);
+  s2_array_free(world->rest.growth);
   if (world->audit != NULL) {
     world->free_audit(world);
   }
