@@ -30,6 +30,9 @@ static const PeerEngine *const engines[] = {
 #ifdef S2_HAVE_BOX2D
     &peer_box2d,
 #endif
+#ifdef S2_HAVE_BOX2D3
+    &peer_box2d3,
+#endif
 };
 
 typedef struct Wish {
