@@ -34,6 +34,7 @@ void s2_rest_begin(S2Step *step) {
   const S2World *world = step->world;
   const S2Rest *rest = &world->rest;
   step->still = NULL;
+  step->frozen = NULL;
   // Examine everything again if bodies were created or moved, or if a setting changed.
   if (rest->islands.count == 0 || rest->changes != world->changes || rest->h != step->dt ||
       world->kept.fresh || !rest_allowed(step)) {
@@ -55,6 +56,7 @@ void s2_rest_begin(S2Step *step) {
     }
     step->still[slot] = same || body_is_static(world, slot);
   }
+  s2_rest_freeze(step);
 }
 
 // ---- Islands are known ------------------------------------------------------------------------
@@ -90,7 +92,9 @@ static void choose_islands(S2Step *step) {
 bool s2_rest_islands(S2Step *step) {
   const S2World *world = step->world;
   step->found_at_rest = S2_TAKE_ZEROED(step->arena, S2RestIsland, step->island_count);
-  if (step->still != NULL) {
+  if (step->frozen != NULL) {
+    s2_rest_count(step);
+  } else if (step->still != NULL) {
     choose_islands(step);
     // Bodies of the other islands may move.
     for (int i = 0; i < world->order.count; i++) {
@@ -192,6 +196,10 @@ static void list_islands(const S2Step *step, const bool *same) {
     known->first = island->node[0];
     known->nodes = island->nodes;
     known->touches = island->touches;
+    known->points = 0;
+    for (int k = 0; k < island->touches; k++) {
+      known->points += step->touches[island->touch[k]].count;
+    }
     for (int k = 0; k < island->nodes; k++) {
       int32_t slot = island->node[k];
       rest->body.at[slot] = true;
@@ -206,7 +214,8 @@ static void list_islands(const S2Step *step, const bool *same) {
 // Bodies with joints are never kept, so a world with joints is always stepped.
 static bool whole_rests(const S2Step *step) {
   const S2World *world = step->world;
-  bool whole = world->audit == NULL && step->unsolved == 0 && world->joint_order.count == 0;
+  bool whole = world->audit == NULL && step->unsolved == 0 && world->joint_order.count == 0 &&
+               (step->frozen == NULL || step->touch_count == 0);
   for (int i = 0; i < step->island_count && whole; i++) {
     whole = step->islands[i].kept;
   }
@@ -237,7 +246,6 @@ static void keep_whole(const S2Step *step) {
   s2_array_reserve(rest->f, numbers);
   rest->q.count = rest->v.count = rest->f.count = numbers;
   keep_numbers(rest->f.at, world->f.at, numbers);
-  rest->growth.count = 0;
   rest->solves = 0;
   for (int i = 0; i < rest->islands.count; i++) {
     rest->solves += rest->islands.at[i].solves;
@@ -248,22 +256,43 @@ static void keep_whole(const S2Step *step) {
   }
 }
 
-void s2_rest_commit(const S2Step *step) {
-  S2World *world = step->world;
-  S2Rest *rest = &world->rest;
-  rest->islands.count = 0;
-  rest->whole = false;
-  if (step->found_at_rest == NULL || step->cut || !rest_allowed(step)) {
-    return;
-  }
+// Returns true if any awake island rests or is kept.
+static bool any_rests(const S2Step *step) {
   bool any = false;
   for (int i = 0; i < step->island_count && !any; i++) {
     const S2Island *island = &step->islands[i];
     any = island->kept || island_rests(step, island, &step->found_at_rest[i]);
   }
-  if (!any) {
+  return any;
+}
+
+// The records of a step that has left out all islands at rest stay. If another island comes to
+// rest, the next step is stepped without frozen islands, so that it makes new records.
+static void commit_frozen(const S2Step *step) {
+  S2Rest *rest = &step->world->rest;
+  rest->listed = !any_rests(step);
+  if (rest->listed && whole_rests(step)) {
+    keep_whole(step);
+    rest->whole = true;
+  }
+}
+
+void s2_rest_commit(const S2Step *step) {
+  S2World *world = step->world;
+  S2Rest *rest = &world->rest;
+  rest->whole = false;
+  s2_rest_reserve(step);
+  bool allowed = step->found_at_rest != NULL && !step->cut && rest_allowed(step);
+  if (allowed && step->frozen != NULL) {
+    commit_frozen(step);
     return;
   }
+  rest->islands.count = 0;
+  rest->listed = false;
+  if (!allowed || !any_rests(step)) {
+    return;
+  }
+  rest->growth.count = 0;
   // Allocate all memory before the first write, because allocations may fail.
   int slots = world->bodies.count;
   s2_array_reserve(rest->body, slots);
@@ -289,8 +318,13 @@ void s2_rest_commit(const S2Step *step) {
   }
 }
 
-void s2_rest_end(S2World *world) {
+void s2_rest_end(const S2Step *step) {
+  S2World *world = step->world;
   S2Rest *rest = &world->rest;
+  if (step->frozen == NULL && rest->islands.count > 0) {
+    s2_rest_list(world);
+  }
+  rest->boxed = true;
   rest->whole = rest->whole && world->events.count == 0;
   if (rest->whole) {
     keep_numbers(rest->q.at, world->q.at, rest->q.count);
@@ -308,7 +342,7 @@ bool s2_rest_step(S2World *world) {
   const S2Rest *rest = &world->rest;
   const S2WorldDef *def = &world->kept.def;
   int numbers = rest->q.count;
-  if (!rest->whole || rest->islands.count == 0 || rest->changes != world->changes ||
+  if (!rest->whole || !rest->boxed || rest->islands.count == 0 || rest->changes != world->changes ||
       rest->h != def->dt || def->substeps != 1 || world->kept.fresh || def->audit ||
       world->audit != NULL || !world_allows(world) || numbers != world->q.count ||
       !same_numbers(rest->q.at, world->q.at, numbers) ||

@@ -167,6 +167,7 @@ static bool speculative_piece(S2Step *step, double *turns) {
 static bool speculative_pieces(S2Step *step, double turns) {
   S2Bisect all = s2_bisect_begin(step), *pieces = &all;
   step->in_pieces = true;
+  s2_rest_thaw(step);
   step->still = NULL; // do not skip kept islands
   s2_audit_again(step, NULL);
   pieces->next = step->dt / turns;

@@ -156,6 +156,9 @@ void s2_world_destroy(S2World *world) {
   s2_array_free(world->rest.v);
   s2_array_free(world->rest.f);
   s2_array_free(world->rest.growth);
+  s2_array_free(world->rest.awake_touches);
+  s2_array_free(world->rest.awake_acted);
+  s2_array_free(world->rest.awake_couples);
   if (world->audit != NULL) {
     world->free_audit(world);
   }
