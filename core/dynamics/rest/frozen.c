@@ -11,7 +11,6 @@
 // into its list, and continues as a step that keeps islands (rest.c). Both kinds of steps have the
 // same result.
 #include "dynamics/rest/rest.h"
-#include "dynamics/step/solve.h"
 #include "dynamics/step/touch.h"
 
 #include <string.h>
@@ -34,7 +33,7 @@ static void list_awake(S2AwakeList *list, int32_t index) {
 
 // Lists the awake touches and sums up the frozen ones. Returns false if a touch of resting bodies
 // must be searched again.
-static bool list_touches(S2World *world) {
+static bool list_awake_touches(S2World *world) {
   S2Rest *rest = &world->rest;
   rest->penetration = 0;
   rest->awake_touches.count = 0;
@@ -58,7 +57,7 @@ static bool list_touches(S2World *world) {
 }
 
 // Returns false if there is an impulse between resting bodies that no longer belongs to a touch.
-static bool list_acted(S2World *world) {
+static bool list_awake_acted(S2World *world) {
   S2Rest *rest = &world->rest;
   rest->awake_acted.count = 0;
   int t = 0;
@@ -78,7 +77,7 @@ static bool list_acted(S2World *world) {
   return true;
 }
 
-static void list_couples(S2World *world) {
+static void list_awake_couples(S2World *world) {
   S2Rest *rest = &world->rest;
   rest->awake_couples.count = 0;
   for (int i = 0; i < world->couples.count; i++) {
@@ -113,8 +112,8 @@ void s2_rest_reserve(const S2Step *step) {
 
 void s2_rest_list(S2World *world) {
   S2Rest *rest = &world->rest;
-  rest->listed = list_touches(world) && list_acted(world);
-  list_couples(world);
+  rest->listed = list_awake_touches(world) && list_awake_acted(world);
+  list_awake_couples(world);
 }
 
 // ---- A step begins ----------------------------------------------------------------------------
@@ -211,16 +210,6 @@ void s2_rest_hold(const S2Step *step) {
       step->v1[c] = step->v2[c] = step->carry[c] = 0;
       step->q1[c] = step->q0[c];
     }
-  }
-}
-
-void s2_rest_count(S2Step *step) {
-  const S2Rest *rest = &step->world->rest;
-  S2WorldStats *stats = &step->world->stats;
-  for (int i = 0; i < rest->islands.count; i++) {
-    stats->solves += rest->islands.at[i].solves;
-    stats->used[S2_SOLVER_PDIPM] += rest->islands.at[i].solves;
-    s2_keep_worst(&step->residuals.solve, &rest->islands.at[i].residual);
   }
 }
 

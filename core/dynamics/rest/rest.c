@@ -89,11 +89,22 @@ static void choose_islands(S2Step *step) {
   }
 }
 
+// Counts the solves of frozen islands.
+static void count_frozen(S2Step *step) {
+  const S2Rest *rest = &step->world->rest;
+  S2WorldStats *stats = &step->world->stats;
+  for (int i = 0; i < rest->islands.count; i++) {
+    stats->solves += rest->islands.at[i].solves;
+    stats->used[S2_SOLVER_PDIPM] += rest->islands.at[i].solves;
+    s2_keep_worst(&step->residuals.solve, &rest->islands.at[i].residual);
+  }
+}
+
 bool s2_rest_islands(S2Step *step) {
   const S2World *world = step->world;
   step->found_at_rest = S2_TAKE_ZEROED(step->arena, S2RestIsland, step->island_count);
   if (step->frozen != NULL) {
-    s2_rest_count(step);
+    count_frozen(step);
   } else if (step->still != NULL) {
     choose_islands(step);
     // Bodies of the other islands may move.
@@ -191,6 +202,7 @@ static void list_islands(const S2Step *step, const bool *same) {
     if (!rests) {
       continue;
     }
+    // Store the island, and the forces and poses for which it rests.
     S2RestIsland *known = s2_array_append(rest->islands);
     *known = step->found_at_rest[i];
     known->first = island->node[0];
@@ -338,22 +350,35 @@ static bool same_numbers(const double *a, const double *b, int count) {
   return count == 0 || same_bits(a, b, sizeof(double) * (size_t)count);
 }
 
-bool s2_rest_step(S2World *world) {
+// Returns true if nothing has changed since the last step, which left the whole world unchanged.
+static bool whole_repeats(const S2World *world) {
   const S2Rest *rest = &world->rest;
   const S2WorldDef *def = &world->kept.def;
   int numbers = rest->q.count;
-  if (!rest->whole || !rest->boxed || rest->islands.count == 0 || rest->changes != world->changes ||
-      rest->h != def->dt || def->substeps != 1 || world->kept.fresh || def->audit ||
-      world->audit != NULL || !world_allows(world) || numbers != world->q.count ||
-      !same_numbers(rest->q.at, world->q.at, numbers) ||
-      !same_numbers(rest->v.at, world->v.at, numbers) ||
-      !same_numbers(rest->f.at, world->f.at, numbers)) {
+  if (!rest->whole || !rest->boxed || rest->islands.count == 0 || world->kept.fresh) {
+    return false;
+  }
+  // The definition.
+  if (rest->changes != world->changes || rest->h != def->dt || def->substeps != 1 || def->audit ||
+      world->audit != NULL || !world_allows(world)) {
+    return false;
+  }
+  // The state and the forces.
+  return numbers == world->q.count && same_numbers(rest->q.at, world->q.at, numbers) &&
+         same_numbers(rest->v.at, world->v.at, numbers) &&
+         same_numbers(rest->f.at, world->f.at, numbers);
+}
+
+bool s2_rest_step(S2World *world) {
+  const S2Rest *rest = &world->rest;
+  if (!whole_repeats(world)) {
     return false;
   }
   s2_couples_grow(world);
   for (int i = 0; i < world->order.count && rest->forced; i++) {
     memset(world->f.at + 3 * world->order.at[i], 0, 3 * sizeof(double));
   }
+  // Count the step and its skipped solves.
   S2WorldStats *stats = &world->stats;
   stats->steps += 1;
   stats->solves += rest->solves;
@@ -361,9 +386,10 @@ bool s2_rest_step(S2World *world) {
   stats->kept += (uint64_t)rest->islands.count;
   stats->last_iterations = 0;
   stats->last_status = S2_SOLVED;
+  // Reset the data of a single step, as s2_step_begin does.
   world->dumped = 0;
   world->missed = world->cut = false;
-  world->kept.time += def->dt;
+  world->kept.time += world->kept.def.dt;
   world->kept.steps += 1;
   world->impulses_listed = false;
   return true;

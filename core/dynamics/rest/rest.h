@@ -40,7 +40,6 @@ void s2_rest_thaw(S2Step *step);
 // Thaws if a touch joins an awake body and a frozen body.
 void s2_rest_thaw_joined(S2Step *step);
 void s2_rest_hold(const S2Step *step); // keeps frozen bodies in place
-void s2_rest_count(S2Step *step);      // counts the solves of frozen islands
 // Allocates the memory of the functions below.
 void s2_rest_reserve(const S2Step *step);
 // Put the awake touches, impulses and couples into the lists of the world.

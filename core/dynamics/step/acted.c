@@ -321,7 +321,7 @@ static uint64_t mode_changes(const S2ActedList *before, const S2ActedList *now) 
 }
 
 // Returns the impulses of the last step without those of frozen islands. The copy is in the arena.
-static S2ActedList awake_before(const S2Step *step) {
+static S2ActedList impulses_before(const S2Step *step) {
   const S2World *world = step->world;
   if (step->frozen == NULL) {
     return world->acted;
@@ -338,7 +338,7 @@ void s2_acted_commit(S2Step *step) {
   S2World *world = step->world;
   commit_corrections(step);
   s2_log_keep(step);
-  S2ActedList before = awake_before(step);
+  S2ActedList before = impulses_before(step);
   world->stats.mode_changes += mode_changes(&before, &world->acting);
   if (step->frozen == NULL) {
     acted_swap(&world->acted, &world->acting);

@@ -16,10 +16,6 @@ enum { CROWD_PER_SHAPE = 100, CROWD_AT_LEAST = 100000 };
 // The crowd limits count only overlaps deeper than this fraction of the size of the smaller body.
 #define CROWD_DEPTH 1e-3
 
-bool s2_touch_solid(const S2Touch *touch) {
-  return touch->allowed && touch->enabled && !touch->sensor && touch->count > 0;
-}
-
 static double touch_combine(S2Combine how, double a, double b) {
   switch (how) {
   case S2_COMBINE_GEOMETRIC:
