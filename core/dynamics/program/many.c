@@ -55,7 +55,16 @@ static void step_alone(Many *many, int index, bool pushed) {
   if (pushed) {
     s2_world_unpush(world);
   }
+  // All of these worlds use the arena of the first world, because its memory stays in the caches of
+  // the processor. A thousand arenas would not.
+  S2Arena *shared = &many->worlds[0]->arena;
+  if (world != many->worlds[0]) {
+    s2_arena_exchange(&world->arena, shared);
+  }
   many_tell(many, index, many->alone(many->user, world, index));
+  if (world != many->worlds[0]) {
+    s2_arena_exchange(&world->arena, shared);
+  }
 }
 
 static void run_kernel(int lanes, const S2Table *table, const void *constants, void *state) {
