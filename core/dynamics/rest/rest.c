@@ -268,6 +268,11 @@ static void keep_whole(const S2Step *step) {
   }
 }
 
+// Returns true if the step may record islands at rest.
+static bool may_record(const S2Step *step) {
+  return step->found_at_rest != NULL && !step->cut && rest_allowed(step);
+}
+
 // Returns true if any awake island rests or is kept.
 static bool any_rests(const S2Step *step) {
   bool any = false;
@@ -282,7 +287,7 @@ static bool any_rests(const S2Step *step) {
 // rest, the next step is stepped without frozen islands, so that it makes new records.
 static void commit_frozen(const S2Step *step) {
   S2Rest *rest = &step->world->rest;
-  rest->listed = !any_rests(step);
+  rest->listed = may_record(step) && !any_rests(step);
   if (rest->listed && whole_rests(step)) {
     keep_whole(step);
     rest->whole = true;
@@ -294,14 +299,13 @@ void s2_rest_commit(const S2Step *step) {
   S2Rest *rest = &world->rest;
   rest->whole = false;
   s2_rest_reserve(step);
-  bool allowed = step->found_at_rest != NULL && !step->cut && rest_allowed(step);
-  if (allowed && step->frozen != NULL) {
+  if (step->frozen != NULL) { // the commit still needs the records of the frozen islands
     commit_frozen(step);
     return;
   }
   rest->islands.count = 0;
   rest->listed = false;
-  if (!allowed || !any_rests(step)) {
+  if (!may_record(step) || !any_rests(step)) {
     return;
   }
   rest->growth.count = 0;
@@ -335,6 +339,9 @@ void s2_rest_end(const S2Step *step) {
   S2Rest *rest = &world->rest;
   if (step->frozen == NULL && rest->islands.count > 0) {
     s2_rest_list(world);
+  }
+  if (!may_record(step)) {
+    rest->islands.count = 0;
   }
   rest->boxed = true;
   rest->whole = rest->whole && world->events.count == 0;
