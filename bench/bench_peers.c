@@ -3,11 +3,13 @@
 //   bench_peers [--all] [--engine NAME] [--steps N] [--json FILE] [--svg FILE] [NAME ...]
 //
 // All scenes except those that take minutes (--all), or those whose name starts so. stack10 and
-// pyramidB are boxes at rest, pourN are N discs while they fall into a box and pileN the same ones
-// 20 s later, bridge is 100 links on hinges. sim2d is measured with its defaults, without kept
+// pyramidB are boxes at rest, besideB is such a pyramid and a pendulum that swings beside it, pourN
+// are N discs while they fall into a box and pileN the same ones 20 s later, bridge is 100 links on
+// hinges. sim2d is measured with its defaults, without kept
 // islands ("stepped"), with convex contact and with a budget. Engines step in turn, 10 steps each,
 // on one thread; times are this thread's, and medians and the worst are printed. The peers are
-// those that were found at build time (Debian: chipmunk-dev, libbox2d-dev), with their default
+// those that were found at build time (Debian: chipmunk-dev, libbox2d-dev; Box2D 3 by its CMake
+// package, -Dbox2d_ROOT=FOLDER), with their default
 // iterations; dt is 1/60 s, g 10 m/s^2, friction .6, restitution 0, and sleeping is off.
 //
 // "sim2d is" is the median of sim2d divided by the median of the engine. Overlap and joint error
@@ -29,6 +31,9 @@ static const PeerEngine *const engines[] = {
 #endif
 #ifdef S2_HAVE_BOX2D
     &peer_box2d,
+#endif
+#ifdef S2_HAVE_BOX2D3
+    &peer_box2d3,
 #endif
 };
 

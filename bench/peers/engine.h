@@ -28,11 +28,12 @@ typedef struct PeerEngine {
   void (*end)(void *world);
 } PeerEngine;
 
-enum { PEER_ENGINES = 6 }; // largest number of engines
+enum { PEER_ENGINES = 7 }; // largest number of engines
 
 extern const PeerEngine peer_sim2d, peer_stepped, peer_convex, peer_budget;
 extern const PeerEngine peer_chipmunk; // only with S2_HAVE_CHIPMUNK
 extern const PeerEngine peer_box2d;    // only with S2_HAVE_BOX2D
+extern const PeerEngine peer_box2d3;   // only with S2_HAVE_BOX2D3
 
 #ifdef __cplusplus
 }

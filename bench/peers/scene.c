@@ -34,13 +34,22 @@ static void fill_stack(PeerScene *scene, int n) {
 }
 
 static void fill_pyramid(PeerScene *scene, int n) {
-  scene->body = take((size_t)n * ((size_t)n + 1) / 2 + 1, sizeof *scene->body);
+  scene->body = take((size_t)n * ((size_t)n + 1) / 2 + 2, sizeof *scene->body); // see fill_beside
   add_wall(scene, 0, -1, 2 * n + 20, 1);
   for (int i = 0; i < n; i++) {
     for (int j = 0; j < n - i; j++) {
       add_unit_box(scene, j - (n - i - 1) / 2.0, i + 0.5);
     }
   }
+}
+
+// A pyramid at rest, and a pendulum of one box that swings beside it.
+static void fill_beside(PeerScene *scene, int n) {
+  fill_pyramid(scene, n);
+  double x = n / 2.0 + 10, y = 5;
+  scene->hinge = take(1, sizeof *scene->hinge);
+  add_unit_box(scene, x, y);
+  scene->hinge[scene->hinges++] = (PeerHinge){scene->bodies - 1, -1, x + 3, y};
 }
 
 // Rows of discs above the floor between two walls, with gaps and small random shifts.
@@ -88,6 +97,9 @@ const PeerCase peer_cases[] = {
     {"pyramid20", "pyramid", fill_pyramid, 20, 100, 400, false},
     {"pyramid50", "pyramid", fill_pyramid, 50, 100, 200, false},
     {"pyramid100", "pyramid", fill_pyramid, 100, 60, 60, false},
+    {"beside20", "beside", fill_beside, 20, 100, 400, false},
+    {"beside50", "beside", fill_beside, 50, 100, 200, false},
+    {"beside100", "beside", fill_beside, 100, 60, 60, false},
     {"pile100", "pile", fill_discs, 100, 1200, 200, false},
     {"pile300", "pile", fill_discs, 300, 1200, 200, false},
     {"pour100", "pour", fill_discs, 100, 0, 150, false},

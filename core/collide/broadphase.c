@@ -34,15 +34,16 @@ static int32_t loose_at(int32_t place) { // also converts back: loose_at(loose_a
 typedef struct Node {
   S2Box box;
   int32_t proxy; // proxy of a leaf; -1 for an inner node
-  bool active;   // true if any proxy below the node is active
+  bool active;   // true if any proxy below the node searches
 } Node;
 
 struct S2Broadphase {
   int32_t capacity; // proxies are 0 .. capacity - 1
   S2Box *boxes;     // boxes as given by the caller; empty for absent proxies
   uint8_t *states;
-  int32_t *leaves; // node of the proxy, or loose_at(place in `loose`), or NO_LEAF
-  int32_t *loose;  // proxies without a leaf, in any order (the pairs are sorted later)
+  uint8_t *searches; // S2ProxySearch of each proxy
+  int32_t *leaves;   // node of the proxy, or loose_at(place in `loose`), or NO_LEAF
+  int32_t *loose;    // proxies without a leaf, in any order (the pairs are sorted later)
   int32_t loose_count;
   Node *nodes;
   int32_t node_count, node_room;
@@ -93,6 +94,7 @@ void s2_broadphase_free(S2Broadphase *broadphase) {
   }
   s2_memory_free(broadphase->boxes);
   s2_memory_free(broadphase->states);
+  s2_memory_free(broadphase->searches);
   s2_memory_free(broadphase->leaves);
   s2_memory_free(broadphase->loose);
   s2_memory_free(broadphase->nodes);
@@ -112,6 +114,7 @@ static void broadphase_grow(S2Broadphase *b, int32_t least) {
   size_t count = (size_t)capacity;
   b->boxes = s2_memory_grow(b->boxes, count * sizeof *b->boxes);
   b->states = s2_memory_grow(b->states, count * sizeof *b->states);
+  b->searches = s2_memory_grow(b->searches, count * sizeof *b->searches);
   b->leaves = s2_memory_grow(b->leaves, count * sizeof *b->leaves);
   b->loose = s2_memory_grow(b->loose, count * sizeof *b->loose);
   b->order = s2_memory_grow(b->order, count * sizeof *b->order);
@@ -121,9 +124,20 @@ static void broadphase_grow(S2Broadphase *b, int32_t least) {
   for (int32_t i = b->capacity; i < capacity; i++) {
     b->boxes[i] = EMPTY;
     b->states[i] = ABSENT;
+    b->searches[i] = S2_SEARCH_IF_ACTIVE;
     b->leaves[i] = NO_LEAF;
   }
   b->capacity = capacity;
+}
+
+static bool proxy_searches(const S2Broadphase *b, int32_t proxy) {
+  return b->searches[proxy] == S2_SEARCH_IF_ACTIVE ? b->states[proxy] == ACTIVE
+                                                   : b->searches[proxy] == S2_SEARCH_ALWAYS;
+}
+
+// Returns true if two proxies that overlap are a pair, unless neither of them searches.
+static bool may_pair(const S2Broadphase *b, int32_t p, int32_t q) {
+  return b->states[p] == ACTIVE || b->states[q] == ACTIVE;
 }
 
 // ---- Tree -------------------------------------------------------------------------------------
@@ -206,7 +220,7 @@ static int32_t left_leaves(int32_t count) {
 static void build_node(S2Broadphase *b, int32_t node, int32_t *order, int32_t count) {
   if (count == 1) {
     int32_t proxy = order[0];
-    b->nodes[node] = (Node){b->boxes[proxy], proxy, b->states[proxy] == ACTIVE};
+    b->nodes[node] = (Node){b->boxes[proxy], proxy, proxy_searches(b, proxy)};
     b->leaves[proxy] = node;
     return;
   }
@@ -255,7 +269,7 @@ void s2_broadphase_set(S2Broadphase *b, int32_t proxy, S2Box box, bool active) {
   b->boxes[proxy] = box;
   b->states[proxy] = active ? ACTIVE : INACTIVE;
   if (b->leaves[proxy] >= 0) {
-    set_leaf(b, b->leaves[proxy], box, active);
+    set_leaf(b, b->leaves[proxy], box, proxy_searches(b, proxy));
   } else if (fresh) {
     b->leaves[proxy] = loose_at(b->loose_count);
     b->loose[b->loose_count++] = proxy;
@@ -279,9 +293,22 @@ void s2_broadphase_remove(S2Broadphase *b, int32_t proxy) {
   b->leaves[proxy] = NO_LEAF;
 }
 
+void s2_broadphase_restrict(S2Broadphase *b, int32_t proxy, S2ProxySearch search) {
+  if (proxy < 0 || proxy >= b->capacity || b->searches[proxy] == search) {
+    return;
+  }
+  b->searches[proxy] = (uint8_t)search;
+  if (b->leaves[proxy] >= 0) {
+    set_leaf(b, b->leaves[proxy], b->boxes[proxy], proxy_searches(b, proxy));
+  }
+}
+
 // ---- Pairs ------------------------------------------------------------------------------------
 
 static void broadphase_add_pair(S2Broadphase *b, int32_t p, int32_t q) {
+  if (!may_pair(b, p, q)) {
+    return;
+  }
   if (b->found_count == b->found_room) {
     int64_t room = b->found_room < 64 ? 64 : 2 * b->found_room;
     b->found = s2_memory_grow(b->found, (size_t)room * sizeof *b->found);
@@ -327,7 +354,7 @@ static void pairs_within(S2Broadphase *b, int32_t node) {
 
 static void pairs_of_loose(S2Broadphase *b, int32_t node, int32_t proxy) {
   const Node *n = &b->nodes[node];
-  if (!(n->active || b->states[proxy] == ACTIVE) || !s2_box_overlap(n->box, b->boxes[proxy])) {
+  if (!(n->active || proxy_searches(b, proxy)) || !s2_box_overlap(n->box, b->boxes[proxy])) {
     return;
   }
   if (is_leaf(b, node)) {
@@ -339,7 +366,7 @@ static void pairs_of_loose(S2Broadphase *b, int32_t node, int32_t proxy) {
 }
 
 static bool makes_pair(const S2Broadphase *b, int32_t p, int32_t q) {
-  return (b->states[p] == ACTIVE || b->states[q] == ACTIVE) &&
+  return may_pair(b, p, q) && (proxy_searches(b, p) || proxy_searches(b, q)) &&
          s2_box_overlap(b->boxes[p], b->boxes[q]);
 }
 

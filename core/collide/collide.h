@@ -102,6 +102,15 @@ void s2_broadphase_free(S2Broadphase *broadphase);
 // proxies look for partners; two inactive (static) proxies never form a pair.
 void s2_broadphase_set(S2Broadphase *broadphase, int32_t proxy, S2Box box, bool active);
 void s2_broadphase_remove(S2Broadphase *broadphase, int32_t proxy);
+// Restricts s2_broadphase_pairs to pairs with a proxy that searches. By default, active proxies
+// search. Both pairs of two inactive proxies and pairs of two proxies that do not search are left
+// out. Images do not store this.
+typedef enum S2ProxySearch {
+  S2_SEARCH_IF_ACTIVE,
+  S2_SEARCH_NEVER,
+  S2_SEARCH_ALWAYS,
+} S2ProxySearch;
+void s2_broadphase_restrict(S2Broadphase *broadphase, int32_t proxy, S2ProxySearch search);
 
 // Finds all pairs whose boxes overlap or touch, sorted by (a, b). The result is in `arena`.
 int s2_broadphase_pairs(S2Broadphase *broadphase, S2Arena *arena, S2Pair **pairs);

@@ -67,6 +67,57 @@ static void test_pairs(void **state) {
   s2_broadphase_free(broadphase);
 }
 
+// Some proxies search although they are inactive, and some do not search although they are active.
+// The pairs are the pairs of all proxies of which one is active and one searches.
+static void test_restricted(void **state) {
+  (void)state;
+  S2Rng rng = s2_rng_seeded(24);
+  S2Broadphase *broadphase = s2_broadphase_new();
+  S2Arena arena;
+  s2_arena_init(&arena);
+  static S2Box boxes[PROXIES];
+  static bool active[PROXIES], searches[PROXIES];
+  int left_out = 0, total = 0;
+  for (int round = 0; round < 100; round++) {
+    for (int32_t proxy = 0; proxy < PROXIES; proxy++) {
+      if (round > 0 && s2_rng_integer(&rng, 0, 9) > 0) {
+        continue;
+      }
+      boxes[proxy] = random_box(&rng, 40);
+      active[proxy] = s2_rng_integer(&rng, 0, 2) > 0;
+      S2ProxySearch search = (S2ProxySearch)s2_rng_integer(&rng, 0, 2);
+      searches[proxy] = search == S2_SEARCH_IF_ACTIVE ? active[proxy] : search == S2_SEARCH_ALWAYS;
+      bool before = s2_rng_integer(&rng, 0, 1) > 0; // either call may come first
+      if (before) {
+        s2_broadphase_restrict(broadphase, proxy, search);
+      }
+      s2_broadphase_set(broadphase, proxy, boxes[proxy], active[proxy]);
+      s2_broadphase_restrict(broadphase, proxy, search);
+    }
+    S2Pair *pairs;
+    int count = s2_broadphase_pairs(broadphase, &arena, &pairs), found = 0;
+    for (int32_t a = 0; a < PROXIES; a++) {
+      for (int32_t b = a + 1; b < PROXIES; b++) {
+        bool overlap = s2_box_overlap(boxes[a], boxes[b]) && (active[a] || active[b]);
+        bool pair = overlap && (searches[a] || searches[b]);
+        left_out += overlap && !pair;
+        if (pair) {
+          assert_true(found < count);
+          assert_int_equal(pairs[found].a, a);
+          assert_int_equal(pairs[found].b, b);
+          found += 1;
+        }
+      }
+    }
+    assert_int_equal(count, found);
+    total += count;
+    s2_arena_reset(&arena);
+  }
+  assert_true(left_out > 1000 && total > 10000);
+  s2_arena_free(&arena);
+  s2_broadphase_free(broadphase);
+}
+
 typedef struct Visited {
   int32_t proxies[PROXIES];
   int count, most;
@@ -186,11 +237,9 @@ static void test_no_heap_in_steady_state(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_pairs),
-      cmocka_unit_test(test_query),
-      cmocka_unit_test(test_image),
-      cmocka_unit_test(test_odd_boxes),
-      cmocka_unit_test(test_no_heap_in_steady_state),
+      cmocka_unit_test(test_pairs),     cmocka_unit_test(test_restricted),
+      cmocka_unit_test(test_query),     cmocka_unit_test(test_image),
+      cmocka_unit_test(test_odd_boxes), cmocka_unit_test(test_no_heap_in_steady_state),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

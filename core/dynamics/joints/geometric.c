@@ -358,8 +358,8 @@ double s2_joint_turns_too_fast(const S2Step *step, const S2JointAt *at, const S2
 }
 
 // Returns (h w)^2 for the impulses of the last step if the world's settings cannot resolve such an
-// oscillation. Otherwise returns 0.
-static double turned_too_fast(const S2Step *step, int32_t slot, const S2Rot *turn) {
+// oscillation and if the value is above `least`. Otherwise returns 0.
+static double turned_too_fast(const S2Step *step, int32_t slot, const S2Rot *turn, double least) {
   const S2World *world = step->world;
   const S2WorldDef *def = &world->kept.def;
   const S2Joint *joint = &world->joints.at[slot];
@@ -370,7 +370,36 @@ static double turned_too_fast(const S2Step *step, int32_t slot, const S2Rot *tur
   }
   S2JointAt at = {world, joint, step->q0, step->t - world->kept.time, turn};
   S2JointLoad load = last_load(joint);
-  return s2_joint_turns_too_fast(step, &at, &load, step->h, S2_TURNS_TOO_FAST);
+  return s2_joint_turns_too_fast(step, &at, &load, step->h, least);
+}
+
+// Returns the joint of the island with the largest impulses in the last step.
+static int32_t most_loaded(const S2Step *step, const S2Island *island) {
+  double most = -1;
+  int32_t found = island->joint[0];
+  for (int i = 0; i < island->joints; i++) {
+    const double *impulse = step->world->joints.at[island->joint[i]].impulse;
+    double sum = 0;
+    for (int r = 0; r <= S2_JOINT_HI; r++) {
+      sum += fabs(impulse[r]);
+    }
+    found = sum > most ? island->joint[i] : found;
+    most = fmax(most, sum);
+  }
+  return found;
+}
+
+// Sets the largest value of all joints, or the first value above `most`.
+static void find_turning(const S2Step *step, S2Island *island, double most) {
+  const S2Rot *turn = s2_step_turns(step, island, step->q0);
+  // Smaller values do not matter, and a bound suffices to exclude them. So begin with a large
+  // value.
+  double large = turned_too_fast(step, most_loaded(step, island), turn, S2_TURNS_TOO_FAST);
+  island->turning = large <= most ? large : 0;
+  for (int i = 0; i < island->joints && island->turning <= most; i++) {
+    double least = fmax(S2_TURNS_TOO_FAST, island->turning);
+    island->turning = fmax(island->turning, turned_too_fast(step, island->joint[i], turn, least));
+  }
 }
 
 void s2_island_stiffen(S2Step *step, const S2Island *island) {
@@ -396,10 +425,9 @@ void s2_step_find_stiff(S2Step *step) {
     bool splits = island->joints > 0 && s2_island_takes_pieces(step, island);
     double most = splits ? S2_TURNS_TOO_FAST * S2_RATTLE_PIECES * S2_RATTLE_PIECES : 0;
     // A single joint whose force turns too fast makes its whole island implicit.
-    const S2Rot *turn = island->joints == 0 ? NULL : s2_step_turns(step, island, step->q0);
     island->turning = 0;
-    for (int i = 0; i < island->joints && island->turning <= most; i++) {
-      island->turning = fmax(island->turning, turned_too_fast(step, island->joint[i], turn));
+    if (island->joints > 0) {
+      find_turning(step, island, most);
     }
     if (island->turning > most) {
       s2_island_stiffen(step, island);

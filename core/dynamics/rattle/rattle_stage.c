@@ -194,7 +194,37 @@ static bool stage_revise(S2RattleStage *stage) {
   return right;
 }
 
+// The data with which an attempt of Newton's method begins.
+typedef struct Attempt {
+  double *x; // NULL if there is none
+  S2RattleState *state;
+  S2Row *row;
+} Attempt;
+
+// Returns true if the next attempt would begin like the last one, which failed. Otherwise records
+// the data of the next attempt. Only for stages without contacts, because points of contacts also
+// belong to these data.
+static bool attempt_repeats(const S2RattleStage *stage, Attempt *last) {
+  size_t rows = (size_t)stage->rattle->rows;
+  size_t x = sizeof *last->x * rows, state = sizeof *last->state * rows,
+         row = sizeof *last->row * rows;
+  if (last->x == NULL) {
+    S2Arena *arena = stage->rattle->step->arena;
+    last->x = S2_TAKE(arena, double, rows);
+    last->state = S2_TAKE(arena, S2RattleState, rows);
+    last->row = S2_TAKE(arena, S2Row, rows);
+  } else if (memcmp(last->x, stage->x, x) == 0 && memcmp(last->state, stage->state, state) == 0 &&
+             memcmp(last->row, stage->row, row) == 0) {
+    return true;
+  }
+  memcpy(last->x, stage->x, x);
+  memcpy(last->state, stage->state, state);
+  memcpy(last->row, stage->row, row);
+  return false;
+}
+
 static bool stage_solve(S2RattleStage *stage) {
+  Attempt last = {0};
   if (stage->rattle->touches > 0) {
     return s2_stage_solve_contacts(stage);
   }
@@ -224,6 +254,9 @@ static bool stage_solve(S2RattleStage *stage) {
     s2_stage_stand_still(stage);
     if (!s2_stage_solve_certified(stage)) {
       return false;
+    }
+    if (!solved && attempt_repeats(stage, &last)) {
+      break; // all further attempts would fail in the same way
     }
   }
   return s2_stage_solve_symmetric(stage);

@@ -1,4 +1,5 @@
 #include "dynamics/rest/rest.h"
+#include "dynamics/step/commit.h"
 #include "dynamics/step/laws.h"
 #include "dynamics/step/solve.h"
 #include "dynamics/step/touch.h"
@@ -7,12 +8,15 @@
 
 // Returns true if solves of islands may be skipped. This requires that islands depend only on the
 // state, the forces and the contents of the world, and not on callbacks.
-static bool rest_allowed(const S2Step *step) {
-  const S2World *world = step->world;
+static bool world_allows(const S2World *world) {
   const S2WorldDef *def = &world->kept.def;
-  return step->substeps == 1 && !step->in_pieces && world->notes == NULL &&
-         world->dump_directory == NULL && world->callbacks.pre_solve == NULL &&
-         def->solver == S2_SOLVER_AUTO && def->stabilization == S2_PROJECTION;
+  return world->notes == NULL && world->dump_directory == NULL &&
+         world->callbacks.pre_solve == NULL && def->solver == S2_SOLVER_AUTO &&
+         def->stabilization == S2_PROJECTION;
+}
+
+static bool rest_allowed(const S2Step *step) {
+  return step->substeps == 1 && !step->in_pieces && world_allows(step->world);
 }
 
 // Compares two objects byte by byte. As in images of worlds, 0 and -0 differ, and padding counts.
@@ -30,6 +34,7 @@ void s2_rest_begin(S2Step *step) {
   const S2World *world = step->world;
   const S2Rest *rest = &world->rest;
   step->still = NULL;
+  step->frozen = NULL;
   // Examine everything again if bodies were created or moved, or if a setting changed.
   if (rest->islands.count == 0 || rest->changes != world->changes || rest->h != step->dt ||
       world->kept.fresh || !rest_allowed(step)) {
@@ -51,6 +56,7 @@ void s2_rest_begin(S2Step *step) {
     }
     step->still[slot] = same || body_is_static(world, slot);
   }
+  s2_rest_freeze(step);
 }
 
 // ---- Islands are known ------------------------------------------------------------------------
@@ -83,10 +89,23 @@ static void choose_islands(S2Step *step) {
   }
 }
 
+// Counts the solves of frozen islands.
+static void count_frozen(S2Step *step) {
+  const S2Rest *rest = &step->world->rest;
+  S2WorldStats *stats = &step->world->stats;
+  for (int i = 0; i < rest->islands.count; i++) {
+    stats->solves += rest->islands.at[i].solves;
+    stats->used[S2_SOLVER_PDIPM] += rest->islands.at[i].solves;
+    s2_keep_worst(&step->residuals.solve, &rest->islands.at[i].residual);
+  }
+}
+
 bool s2_rest_islands(S2Step *step) {
   const S2World *world = step->world;
   step->found_at_rest = S2_TAKE_ZEROED(step->arena, S2RestIsland, step->island_count);
-  if (step->still != NULL) {
+  if (step->frozen != NULL) {
+    count_frozen(step);
+  } else if (step->still != NULL) {
     choose_islands(step);
     // Bodies of the other islands may move.
     for (int i = 0; i < world->order.count; i++) {
@@ -183,11 +202,16 @@ static void list_islands(const S2Step *step, const bool *same) {
     if (!rests) {
       continue;
     }
+    // Store the island, and the forces and poses for which it rests.
     S2RestIsland *known = s2_array_append(rest->islands);
     *known = step->found_at_rest[i];
     known->first = island->node[0];
     known->nodes = island->nodes;
     known->touches = island->touches;
+    known->points = 0;
+    for (int k = 0; k < island->touches; k++) {
+      known->points += step->touches[island->touch[k]].count;
+    }
     for (int k = 0; k < island->nodes; k++) {
       int32_t slot = island->node[k];
       rest->body.at[slot] = true;
@@ -198,21 +222,93 @@ static void list_islands(const S2Step *step, const bool *same) {
   }
 }
 
-void s2_rest_commit(const S2Step *step) {
+// Returns true if the step has kept all islands and if all other bodies and touches stay unchanged.
+// Bodies with joints are never kept, so a world with joints is always stepped.
+static bool whole_rests(const S2Step *step) {
+  const S2World *world = step->world;
+  bool whole = world->audit == NULL && step->unsolved == 0 && world->joint_order.count == 0 &&
+               (step->frozen == NULL || step->touch_count == 0);
+  for (int i = 0; i < step->island_count && whole; i++) {
+    whole = step->islands[i].kept;
+  }
+  for (int i = 0; i < world->order.count && whole; i++) {
+    int32_t slot = world->order.at[i];
+    const S2Body *body = &world->bodies.at[slot];
+    whole = !body->enabled || body->type == S2_STATIC || world->rest.body.at[slot];
+  }
+  for (int i = 0; i < step->touch_count && whole; i++) {
+    whole = s2_touch_kept(step, i);
+  }
+  return whole;
+}
+
+static void keep_numbers(double *to, const double *from, int count) {
+  if (count > 0) {
+    memcpy(to, from, sizeof(double) * (size_t)count);
+  }
+}
+
+// Stores the forces of a step that leaves the whole world unchanged. The commit resets them.
+static void keep_whole(const S2Step *step) {
   S2World *world = step->world;
   S2Rest *rest = &world->rest;
-  rest->islands.count = 0;
-  if (step->found_at_rest == NULL || step->cut || !rest_allowed(step)) {
-    return;
+  int numbers = world->f.count;
+  s2_array_reserve(rest->q, numbers);
+  s2_array_reserve(rest->v, numbers);
+  s2_array_reserve(rest->f, numbers);
+  rest->q.count = rest->v.count = rest->f.count = numbers;
+  keep_numbers(rest->f.at, world->f.at, numbers);
+  rest->solves = 0;
+  for (int i = 0; i < rest->islands.count; i++) {
+    rest->solves += rest->islands.at[i].solves;
   }
+  rest->forced = false;
+  for (int i = 0; i < numbers && !rest->forced; i++) {
+    rest->forced = rest->f.at[i] != 0 || signbit(rest->f.at[i]);
+  }
+}
+
+// Returns true if the step may record islands at rest.
+static bool may_record(const S2Step *step) {
+  return step->found_at_rest != NULL && !step->cut && rest_allowed(step);
+}
+
+// Returns true if any awake island rests or is kept.
+static bool any_rests(const S2Step *step) {
   bool any = false;
   for (int i = 0; i < step->island_count && !any; i++) {
     const S2Island *island = &step->islands[i];
     any = island->kept || island_rests(step, island, &step->found_at_rest[i]);
   }
-  if (!any) {
+  return any;
+}
+
+// The records of a step that has left out all islands at rest stay. If another island comes to
+// rest, the next step is stepped without frozen islands, so that it makes new records.
+static void commit_frozen(const S2Step *step) {
+  S2Rest *rest = &step->world->rest;
+  rest->listed = may_record(step) && !any_rests(step);
+  if (rest->listed && whole_rests(step)) {
+    keep_whole(step);
+    rest->whole = true;
+  }
+}
+
+void s2_rest_commit(const S2Step *step) {
+  S2World *world = step->world;
+  S2Rest *rest = &world->rest;
+  rest->whole = false;
+  s2_rest_reserve(step);
+  if (step->frozen != NULL) { // the commit still needs the records of the frozen islands
+    commit_frozen(step);
     return;
   }
+  rest->islands.count = 0;
+  rest->listed = false;
+  if (!may_record(step) || !any_rests(step)) {
+    return;
+  }
+  rest->growth.count = 0;
   // Allocate all memory before the first write, because allocations may fail.
   int slots = world->bodies.count;
   s2_array_reserve(rest->body, slots);
@@ -232,4 +328,76 @@ void s2_rest_commit(const S2Step *step) {
   }
   rest->changes = world->changes;
   rest->h = step->dt;
+  if (whole_rests(step)) {
+    keep_whole(step);
+    rest->whole = true;
+  }
+}
+
+void s2_rest_end(const S2Step *step) {
+  S2World *world = step->world;
+  S2Rest *rest = &world->rest;
+  if (step->frozen == NULL && rest->islands.count > 0) {
+    s2_rest_list(world);
+  }
+  if (!may_record(step)) {
+    rest->islands.count = 0;
+  }
+  rest->boxed = true;
+  rest->whole = rest->whole && world->events.count == 0;
+  if (rest->whole) {
+    keep_numbers(rest->q.at, world->q.at, rest->q.count);
+    keep_numbers(rest->v.at, world->v.at, rest->v.count);
+  }
+}
+
+// ---- A step of a world at rest ----------------------------------------------------------------
+
+static bool same_numbers(const double *a, const double *b, int count) {
+  return count == 0 || same_bits(a, b, sizeof(double) * (size_t)count);
+}
+
+// Returns true if nothing has changed since the last step, which left the whole world unchanged.
+static bool whole_repeats(const S2World *world) {
+  const S2Rest *rest = &world->rest;
+  const S2WorldDef *def = &world->kept.def;
+  int numbers = rest->q.count;
+  if (!rest->whole || !rest->boxed || rest->islands.count == 0 || world->kept.fresh) {
+    return false;
+  }
+  // The definition.
+  if (rest->changes != world->changes || rest->h != def->dt || def->substeps != 1 || def->audit ||
+      world->audit != NULL || !world_allows(world)) {
+    return false;
+  }
+  // The state and the forces.
+  return numbers == world->q.count && same_numbers(rest->q.at, world->q.at, numbers) &&
+         same_numbers(rest->v.at, world->v.at, numbers) &&
+         same_numbers(rest->f.at, world->f.at, numbers);
+}
+
+bool s2_rest_step(S2World *world) {
+  const S2Rest *rest = &world->rest;
+  if (!whole_repeats(world)) {
+    return false;
+  }
+  s2_couples_grow(world);
+  for (int i = 0; i < world->order.count && rest->forced; i++) {
+    memset(world->f.at + 3 * world->order.at[i], 0, 3 * sizeof(double));
+  }
+  // Count the step and its skipped solves.
+  S2WorldStats *stats = &world->stats;
+  stats->steps += 1;
+  stats->solves += rest->solves;
+  stats->used[S2_SOLVER_PDIPM] += rest->solves;
+  stats->kept += (uint64_t)rest->islands.count;
+  stats->last_iterations = 0;
+  stats->last_status = S2_SOLVED;
+  // Reset the data of a single step, as s2_step_begin does.
+  world->dumped = 0;
+  world->missed = world->cut = false;
+  world->kept.time += world->kept.def.dt;
+  world->kept.steps += 1;
+  world->impulses_listed = false;
+  return true;
 }

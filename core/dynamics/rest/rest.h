@@ -28,7 +28,38 @@ static inline unsigned char s2_rest_known(const S2Step *step, const S2Touch *tou
 bool s2_rest_islands(S2Step *step);
 // Returns true if an island is kept. If so, keeps its bodies in place and counts its solves.
 bool s2_rest_keeps(S2Step *step, const S2Island *island);
+
+// ---- Steps without the islands at rest (frozen.c) ----------------------------------------------
+
+// Leaves out all known islands at rest if nothing has changed at their bodies. Must be called after
+// s2_rest_begin has found the unchanged bodies.
+void s2_rest_freeze(S2Step *step);
+void s2_rest_prepare_search(S2Step *step); // must be called before the broad phase
+// Puts the touches of frozen islands back, so that no island is frozen.
+void s2_rest_thaw(S2Step *step);
+// Thaws if a touch joins an awake body and a frozen body.
+void s2_rest_thaw_joined(S2Step *step);
+void s2_rest_hold(const S2Step *step); // keeps frozen bodies in place
+// Allocates the memory of the functions below.
+void s2_rest_reserve(const S2Step *step);
+// Put the awake touches, impulses and couples into the lists of the world.
+void s2_rest_put_touches(const S2Step *step);
+void s2_rest_put_acted(const S2Step *step); // from S2World.acting
+void s2_rest_put_couples(const S2Step *step, const S2Couple *couples, int count);
+// Lists the items of the world outside the islands at rest, after a step that has frozen none.
+void s2_rest_list(S2World *world);
+// Returns true if both bodies of a couple are at rest or static.
+bool s2_rest_couple(const S2World *world, const S2Couple *couple);
+
+// ---- The end of a step --------------------------------------------------------------------------
+
 // Records the islands that the step left unchanged. Must be called before the world changes.
 void s2_rest_commit(const S2Step *step);
+// Ends the record of a step, after the world has changed.
+void s2_rest_end(const S2Step *step);
+// Takes a step of a world in which the last step kept all islands, if nothing has changed since.
+// The result has the same bits as a normal step. Returns false, and does nothing, if a normal step
+// is needed.
+bool s2_rest_step(S2World *world);
 
 #endif

@@ -1322,6 +1322,7 @@ bool s2_event_run(S2Step *step, S2EventSearch *search) {
   memcpy(step->v1, step->free_v, sizeof(double) * 3 * (size_t)slots);
   memcpy(step->v2, step->free_v, sizeof(double) * 3 * (size_t)slots);
   s2_step_integrate(step);
+  s2_rest_hold(step);
   S2EventRun event = {
       .step = step,
       .choices = S2_TAKE_ZEROED(step->arena, S2Choice, 2 * step->touch_count),

@@ -342,6 +342,7 @@ bool s2_step_look_ahead(S2Step *step, S2Choice *choices) {
   s2_note_plain(step, S2_ACT_RESET, step->v1);
   memcpy(step->v1, step->free_v, sizeof(double) * 3 * (size_t)step->world->bodies.count);
   s2_step_integrate(step);
+  s2_rest_hold(step);
   return s2_islands_run(step, look_ahead_work, choices, NULL);
 }
 

@@ -320,17 +320,36 @@ static uint64_t mode_changes(const S2ActedList *before, const S2ActedList *now) 
   return changes;
 }
 
+// Returns the impulses of the last step without those of frozen islands. The copy is in the arena.
+static S2ActedList impulses_before(const S2Step *step) {
+  const S2World *world = step->world;
+  if (step->frozen == NULL) {
+    return world->acted;
+  }
+  const S2AwakeList *awake = &world->rest.awake_acted;
+  S2ActedList list = {.at = S2_TAKE(step->arena, S2Acted, awake->count), .count = awake->count};
+  for (int i = 0; i < awake->count; i++) {
+    list.at[i] = world->acted.at[awake->at[i]];
+  }
+  return list;
+}
+
 void s2_acted_commit(S2Step *step) {
   S2World *world = step->world;
   commit_corrections(step);
   s2_log_keep(step);
-  world->stats.mode_changes += mode_changes(&world->acted, &world->acting);
-  acted_swap(&world->acted, &world->acting);
-  world->acting.count = 0;
+  S2ActedList before = impulses_before(step);
+  world->stats.mode_changes += mode_changes(&before, &world->acting);
+  if (step->frozen == NULL) {
+    acted_swap(&world->acted, &world->acting);
+    world->acting.count = 0;
+  }
+  S2ActedList *list = step->frozen == NULL ? &world->acted : &world->acting;
+  step->impulses = list;
   // Find the current position of each point. Both lists have the same order. If the feature still
   // exists, the touch has its position.
-  for (int i = 0, t = 0; i < world->acted.count; i++) {
-    S2Acted *acted = &world->acted.at[i];
+  for (int i = 0, t = 0; i < list->count; i++) {
+    S2Acted *acted = &list->at[i];
     while (t < step->touch_count && s2_acted_compare(acted, &step->touches[t]) > 0) {
       t += 1;
     }

@@ -155,7 +155,9 @@ static void commit_measure(S2Step *step) {
   S2World *world = step->world;
   S2WorldStats *stats = &world->stats;
   // Set the residuals of this step.
-  step->residuals.penetration = s2_step_penetration(step);
+  double resting = step->frozen == NULL ? 0 : world->rest.penetration;
+  double penetration = s2_step_penetration(step);
+  step->residuals.penetration = resting > penetration ? resting : penetration;
   if (step->substep > 0) {
     s2_keep_worst(&step->residuals.solve, &world->residuals.solve);
   }
@@ -180,9 +182,31 @@ static void commit_measure(S2Step *step) {
     stats->kept += step->islands[i].kept;
     stats->largest_island = points > stats->largest_island ? points : stats->largest_island;
   }
+  const S2Rest *rest = &world->rest;
+  for (int i = 0; i < rest->islands.count && step->frozen != NULL; i++) {
+    int points = rest->islands.at[i].points;
+    stats->islands += 1;
+    stats->contacts += points;
+    stats->kept += 1;
+    stats->largest_island = points > stats->largest_island ? points : stats->largest_island;
+  }
   stats->arena_bytes = world->arena.peak;
   stats->cut += step->cut && !world->cut;
   world->cut |= step->cut;
+}
+
+// Commits touches. Their impulses are guesses for the next step.
+static void commit_touches(const S2Step *step) {
+  S2World *world = step->world;
+  if (step->frozen != NULL) {
+    s2_rest_put_acted(step);
+    s2_rest_put_touches(step);
+    return;
+  }
+  world->touches.count = step->touch_count;
+  if (step->touch_count > 0) {
+    memcpy(world->touches.at, step->touches, sizeof(S2Touch) * (size_t)step->touch_count);
+  }
 }
 
 S2Status s2_step_commit(S2Step *step) {
@@ -222,11 +246,7 @@ S2Status s2_step_commit(S2Step *step) {
       memset(world->f.at + at, 0, 3 * sizeof(double));
     }
   }
-  // Commit touches. Their impulses are guesses for the next step.
-  world->touches.count = step->touch_count;
-  if (step->touch_count > 0) {
-    memcpy(world->touches.at, step->touches, sizeof(S2Touch) * (size_t)step->touch_count);
-  }
+  commit_touches(step);
   commit_measure(step);
   commit_joints(step, elapsed);
   world->kept.time = step->cut_short ? step->t : world->kept.time + step->dt;
@@ -235,5 +255,6 @@ S2Status s2_step_commit(S2Step *step) {
   world->boxes_stale = true;
   world->contacts_stale = true;
   world->impulses_listed = false;
+  s2_rest_end(step);
   return s2_ok();
 }

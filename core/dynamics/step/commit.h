@@ -10,5 +10,8 @@ S2Status s2_step_commit(S2Step *step);
 // contact. If this is the `last` substep, also creates the events of impulses between bodies.
 // (world/contact_events.c)
 void s2_step_contact_events(S2Step *step, bool last);
+// Adds the impulses of a step that left the whole world unchanged (S2Rest.growth) to the sums of
+// the couples. (world/contact_events.c)
+void s2_couples_grow(S2World *world);
 
 #endif

@@ -143,7 +143,11 @@ typedef struct S2Step {
   bool *still;
   unsigned char *kept;
   S2RestIsland *found_at_rest;
-  int passes; // number of completed searches, 0 during the first search.
+  // Per slot: true if the step leaves out the body (rest/frozen.c). NULL if it leaves out none.
+  const bool *frozen;
+  int frozen_touches;          // number of touches that `touches` does not contain
+  const S2ActedList *impulses; // in the commit: the impulses of the step, without frozen touches
+  int passes;                  // number of completed searches, 0 during the first search.
   // Results of the predictive passes (found.c) in this search and the last search, for each pass
   // and touch.
   S2Found *found, *found_before;

@@ -2,6 +2,7 @@
 // Bodies connected by contacts or joints form one problem. Islands are independent of each other.
 // Static and kinematic bodies do not connect islands.
 #include "dynamics/step/islands.h"
+#include "dynamics/rest/rest.h"
 #include "dynamics/step/assemble.h"
 #include "dynamics/step/touch.h"
 
@@ -154,6 +155,7 @@ static double swing_of(const S2Step *step, const S2Island *island) {
 }
 
 void s2_step_islands(S2Step *step) {
+  s2_rest_thaw_joined(step);
   S2World *world = step->world;
   int slots = world->bodies.count, touches = step->touch_count, joints = world->joint_order.count;
   int most = touches + JOINT_EDGES * joints;
@@ -205,7 +207,9 @@ void s2_step_islands(S2Step *step) {
   bool swings = false; // true if any ground body rotates or is a belt
   for (int32_t i = 0; i < slots; i++) {
     step->node_of[i] = S2_GROUND;
-    swings |= island_of[i] == S2_NONE && step->free_v[3 * i] != 0;
+    bool frozen = step->frozen != NULL && step->frozen[i];
+    swings |= island_of[i] == S2_NONE && step->free_v[3 * i] != 0 && !frozen;
+    step->node_of[i] = frozen ? 0 : step->node_of[i]; // frozen bodies belong to other islands
     if (island_of[i] != S2_NONE) {
       S2Island *island = &step->islands[island_of[i]];
       step->node_of[i] = island->nodes;

@@ -80,7 +80,8 @@ static const double BUDGET_SHARE = 0.65;
 void s2_budget_share(const S2Step *step, const S2Island *island, S2SolverOptions *options) {
   options->bounded = isfinite(step->budget);
   if (options->bounded) {
-    options->budget = BUDGET_SHARE * step->budget * island->touches / fmax(1, step->touch_count);
+    int touches = step->touch_count + step->frozen_touches;
+    options->budget = BUDGET_SHARE * step->budget * island->touches / fmax(1, touches);
   }
 }
 

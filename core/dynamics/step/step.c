@@ -167,6 +167,7 @@ static bool speculative_piece(S2Step *step, double *turns) {
 static bool speculative_pieces(S2Step *step, double turns) {
   S2Bisect all = s2_bisect_begin(step), *pieces = &all;
   step->in_pieces = true;
+  s2_rest_thaw(step);
   step->still = NULL; // do not skip kept islands
   s2_audit_again(step, NULL);
   pieces->next = step->dt / turns;
@@ -392,6 +393,9 @@ static S2Status step_within_memory(S2World *world, int substeps) {
   S2Status by_program;
   if (s2_program_step(world, &by_program)) {
     return by_program;
+  }
+  if (s2_rest_step(world)) {
+    return s2_ok();
   }
   uint64_t steps = world->kept.steps;
   double time = world->kept.time;

@@ -16,10 +16,6 @@ enum { CROWD_PER_SHAPE = 100, CROWD_AT_LEAST = 100000 };
 // The crowd limits count only overlaps deeper than this fraction of the size of the smaller body.
 #define CROWD_DEPTH 1e-3
 
-bool s2_touch_solid(const S2Touch *touch) {
-  return touch->allowed && touch->enabled && !touch->sensor && touch->count > 0;
-}
-
 static double touch_combine(S2Combine how, double a, double b) {
   switch (how) {
   case S2_COMBINE_GEOMETRIC:
@@ -165,12 +161,15 @@ static double box_growth(const S2Step *step, int32_t slot) {
 static void set_boxes(S2Step *step) {
   S2World *world = step->world;
   double h = step->h;
+  // Frozen bodies keep the boxes of the last step, unless a query has replaced them.
+  bool boxed = step->frozen != NULL && world->rest.boxed;
+  world->rest.boxed = step->frozen != NULL;
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     const S2Body *body = &world->bodies.at[slot];
     // A static body keeps its box from the last step.
     bool known = body->type == S2_STATIC && !(world->kept.fresh && step->passes == 0);
-    if (!body->enabled || known) {
+    if (!body->enabled || known || (boxed && step->frozen[slot])) {
       continue;
     }
     S2Pose pose = s2_slot_pose(step->q0, slot);
@@ -387,20 +386,42 @@ bool s2_touch_search(const S2Step *step, S2Touch *touch, int *overlapping) {
   return s2_touch_ask(step, touch) && !touch_crowded(step, touch, overlapping);
 }
 
+// The touches of the last pass of this step or, in the first pass, of the last step. A step with
+// frozen islands uses only the awake ones.
+typedef struct Known {
+  const S2Touch *touches;
+  const int32_t *index; // of the items, or NULL for all touches
+  int count;
+} Known;
+
+static Known known_touches(const S2Step *step) {
+  const S2World *world = step->world;
+  if (step->passes > 0) {
+    return (Known){step->touches, NULL, step->touch_count};
+  }
+  const S2AwakeList *awake = &world->rest.awake_touches;
+  return step->frozen != NULL ? (Known){world->touches.at, awake->at, awake->count}
+                              : (Known){world->touches.at, NULL, world->touches.count};
+}
+
+static int known_place(const Known *known, int i) {
+  return known->index == NULL ? i : known->index[i];
+}
+
 bool s2_step_touches(S2Step *step) {
   S2World *world = step->world;
   double start = s2_stats_clock(world);
   // Broad phase: find pairs whose boxes overlap.
+  s2_rest_prepare_search(step);
   set_boxes(step);
   S2Pair *pairs;
   int pair_count = s2_broadphase_pairs(world->broadphase, step->arena, &pairs);
   double middle = s2_stats_clock(world);
   world->stats.seconds_broad += middle - start;
 
-  // Use the data of the last pass of this step or, in the first pass, of the last step.
   bool again = step->passes > 0;
-  const S2Touch *old = again ? step->touches : world->touches.at;
-  int old_count = again ? step->touch_count : world->touches.count, o = 0;
+  Known list = known_touches(step);
+  int o = 0;
   S2Touch *touches = S2_TAKE(step->arena, S2Touch, pair_count);
   unsigned char *kept = S2_TAKE_ZEROED(step->arena, unsigned char, pair_count);
   int count = 0, overlapping = 0;
@@ -409,18 +430,19 @@ bool s2_step_touches(S2Step *step) {
       continue;
     }
     // Both lists are sorted by shapes, so advance to the old data of the pair.
-    while (o < old_count && touch_compare(&old[o], &pairs[i]) < 0) {
+    while (o < list.count && touch_compare(&list.touches[known_place(&list, o)], &pairs[i]) < 0) {
       o += 1;
     }
-    bool known =
-        o < old_count && touch_compare(&old[o], &pairs[i]) == 0 && same_bodies(world, &old[o]);
+    int place = o < list.count ? known_place(&list, o) : 0;
+    const S2Touch *old = &list.touches[place];
+    bool known = o < list.count && touch_compare(old, &pairs[i]) == 0 && same_bodies(world, old);
     S2Touch *touch = &touches[count++];
-    kept[count - 1] = known ? s2_rest_known(step, &old[o], o) : 0;
+    kept[count - 1] = known ? s2_rest_known(step, old, place) : 0;
     if ((kept[count - 1] & S2_TOUCH_KEPT) != 0) { // search later, unless its island is kept
-      *touch = old[o];
+      *touch = *old;
       continue;
     }
-    *touch = known ? old[o] : fresh_touch(world, &pairs[i]);
+    *touch = known ? *old : fresh_touch(world, &pairs[i]);
     if (!(known && again)) {
       set_material(world, touch);
       touch->fresh = touch->solved;

@@ -28,7 +28,9 @@ void s2_touch_settle(const S2Step *step,
 bool s2_touch_still(const S2Step *step, const S2Touch *touch, double fraction);
 void s2_touch_follow(const S2Step *step, S2Touch *touch); // updates the points at q1.
 // Returns true if the touch may carry impulses in this step.
-bool s2_touch_solid(const S2Touch *touch);
+static inline bool s2_touch_solid(const S2Touch *touch) {
+  return touch->allowed && touch->enabled && !touch->sensor && touch->count > 0;
+}
 
 // Computes the geometry of a touch at the poses q. Points whose feature persists keep their
 // impulses.

@@ -21,6 +21,7 @@ void s2_world_refresh_boxes(S2World *world) {
   if (!world->boxes_stale) {
     return;
   }
+  world->rest.boxed = false; // the next step must set its boxes again
   for (int i = 0; i < world->order.count; i++) {
     int32_t slot = world->order.at[i];
     const S2Body *body = &world->bodies.at[slot];

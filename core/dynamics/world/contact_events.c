@@ -2,6 +2,7 @@
 // The events belong to bodies, not to shapes. For example, a disc that rolls over the segments of a
 // chain is one contact while any segment is near. The same holds for a body with several pieces on
 // the floor.
+#include "dynamics/rest/rest.h"
 #include "dynamics/step/commit.h"
 
 #include <string.h>
@@ -48,7 +49,7 @@ static void look_at_gap(const S2Step *step, const S2Touch *touch, Found *found) 
 
 static int list_found(const S2Step *step, Found *found) {
   // Touches and impulses are both sorted by shapes, so traverse both lists together.
-  const S2ActedList *acted = &step->world->acted;
+  const S2ActedList *acted = step->impulses;
   int count = 0, a = 0;
   for (int i = 0; i <= step->touch_count; i++) {
     // First list the impulses of all pairs before the next touch. The search has not found these
@@ -134,12 +135,11 @@ static bool is_first(const S2Couple *couple, int32_t body) {
   return body == (couple->flipped ? couple->hi : couple->lo);
 }
 
-static void add_impulses(const S2World *world, const S2Couple *couple, Pairs pairs,
-                         S2Event *event) {
+static void add_impulses(const S2Step *step, const S2Couple *couple, Pairs pairs, S2Event *event) {
   // Sum over all pairs of the two bodies. The sign is chosen so that the impulse acts on event->a.
   for (int i = 0; i < pairs.count; i++) {
     for (int k = 0; k < pairs.at[i].count; k++) {
-      const S2Acted *acted = &world->acted.at[pairs.at[i].acted + k];
+      const S2Acted *acted = &step->impulses->at[pairs.at[i].acted + k];
       double sign = is_first(couple, acted->body_a) ? 1 : -1;
       event->impulse = s2_add_scaled(event->impulse, sign, s2_acted_impulse(acted));
       event->normal_impulse += acted->normal_impulse;
@@ -170,12 +170,12 @@ static bool add_nearest(const S2Step *step, const S2Couple *couple, Pairs pairs,
 
 // Adds the position of the largest impulse, and the largest impact speed. Returns false if there
 // was no impulse.
-static bool add_largest(const S2World *world, const S2Couple *couple, Pairs pairs, S2Event *event) {
+static bool add_largest(const S2Step *step, const S2Couple *couple, Pairs pairs, S2Event *event) {
   // Use the speed of the fastest point. Another point may have the largest impulse.
   double largest = -INFINITY, fastest = 0;
   for (int i = 0; i < pairs.count; i++) {
     for (int k = 0; k < pairs.at[i].count; k++) {
-      const S2Acted *acted = &world->acted.at[pairs.at[i].acted + k];
+      const S2Acted *acted = &step->impulses->at[pairs.at[i].acted + k];
       fastest = fmax(fastest, acted->speed);
       if (acted->normal_impulse > largest) {
         largest = acted->normal_impulse;
@@ -194,18 +194,18 @@ static void event_near(const S2Step *step, const S2Couple *couple, Pairs pairs) 
   S2Event *event =
       couple_event(step->world, couple->sensor ? S2_SENSOR_BEGIN : S2_CONTACT_BEGIN, couple);
   if (!add_nearest(step, couple, pairs, event)) {
-    (void)add_largest(step->world, couple, pairs, event);
+    (void)add_largest(step, couple, pairs, event);
   }
-  add_impulses(step->world, couple, pairs, event);
+  add_impulses(step, couple, pairs, event);
 }
 
 static void event_touch(const S2Step *step, const S2Couple *couple, Pairs pairs) {
   S2Event *event = couple_event(step->world, S2_TOUCH_BEGIN, couple);
-  if (!add_largest(step->world, couple, pairs, event)) { // the bodies touch without an impulse
+  if (!add_largest(step, couple, pairs, event)) { // the bodies touch without an impulse
     (void)add_nearest(step, couple, pairs, event);
     event->speed = fmax(event->speed, 0);
   }
-  add_impulses(step->world, couple, pairs, event);
+  add_impulses(step, couple, pairs, event);
 }
 
 // ---- Couples ----------------------------------------------------------------------------------
@@ -220,8 +220,33 @@ static void begin_couple(const S2Step *step, const Found *found, S2Couple *coupl
   couple->sensor = found->sensor;
   // The first body of the events is body a of the first pair or, for sensors, the sensor.
   int32_t a = found->touch != S2_NONE ? step->touches[found->touch].body_a
-                                      : step->world->acted.at[found->acted].body_a;
+                                      : step->impulses->at[found->acted].body_a;
   couple->flipped = found->sensor ? !bodies[found->lo].sensor : a != found->lo;
+}
+
+// Records the impulses that a couple at rest gains in each step.
+static void keep_growth(const S2Step *step, const S2Couple *couple, Pairs pairs) {
+  S2World *world = step->world;
+  for (int i = 0; i < pairs.count; i++) {
+    for (int k = 0; k < pairs.at[i].count; k++) {
+      const S2Acted *acted = &step->impulses->at[pairs.at[i].acted + k];
+      *s2_array_append(world->rest.growth) = (S2RestGrowth){
+          .couple = (int32_t)(couple - world->couples.at),
+          .impulse = s2_scale(is_first(couple, acted->body_a) ? 1 : -1, s2_acted_impulse(acted)),
+          .normal = acted->normal_impulse,
+      };
+    }
+  }
+}
+
+void s2_couples_grow(S2World *world) {
+  const S2Rest *rest = &world->rest;
+  for (int i = 0; i < rest->growth.count; i++) {
+    const S2RestGrowth *growth = &rest->growth.at[i];
+    S2Couple *couple = &world->couples.at[growth->couple];
+    couple->impulse = s2_add(couple->impulse, growth->impulse);
+    couple->normal_impulse += growth->normal;
+  }
 }
 
 // Updates the touch state and creates its events. Called after a whole step, because touches
@@ -246,9 +271,12 @@ static void couple_follow_touch(const S2Step *step, S2Couple *couple, Pairs pair
   // Sum the impulses while the bodies touch.
   if (touching) {
     S2Event all = {.impulse = couple->impulse, .normal_impulse = couple->normal_impulse};
-    add_impulses(step->world, couple, pairs, &all);
+    add_impulses(step, couple, pairs, &all);
     couple->impulse = all.impulse;
     couple->normal_impulse = all.normal_impulse;
+    if (s2_rest_couple(step->world, couple)) {
+      keep_growth(step, couple, pairs);
+    }
   }
   couple->touching = touching;
 }
@@ -283,32 +311,31 @@ static Pairs pairs_at(const Found *found, int count) {
   return pairs;
 }
 
-void s2_step_contact_events(S2Step *step, bool last) {
-  S2World *world = step->world;
-  int olds = world->couples.count, most = step->touch_count + world->acted.count;
-  if (olds == 0 && most == 0) {
-    return;
+// Copies the couples before the step, without those of frozen islands. Returns their number.
+static int couples_before(const S2Step *step, S2Couple **couples) {
+  const S2World *world = step->world;
+  const S2AwakeList *awake = step->frozen == NULL ? NULL : &world->rest.awake_couples;
+  int count = awake == NULL ? world->couples.count : awake->count;
+  *couples = S2_TAKE(step->arena, S2Couple, count);
+  for (int i = 0; i < count; i++) {
+    memcpy(*couples + i, &world->couples.at[awake == NULL ? i : awake->at[i]], sizeof **couples);
   }
-  // Sort the pairs by bodies. The previous couples have the same order.
-  Found *found = S2_TAKE(step->arena, Found, most + 1);
-  int count = list_found(step, found);
-  found = found_sorted(step, found, count);
-  S2Couple *old = S2_TAKE(step->arena, S2Couple, olds);
-  if (olds > 0) {
-    memcpy(old, world->couples.at, sizeof(S2Couple) * (size_t)olds);
-  }
-  s2_array_reserve(world->couples, olds + count);
-  world->couples.count = 0;
-  // Merge the previous couples (which <= 0) with the current pairs (which >= 0).
+  return count;
+}
+
+// Merges the previous couples with the current pairs into `couples`. Returns the number of couples.
+static int merge_couples(const S2Step *step, const S2Couple *old, int olds, const Found *found,
+                         int count, bool last, S2Couple *couples) {
+  int kept = 0;
   for (int o = 0, f = 0; o < olds || f < count;) {
     int which = o == olds ? 1 : f == count ? -1 : compare_couple(&old[o], &found[f]);
-    S2Couple *couple = &world->couples.at[world->couples.count];
+    S2Couple *couple = &couples[kept];
     if (which <= 0) {
       memcpy(couple, &old[o++], sizeof *couple);
     }
     // If a body was destroyed, end this couple. A new body may use its slot, so the current pairs
     // may belong to another couple.
-    if (which <= 0 && !couple_alive(world, couple)) { // a body was destroyed
+    if (which <= 0 && !couple_alive(step->world, couple)) { // a body was destroyed
       (void)couple_follow(step, couple, (Pairs){NULL, 0}, true);
       continue;
     }
@@ -318,6 +345,29 @@ void s2_step_contact_events(S2Step *step, bool last) {
     }
     f += pairs.count;
     // Overwrite the old list with the couple. Keep the couple while it still needs an end event.
-    world->couples.count += couple_follow(step, couple, pairs, last);
+    kept += couple_follow(step, couple, pairs, last);
   }
+  return kept;
+}
+
+void s2_step_contact_events(S2Step *step, bool last) {
+  S2World *world = step->world;
+  int most = step->touch_count + step->impulses->count;
+  if (world->couples.count == 0 && most == 0) {
+    return;
+  }
+  // Sort the pairs by bodies. The previous couples have the same order.
+  Found *found = S2_TAKE(step->arena, Found, most + 1);
+  int count = list_found(step, found);
+  found = found_sorted(step, found, count);
+  S2Couple *old;
+  int olds = couples_before(step, &old);
+  if (step->frozen != NULL) {
+    S2Couple *awake = S2_TAKE(step->arena, S2Couple, olds + count);
+    s2_rest_put_couples(step, awake, merge_couples(step, old, olds, found, count, last, awake));
+    s2_couples_grow(world);
+    return;
+  }
+  s2_array_reserve(world->couples, olds + count);
+  world->couples.count = merge_couples(step, old, olds, found, count, last, world->couples.at);
 }

@@ -153,6 +153,13 @@ void s2_world_destroy(S2World *world) {
   s2_array_free(world->rest.body);
   s2_array_free(world->rest.touch);
   s2_array_free(world->rest.given);
+  s2_array_free(world->rest.q);
+  s2_array_free(world->rest.v);
+  s2_array_free(world->rest.f);
+  s2_array_free(world->rest.growth);
+  s2_array_free(world->rest.awake_touches);
+  s2_array_free(world->rest.awake_acted);
+  s2_array_free(world->rest.awake_couples);
   if (world->audit != NULL) {
     world->free_audit(world);
   }

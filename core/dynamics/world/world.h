@@ -449,6 +449,7 @@ typedef enum S2ProgramIs {
 typedef struct S2RestIsland {
   int32_t first; // smallest body slot
   int nodes, touches;
+  int points;          // number of contact points
   uint32_t solves;     // number of solves in the step that found it at rest
   bool solved;         // true if a solve changed the island, which is then not at rest
   S2Residual residual; // largest residual of these solves
@@ -460,6 +461,15 @@ enum {
   S2_TOUCH_JOINS = 2, // the touch joined its bodies into one island
 };
 
+// The impulse that each step adds to a couple of bodies at rest, from one entry of S2World.acted.
+typedef struct S2RestGrowth {
+  int32_t couple; // index into S2World.couples
+  S2Vec2 impulse; // N s, on the first body of the events
+  double normal;  // N s
+} S2RestGrowth;
+
+typedef S2_ARRAY(int32_t) S2AwakeList; // ascending indices
+
 typedef struct S2Rest {
   uint64_t changes;               // S2World.changes when the step ended
   double h;                       // s
@@ -467,6 +477,20 @@ typedef struct S2Rest {
   S2_ARRAY(bool) body;            // per slot: whether the body is in one of these islands
   S2_ARRAY(double) given;         // S2_REST_GIVEN per slot, for bodies in these islands
   S2_ARRAY(unsigned char) touch;  // flags S2_TOUCH_..., in the order of S2World.touches
+  // True if the members up to `growth` are valid. They describe the world without these islands,
+  // for steps that leave them out (rest/frozen.c).
+  bool listed;
+  bool boxed;  // true if the broad phase has the boxes that the last step gave to these islands
+  bool dozing; // true if the broad phase finds no pairs of bodies in these islands
+  S2AwakeList awake_touches, awake_acted, awake_couples; // items of the lists of the world
+  double penetration;                                    // m: largest overlap in these islands
+  S2_ARRAY(S2RestGrowth) growth; // of the couples in these islands, in their order
+  // True if the step kept all islands and left the whole world unchanged, except for its time and
+  // the sums of impulses. The members below are valid only then.
+  bool whole;
+  bool forced;              // true if the program had applied forces
+  uint64_t solves;          // sum over the islands
+  S2_ARRAY(double) q, v, f; // S2World.q, v and f, with the forces of the step
 } S2Rest;
 
 typedef struct S2Threads S2Threads;
