@@ -83,6 +83,10 @@ typedef struct S2BatchDef {
   uint64_t seed;
   bool unlike;          // the worlds may differ in structure; each has a separate judge and draws
                         // (s2_batch_set_world)
+  // The batch makes and owns `count` copies of worlds[0], in place of the worlds of a list. If their
+  // steps need only programs, the copies share the memory that is the same in all of them, and a
+  // step takes half of the time. Without callbacks (`program`).
+  bool copies;
   const S2Judge *judge; // NULL: no rewards, no bounds; must live as long as the batch
   int draws;
   const S2Draw *draw;     // copied
@@ -103,7 +107,10 @@ S2Status s2_batch_same(const S2World *a, const S2World *b);
 // this returns S2_INVALID and creates nothing.
 S2Status s2_batch_create(const S2BatchDef *def, S2World *const *worlds, int count,
                          S2Workers *workers, S2Batch **batch);
-void s2_batch_free(S2Batch *batch); // NULL is allowed; worlds and workers are not freed
+void s2_batch_free(S2Batch *batch); // NULL is allowed; the caller's worlds and workers stay
+// With S2BatchDef.copies: the present state of one world, as a separate world. The batch owns it.
+// The result is valid until the next call of another function of the batch.
+S2Status s2_batch_copy(S2Batch *batch, int world, const S2World **copy);
 
 int s2_batch_count(const S2Batch *batch);
 int s2_batch_controls(const S2Batch *batch); // number of commands for each world

@@ -28,6 +28,7 @@
 //   bare(world) -> s2_world_revision, number of actuators, number of observed numbers,
 //     s2_world_changes; no values if functions of the script run in its steps
 //   drawn(random) -> a text that encodes the generator's next draws
+//   alike(world, world) -> true if the states and all numbers of both worlds are equal
 //   rewind(world, snapshot, changes) -> changes: see s2_world_image_return
 //   act(world, commands) -> the commands after clipping, or no value: see batch_env.c
 //   seen(world) -> list of observed numbers, or no value if the Lua code must observe

@@ -58,7 +58,7 @@ static void step_alone(Many *many, int index, bool pushed) {
   many_tell(many, index, many->alone(many->user, world, index));
 }
 
-static void run_kernel(int lanes, const S2Table *table, const void *constants, void *state) {
+void s2_program_kernel(int lanes, const S2Table *table, const void *constants, void *state) {
 #ifdef S2_HAVE_LANES
   if (lanes == 8) {
     s2_table_step_8(table, constants, state);
@@ -81,7 +81,7 @@ static void step_lanes(Many *many, const Queue *queue, int lanes) {
       int index = queue->index[lane < queue->count ? lane : 0];
       s2_program_read(many->worlds[index], i, lanes, lane, state[i], constants);
     }
-    run_kernel(lanes, &program->island[i].table, constants, state[i]);
+    s2_program_kernel(lanes, &program->island[i].table, constants, state[i]);
   }
   for (int lane = 0; lane < queue->count; lane++) {
     int index = queue->index[lane];

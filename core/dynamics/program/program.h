@@ -100,6 +100,8 @@ S2Status s2_worlds_step_with(S2World *const *worlds, int count, S2Status *each, 
                              void *user);
 // Returns the number of lanes that this processor supports, which is 1, 4 or 8 and at most `most`.
 int s2_program_lanes(int most);
+// Steps `lanes` islands of one kind: s2_table_step_1, s2_table_step_4 or s2_table_step_8.
+void s2_program_kernel(int lanes, const S2Table *table, const void *constants, void *state);
 // For tests: sets the largest number of lanes for this world. 0 disables programs.
 void s2_world_set_lanes(S2World *world, int most);
 

@@ -1,6 +1,8 @@
 // Pairs of bodies that never touch, either by the user's request or because a joint connects them.
 #include "dynamics/world/world.h"
 
+#include <string.h>
+
 // Returns the index of the first entry that is not less than (body, other).
 static int excluded_find(const S2World *world, int32_t body, int32_t other) {
   int first = 0, last = world->excluded.count;
@@ -29,7 +31,11 @@ bool s2_world_excluded(const S2World *world, int32_t body_a, int32_t body_b) {
 static void excluded_insert(S2World *world, int32_t body, int32_t other, bool by_user) {
   int i = excluded_find(world, body, other);
   s2_line_insert(world->excluded, i);
-  world->excluded.at[i] = (S2SlotPair){body, other, by_user};
+  S2SlotPair *pair = &world->excluded.at[i];
+  memset(pair, 0, sizeof *pair); // images contain the padding, so it must be zero
+  pair->body = body;
+  pair->other = other;
+  pair->by_user = by_user;
   s2_world_changed(world);
 }
 
