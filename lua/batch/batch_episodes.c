@@ -44,7 +44,6 @@ typedef struct Episodes {
   int actions;                // number of discrete actions; 0: actions are commands
   double *table;              // [actions][controls]
   double *command;            // [count][controls]
-  const double *given; // [count][width], or NULL: the caller's actions, with action numbers from 0
   int64_t period;             // steps
   bool starts, rewards, ends; // whether script functions do these parts of the task
   S2BatchResult result;
@@ -313,12 +312,13 @@ static bool command_row(const Episodes *all, double *row) {
 }
 
 // Reads the commands of all environments from argument 2, a list of actions or an array. Returns
-// the index (from 1) of the first bad action, or 0. Without argument 2, the actions are those of
-// the caller (episodes:share). Actions of environments that are only reset are ignored.
+// the index (from 1) of the first bad action, or 0. A pointer is the
+// address of numbers, with actions from 0. Actions of environments that are only reset are ignored.
 static int read_actions(lua_State *L, Episodes *all, S2AutoReset autoreset) {
   const S2LuaArray *array = s2_lua_array_test(L, 2);
-  const double *numbers = array != NULL ? array->data : all->given;
-  double first = array == NULL && all->actions > 0 ? 1 : 0;
+  bool shared = lua_islightuserdata(L, 2) != 0;
+  const double *numbers = shared ? lua_touserdata(L, 2) : array != NULL ? array->data : NULL;
+  double first = shared && all->actions > 0 ? 1 : 0;
   for (int i = 0; i < all->count; i++) {
     double *row = all->command + (size_t)i * (size_t)all->controls;
     bool good = true;
@@ -339,12 +339,39 @@ static int read_actions(lua_State *L, Episodes *all, S2AutoReset autoreset) {
   return 0;
 }
 
-// episodes:step(actions, autoreset): `actions` is an array with a number for each command, a list,
-// or nil for the shared actions. For a bad action, returns "action" and its index. If an environment must be reset first,
+// The sizes of the results and where S2BatchResult keeps them: observations, rewards, terminated,
+// truncated, final observations, unsolved steps, mode changes.
+static void episodes_results(Episodes *all, int sizes[ARRAYS], double **to[ARRAYS]) {
+  S2BatchResult *result = &all->result;
+  double **const places[ARRAYS] = {&result->observations, &result->rewards,  &result->terminated,
+                                   &result->truncated,    &result->final,    &result->unsolved,
+                                   &result->mode_changes};
+  for (int k = 0; k < ARRAYS; k++) {
+    bool rows = k == 0 || k == 4;
+    sizes[k] = rows ? all->count * all->observed : all->count;
+    to[k] = places[k];
+  }
+}
+
+// Directs the results to numbers of the caller, one array after the other.
+static void episodes_direct(Episodes *all, double *to) {
+  int sizes[ARRAYS];
+  double **at[ARRAYS];
+  episodes_results(all, sizes, at);
+  for (int k = 0; k < ARRAYS; k++) {
+    *at[k] = to;
+    to += sizes[k];
+  }
+}
+
+// episodes:step(actions, autoreset, results): `actions` is an array with a number for each command,
+// a list, or the address of such numbers. `results` is nil, or the address of numbers that receive
+// the results of this call instead of the arrays. For a bad action, returns "action" and its index. If an environment must be reset first,
 // returns "begin" and its index without stepping any world. If a step fails, returns its number and
 // message.
 static int episodes_lua_step(lua_State *L) {
   Episodes *all = check_episodes(L);
+  lua_settop(L, 4);
   S2AutoReset autoreset = (S2AutoReset)luaL_checkinteger(L, 3);
   const S2LuaArray *array = s2_lua_array_test(L, 2);
   if (array != NULL && s2_lua_array_view(L, array).var != 0) {
@@ -368,7 +395,12 @@ static int episodes_lua_step(lua_State *L) {
   }
   episodes_begin(L, all);
   all->all_asked = false;
+  S2BatchResult arrays = all->result;
+  if (lua_islightuserdata(L, 4)) {
+    episodes_direct(all, lua_touserdata(L, 4));
+  }
   S2Status status = s2_batch_step(all->batch, all->command, (int)all->period, &all->result);
+  all->result = arrays;
   int results = episodes_end(L, all);
   s2_lua_try(L, status);
   return results;
@@ -498,37 +530,6 @@ static int episodes_adopt(lua_State *L) {
   s2_batch_set_place(all->batch, i, &place);
   all->begun += from->episode[i].begun - at->begun;
   at->begun = from->episode[i].begun;
-  return 0;
-}
-
-// The sizes of the results and where S2BatchResult keeps them: observations, rewards, terminated,
-// truncated, final observations, unsolved steps, mode changes.
-static void episodes_results(Episodes *all, int sizes[ARRAYS], double **to[ARRAYS]) {
-  S2BatchResult *result = &all->result;
-  double **const places[ARRAYS] = {&result->observations, &result->rewards,  &result->terminated,
-                                   &result->truncated,    &result->final,    &result->unsolved,
-                                   &result->mode_changes};
-  for (int k = 0; k < ARRAYS; k++) {
-    bool rows = k == 0 || k == 4;
-    sizes[k] = rows ? all->count * all->observed : all->count;
-    to[k] = places[k];
-  }
-}
-
-// episodes:share(actions, results): addresses of numbers of the caller, which have to exist as long
-// as the object is used. Steps without actions take these actions, and all results go there, in the
-// order of episodes_arrays().
-static int episodes_share(lua_State *L) {
-  Episodes *all = check_episodes(L);
-  all->given = (const double *)(uintptr_t)luaL_checkinteger(L, 2); // NOLINT(*-no-int-to-ptr)
-  double *to = (double *)(uintptr_t)luaL_checkinteger(L, 3);       // NOLINT(*-no-int-to-ptr)
-  int sizes[ARRAYS];
-  double **at[ARRAYS];
-  episodes_results(all, sizes, at);
-  for (int k = 0; k < ARRAYS; k++) {
-    *at[k] = to;
-    to += sizes[k];
-  }
   return 0;
 }
 
@@ -681,7 +682,7 @@ static void episodes_set_class(lua_State *L, int at) {
     static const luaL_Reg methods[] = {
         {"step", episodes_lua_step}, {"reset", episodes_lua_reset}, {"world", episodes_world},
         {"rewind", episodes_rewind}, {"place", episodes_place},     {"final", episodes_final},
-        {"seed", episodes_seed},     {"adopt", episodes_adopt},     {"share", episodes_share},
+        {"seed", episodes_seed},     {"adopt", episodes_adopt},
         {NULL, NULL}};
     lua_pushcfunction(L, episodes_collect);
     lua_setfield(L, -2, "__gc");

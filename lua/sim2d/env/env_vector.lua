@@ -106,7 +106,7 @@ return function(sim, host)
     local array = getmetatable(actions) == "Array"
     local count = array and vector.count * inside.width or vector.count
     local size = array and #actions * (actions.shape[2] or 1) or type(actions) == "table" and #actions
-    if size ~= count and not (actions == nil and inside.shared) then
+    if size ~= count then
       fail("%s: vector:step: %d actions expected, got %s", vector.name, vector.count, describe(actions))
     end
     local k, message = inside.core:step(actions, inside.autoreset)
@@ -114,6 +114,18 @@ return function(sim, host)
     vector.final = inside.autoreset == AUTORESET.same_step and inside.core:final() or {}
     raise(vector, k, message)
     return vector.observations, vector.rewards, vector.terminated, vector.truncated
+  end
+
+  -- A step for programs in other languages. `actions` and `results` are pointers (light userdata) to numbers: the actions
+  -- of all environments, where numbers of actions count from 0, and memory for the observations, rewards, terminated,
+  -- truncated, final observations, unsolved steps and changes of mode. The arrays of the vector keep their numbers.
+  function methods.exchange(vector, actions, results)
+    local inside = insides[vector]
+    if type(actions) ~= "userdata" or type(results) ~= "userdata" then fail("EnvVector:exchange: two pointers expected") end
+    local k, message = inside.core:step(actions, inside.autoreset, results)
+    if k == "action" then fail("%s: environment %d: the action is not valid", vector.name, message) end
+    if k == "begin" then refuse(vector, k, message) end
+    raise(vector, k, message)
   end
 
   -- ---- Making a vector ------------------------------------------------------------------------
@@ -178,7 +190,6 @@ return function(sim, host)
       inside.core:world(i, env.world, env.declared.judge, env.declared.draws, false)
       inside.core:adopt(i, from)
     end
-    if inside.shared then inside.core:share(table.unpack(inside.shared)) end
     inside.light, inside.randoms = nil, nil
   end
 
@@ -208,13 +219,5 @@ return function(sim, host)
       mode_changes = arrays[7] }, Vector)
     insides[vector] = inside
     return vector
-  end
-
-  -- Steps without actions take their actions from the first address, and all results go to the second one
-  -- (lua/batch/batch_episodes.c). Python uses this.
-  function host.env.share(vector, actions, results)
-    local inside = insides[vector]
-    inside.core:share(actions, results)
-    inside.shared = { actions, results }
   end
 end

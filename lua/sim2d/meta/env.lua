@@ -98,6 +98,12 @@ function EnvVector:reset(options) end
 ---@return sim2d.Array observations, sim2d.Array rewards, sim2d.Array terminated, sim2d.Array truncated
 function EnvVector:step(actions) end
 
+---A step for programs in other languages, without arrays of Lua. Actions are numbers from 0, or commands. The results
+---are observations, rewards, terminated, truncated, final observations, unsolved steps and changes of mode.
+---@param actions lightuserdata address of the actions of all environments
+---@param results lightuserdata address of memory for all results
+function EnvVector:exchange(actions, results) end
+
 ---@class sim2d.EnvLibrary
 ---@overload fun(def: sim2d.EnvDefinition): sim2d.Env
 local EnvLibrary = {}
