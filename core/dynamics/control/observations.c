@@ -83,7 +83,8 @@ S2Status s2_world_observe(S2World *world, double *numbers) {
   double t = s2_world_time(world);
   uint64_t bits;
   memcpy(&bits, &t, sizeof bits);
-  S2Rng rng = s2_rng_seeded(world->noise_seed ^ bits);
+  S2Rng rng = {{0}};
+  bool seeded = false; // most worlds have no noise
   for (int i = 0; i < world->observations.count; i++) {
     const S2Observation *observation = &world->observations.at[i];
     for (int k = 0; k < observation->count; k++) {
@@ -93,6 +94,8 @@ S2Status s2_world_observe(S2World *world, double *numbers) {
                  ? s2_joint_get(world, observation->joint, (S2JointField)field, value)
                  : s2_body_get(world, observation->body, (S2BodyField)field, value));
       if (observation->noise > 0) {
+        rng = seeded ? rng : s2_rng_seeded(world->noise_seed ^ bits);
+        seeded = true;
         *value += observation->noise * s2_rng_normal(&rng);
       }
     }
