@@ -196,9 +196,11 @@ static S2Status check_draw(const S2World *world, const S2Draw *draw) {
     return s2_error(S2_INVALID, "controls cannot be drawn at random");
   }
   if (!isfinite(draw->a) || !isfinite(draw->b) ||
-      (draw->normal ? draw->b < 0 : draw->b < draw->a)) {
+      !isfinite(draw->add) ||
+      (draw->kind == S2_DRAW_NORMAL ? draw->b < 0
+                                    : draw->kind == S2_DRAW_UNIFORM && draw->b < draw->a)) {
     return s2_error(S2_INVALID,
-                    draw->normal ? "a mean and a deviation >= 0 expected, got %g and %g"
+                    draw->kind == S2_DRAW_NORMAL ? "a mean and a deviation >= 0 expected, got %g and %g"
                                  : "lo <= hi expected, got %g and %g",
                     draw->a, draw->b);
   }
@@ -206,10 +208,10 @@ static S2Status check_draw(const S2World *world, const S2Draw *draw) {
   S2World *copy;
   S2_TRY(s2_world_clone(world, &copy));
   S2Draw middle = *draw;
-  middle.normal = false;
-  middle.b = draw->normal ? draw->a : draw->b;
+  middle.again = false;
+  middle.kind = draw->kind == S2_DRAW_UNIFORM ? S2_DRAW_UNIFORM : S2_DRAW_CONSTANT;
   S2Rng rng = s2_rng_seeded(0);
-  S2Status status = s2_draw(&middle, copy, &rng);
+  S2Status status = s2_draw(&middle, 1, copy, &rng);
   s2_world_destroy(copy);
   return status;
 }

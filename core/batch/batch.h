@@ -35,18 +35,26 @@ extern const char *const s2_auto_reset_names[]; // "next_step", "same_step", "di
 //                     final state (s2_judge_reward); a terminated episode is not truncated
 typedef enum S2Worth { S2_WORTH_STEPS, S2_WORTH_PERIODS } S2Worth;
 
+typedef enum S2DrawKind {
+  S2_DRAW_UNIFORM, // between a and b
+  S2_DRAW_NORMAL,  // with mean a and deviation b
+  S2_DRAW_CONSTANT // a
+} S2DrawKind;
+
 // A number that is drawn at random at each reset, after the world has returned to its initial
-// state.
+// state, and then set to `add` plus the drawn number.
 typedef struct S2Draw {
-  S2Reading of; // a number of a body or joint that can be set; angle and translation of a hinge or
-                // slider are set by s2_world_set_coordinates
-  bool normal;  // else uniform
-  double a, b;  // mean and deviation; or lo and hi
+  S2Reading of; // a number of a body or joint that can be set (s2_reading_set)
+  S2DrawKind kind;
+  double a, b;   // as in S2DrawKind
+  double add;    // in the units of the number
+  bool relative; // adds to the present number instead of replacing it
+  bool again;    // takes the random number of the draw before
 } S2Draw;
 
-// Draws the number from `rng` and sets it in the world. Returns S2_INVALID if the number cannot be
-// set.
-S2Status s2_draw(const S2Draw *draw, S2World *world, S2Rng *rng);
+// Draws numbers from `rng` and sets them in the world, in this order. Returns S2_INVALID if a
+// number cannot be set.
+S2Status s2_draw(const S2Draw *draw, int count, S2World *world, S2Rng *rng);
 
 // The parts of the work on a world that the calling program can do itself.
 enum {

@@ -9,10 +9,25 @@
 
 // ---- Resets -----------------------------------------------------------------------------------
 
-S2Status s2_draw(const S2Draw *draw, S2World *world, S2Rng *rng) {
-  double value = draw->normal ? draw->a + draw->b * s2_rng_normal(rng)
-                              : draw->a + (draw->b - draw->a) * s2_rng_uniform(rng);
-  return s2_reading_set(world, &draw->of, value);
+S2Status s2_draw(const S2Draw *draw, int count, S2World *world, S2Rng *rng) {
+  double drawn = 0;
+  for (int i = 0; i < count; i++) {
+    const S2Draw *at = &draw[i];
+    // The sums are those of sim.random, so functions and declarations give the same bits.
+    if (!at->again && at->kind == S2_DRAW_UNIFORM) {
+      double u = s2_rng_uniform(rng);
+      drawn = (1 - u) * at->a + u * at->b;
+    } else if (!at->again) {
+      drawn = at->kind == S2_DRAW_NORMAL ? at->a + at->b * s2_rng_normal(rng) : at->a;
+    }
+    double now = 0, value = at->add == 0 ? drawn : at->add + drawn;
+    if (at->relative) {
+      S2_TRY(s2_reading_get(world, &at->of, NULL, &now));
+      value = now + value;
+    }
+    S2_TRY(s2_reading_set(world, &at->of, value));
+  }
+  return s2_ok();
 }
 
 S2Status s2_batch_rewind(S2Batch *batch, int world) {
@@ -63,9 +78,7 @@ static S2Status episode_restart(S2Batch *batch, int i) {
   } else {
     S2_TRY(s2_batch_rewind(batch, i));
   }
-  for (int d = 0; d < at->draws; d++) {
-    S2_TRY(s2_draw(&at->draw[d], at->world, &at->place.rng));
-  }
+  S2_TRY(s2_draw(at->draw, at->draws, at->world, &at->place.rng));
   s2_world_renew_noise(at->world, &at->place.rng);
   return s2_ok();
 }

@@ -630,6 +630,9 @@ typedef struct S2Contact {
 // last step, even if you have moved bodies since.
 const S2Contact *s2_world_contacts(S2World *world, int *count);
 
+// Returns whether s2_world_contacts lists a contact of the body.
+S2Status s2_body_touches(const S2World *world, S2BodyId body, bool *touches);
+
 // Total contact impulse on a body in the last step: angular about its centre (N m s), x, y (N s).
 S2Status s2_body_contact_impulse(const S2World *world, S2BodyId body, double impulse[3]);
 // Impulse of the velocity corrections in the last step. In event stepping, they remove the energy

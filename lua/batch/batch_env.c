@@ -27,8 +27,8 @@ static int env_draw(lua_State *L) {
   const S2LuaDraws *draws = s2_lua_draws(L, 1);
   const S2LuaWorld *lw = s2_lua_world(L, 2);
   S2LuaRandom *random = s2_lua_check(L, 3, s2_type_random);
-  for (int i = 0; draws != NULL && i < draws->count; i++) {
-    s2_lua_try(L, s2_draw(&draws->draw[i], lw->world, &random->rng));
+  if (draws != NULL) {
+    s2_lua_try(L, s2_draw(draws->draw, draws->count, lw->world, &random->rng));
   }
   return 0;
 }

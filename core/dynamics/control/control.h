@@ -68,7 +68,10 @@ typedef struct S2ObservationDef {
   const char *name;
   S2BodyId body; // set exactly one of body and joint
   S2JointId joint;
-  const char *const *fields; // names of fields as in fields.def and s2_body_field
+  // Names of fields as in fields.def and s2_body_field, or one of these: cos_angle and sin_angle of
+  // a body or a joint with an angle, and touches: 1 if the body has a contact (s2_body_touches),
+  // else 0.
+  const char *const *fields;
   int field_count;
   double noise; // standard deviation, >= 0
 } S2ObservationDef;

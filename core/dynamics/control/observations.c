@@ -4,8 +4,25 @@
 
 #include <string.h>
 
+// Numbers that are computed from fields. They follow the fields of bodies and of joints.
+enum { MORE_COS, MORE_SIN, MORE_TOUCHES, MORE_COUNT };
+
+static const char *const more_names[MORE_COUNT] = {"cos_angle", "sin_angle", "touches"};
+
+static bool observed_has_more(const S2World *world, const S2ObservationDef *def, int more) {
+  bool joint = def->joint.index != 0;
+  return !joint || (more != MORE_TOUCHES && // of the joint that the definition names
+                    s2_joint_type_has(world->joints.at[def->joint.index - 1].type, S2_JOINT_ANGLE));
+}
+
 // Returns the index of the field with this name, or -1 if there is none.
 static int observed_field(const S2World *world, const S2ObservationDef *def, const char *name) {
+  int fields = def->joint.index == 0 ? (int)S2_BODY_FIELD_COUNT : (int)S2_JOINT_FIELD_COUNT;
+  for (int k = 0; k < MORE_COUNT; k++) {
+    if (strcmp(more_names[k], name) == 0) {
+      return observed_has_more(world, def, k) ? fields + k : -1;
+    }
+  }
   if (def->joint.index == 0) {
     for (int i = 0; i < S2_BODY_FIELD_COUNT; i++) {
       if (strcmp(s2_body_field((S2BodyField)i)->name, name) == 0) {
@@ -78,6 +95,32 @@ void s2_world_renew_noise(S2World *world, S2Rng *rng) {
   } while (world->noise_seed == 0);
 }
 
+static S2Status observe_more(const S2World *world, const S2Observation *of, int more,
+                             double *value) {
+  bool touches;
+  if (more == MORE_TOUCHES) {
+    S2_TRY(s2_body_touches(world, of->body, &touches));
+    *value = touches ? 1 : 0;
+    return s2_ok();
+  }
+  double angle;
+  S2_TRY(of->joint.index != 0 ? s2_joint_get(world, of->joint, S2_JOINT_ANGLE, &angle)
+                              : s2_body_get(world, of->body, S2_BODY_ANGLE, &angle));
+  *value = more == MORE_COS ? cos(angle) : sin(angle);
+  return s2_ok();
+}
+
+static S2Status observe_field(const S2World *world, const S2Observation *of, int field,
+                              double *value) {
+  bool joint = of->joint.index != 0;
+  int fields = joint ? (int)S2_JOINT_FIELD_COUNT : (int)S2_BODY_FIELD_COUNT;
+  if (field >= fields) {
+    return observe_more(world, of, field - fields, value);
+  }
+  return joint ? s2_joint_get(world, of->joint, (S2JointField)field, value)
+               : s2_body_get(world, of->body, (S2BodyField)field, value);
+}
+
 S2Status s2_world_observe(S2World *world, double *numbers) {
   // The noise depends only on seed and time, so it is reproducible.
   double t = s2_world_time(world);
@@ -88,11 +131,8 @@ S2Status s2_world_observe(S2World *world, double *numbers) {
   for (int i = 0; i < world->observations.count; i++) {
     const S2Observation *observation = &world->observations.at[i];
     for (int k = 0; k < observation->count; k++) {
-      int field = observation->field[k];
       double *value = numbers++;
-      S2_TRY(observation->joint.index != 0
-                 ? s2_joint_get(world, observation->joint, (S2JointField)field, value)
-                 : s2_body_get(world, observation->body, (S2BodyField)field, value));
+      S2_TRY(observe_field(world, observation, observation->field[k], value));
       if (observation->noise > 0) {
         rng = seeded ? rng : s2_rng_seeded(world->noise_seed ^ bits);
         seeded = true;
