@@ -16,6 +16,9 @@ S2Status s2_copies_create(S2Batch *batch, const S2World *model) {
     batch->world[i].controls = first.controls;
     batch->world[i].observed = first.observed;
   }
+  int bounds = s2_judge_bounds(batch->def.judge);
+  batch->seen = s2_memory_take(sizeof *batch->seen * (size_t)(bounds + 1));
+  s2_judge_find(batch->def.judge, model, batch->seen);
   int workers = s2_workers_count(batch->workers);
   batch->stages = s2_memory_take_zeroed(sizeof *batch->stages * (size_t)workers);
   for (int w = 0; w < workers; w++) {
@@ -64,6 +67,7 @@ void s2_copies_free(S2Batch *batch) {
   }
   s2_memory_free(batch->stages);
   s2_memory_free(batch->packs);
+  s2_memory_free(batch->seen);
 }
 
 // ---- Moves between packs and worlds -----------------------------------------------------------

@@ -251,8 +251,9 @@ bool s2_episode_advance(S2Batch *batch, int i) {
   return s2_episode_weigh(batch, i, before, batch->def.program.step(batch->def.program.user, i));
 }
 
-// Lets the judge and the calling program compute the reward of a period.
-static void episode_weigh_period(S2Batch *batch, int i) {
+// Lets the judge and the calling program compute the reward of a period. If the batch has copies,
+// `row` already has the observation.
+static void episode_weigh_period(S2Batch *batch, int i, const double *row) {
   S2BatchWorld *at = &batch->world[i];
   const S2BatchProgram *program = &batch->def.program;
   const double *commands = episode_commands(batch, i);
@@ -260,7 +261,7 @@ static void episode_weigh_period(S2Batch *batch, int i) {
   bool terminated = false;
   S2Status status = s2_judge_reward(at->judge, at->world, commands, batch->def.constant, &reward);
   if (status.code == S2_OK) {
-    status = s2_judge_ended(at->judge, at->world, commands, &terminated);
+    status = s2_judge_ended_seen(at->judge, at->world, commands, batch->seen, row, &terminated);
   }
   if (status.code == S2_OK && (at->own & S2_OWN_JUDGE) != 0) {
     status = program->judge(program->user, i, commands, &reward, &terminated);
@@ -283,10 +284,15 @@ void s2_episode_end(S2Batch *batch, int i, bool threaded) {
     return;
   }
   episode_tell(batch, i, false);
-  if (periods && at->failure.code == S2_OK) {
-    episode_weigh_period(batch, i);
+  if (batch->seen != NULL) {
+    s2_episode_observe(batch, i, row);
   }
-  s2_episode_observe(batch, i, row);
+  if (periods && at->failure.code == S2_OK) {
+    episode_weigh_period(batch, i, row);
+  }
+  if (batch->seen == NULL) {
+    s2_episode_observe(batch, i, row);
+  }
   bool failed = at->failure.code != S2_OK;
   at->place.steps++;
   bool over = batch->def.max_steps > 0 && at->place.steps >= batch->def.max_steps &&

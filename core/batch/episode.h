@@ -41,6 +41,7 @@ struct S2Batch {
   S2Stage **stages; // per worker
   double *packs;    // [count][pack]
   int pack;
+  int *seen; // per bound of the judge: index in the observation, or -1; NULL without copies
 };
 
 // The world is in its initial state. If it has no image of that state yet, takes one.

@@ -1,6 +1,7 @@
 #include "batch/judge.h"
 
 #include "base/memory.h"
+#include "dynamics/control/control.h"
 
 #include <math.h>
 #include <string.h>
@@ -340,13 +341,38 @@ S2Status s2_judge_terminal(const S2Judge *judge, const S2World *world, const dou
   return judge_add(judge, world, controls, true, 1, cost);
 }
 
+int s2_judge_bounds(const S2Judge *judge) {
+  return judge == NULL ? 0 : judge->bounds;
+}
+
+void s2_judge_find(const S2Judge *judge, const S2World *world, int *seen) {
+  static const S2BodyId no_body = {0, 0};
+  static const S2JointId no_joint = {0, 0};
+  for (int i = 0; i < s2_judge_bounds(judge); i++) {
+    const S2Reading *of = &judge->bound[i].of;
+    seen[i] = of->kind == S2_READ_BODY ? s2_world_observed_at(world, of->body, no_joint, of->field)
+              : of->kind == S2_READ_JOINT
+                  ? s2_world_observed_at(world, no_body, of->joint, of->field)
+                  : -1;
+  }
+}
+
 S2Status s2_judge_ended(const S2Judge *judge, const S2World *world, const double *controls,
                         bool *ended) {
+  return s2_judge_ended_seen(judge, world, controls, NULL, NULL, ended);
+}
+
+S2Status s2_judge_ended_seen(const S2Judge *judge, const S2World *world, const double *controls,
+                             const int *seen, const double *observation, bool *ended) {
   *ended = false;
   for (int i = 0; judge != NULL && i < judge->bounds && !*ended; i++) {
     const S2Bound *bound = &judge->bound[i];
     double value;
-    S2_TRY(s2_reading_get(world, &bound->of, controls, &value));
+    if (seen != NULL && seen[i] >= 0) {
+      value = observation[seen[i]];
+    } else {
+      S2_TRY(s2_reading_get(world, &bound->of, controls, &value));
+    }
     *ended = !(bound->lo <= value && value <= bound->hi);
   }
   return s2_ok();

@@ -134,5 +134,11 @@ S2Status s2_judge_terminal(const S2Judge *judge, const S2World *world, const dou
 // Whether the world is beyond a bound. NaN counts as beyond.
 S2Status s2_judge_ended(const S2Judge *judge, const S2World *world, const double *controls,
                         bool *ended);
+// The same with the present observation of the world, in which most bounded numbers are found.
+// seen[i] is the index of the number of bound i, or -1 (s2_judge_find).
+S2Status s2_judge_ended_seen(const S2Judge *judge, const S2World *world, const double *controls,
+                             const int *seen, const double *observation, bool *ended);
+int s2_judge_bounds(const S2Judge *judge);
+void s2_judge_find(const S2Judge *judge, const S2World *world, int *seen);
 
 #endif

@@ -1,5 +1,6 @@
 #include "dynamics/control/control.h"
 
+#include "dynamics/joints/joint.h"
 #include "dynamics/world/world.h"
 
 #include <string.h>
@@ -78,6 +79,21 @@ int s2_world_observation_size(const S2World *world) {
   return size;
 }
 
+int s2_world_observed_at(const S2World *world, S2BodyId body, S2JointId joint, int field) {
+  int at = 0;
+  for (int i = 0; i < world->observations.count; i++) {
+    const S2Observation *of = &world->observations.at[i];
+    bool same = of->body.index == body.index && of->body.serial == body.serial &&
+                of->joint.index == joint.index && of->joint.serial == joint.serial;
+    for (int k = 0; k < of->count; k++, at++) {
+      if (same && of->noise == 0 && of->field[k] == field) {
+        return at;
+      }
+    }
+  }
+  return -1;
+}
+
 void s2_world_set_noise_seed(S2World *world, uint64_t seed) {
   world->noise_seed = seed;
 }
@@ -132,6 +148,15 @@ S2Status s2_world_observe(S2World *world, double *numbers) {
     const S2Observation *observation = &world->observations.at[i];
     for (int k = 0; k < observation->count; k++) {
       double *value = numbers++;
+      bool pair = k + 1 < observation->count && observation->noise == 0 &&
+                  observation->joint.index != 0 && observation->field[k + 1] == S2_JOINT_SPEED &&
+                  s2_joint_get_motion(world, observation->joint,
+                                      (S2JointField)observation->field[k], value, value + 1);
+      if (pair) {
+        k += 1;
+        numbers += 1;
+        continue;
+      }
       S2_TRY(observe_field(world, observation, observation->field[k], value));
       if (observation->noise > 0) {
         rng = seeded ? rng : s2_rng_seeded(world->noise_seed ^ bits);
