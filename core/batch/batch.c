@@ -117,7 +117,8 @@ static void batch_run(S2Batch *batch, S2Work *work) {
   BatchRun run = {batch, work};
   bool stepped = work == batch_step_world;
   if (stepped) {
-    s2_workers_run(batch->workers, (batch->count + S2_BATCH_CHUNK - 1) / S2_BATCH_CHUNK, batch_run_chunk, batch);
+    s2_workers_run(batch->workers, (batch->count + S2_BATCH_CHUNK - 1) / S2_BATCH_CHUNK,
+                   batch_run_chunk, batch);
   } else {
     s2_workers_run(batch->workers, batch->count, batch_run_item, &run);
   }
@@ -195,13 +196,13 @@ static S2Status check_draw(const S2World *world, const S2Draw *draw) {
   if (draw->of.kind == S2_READ_CONTROL) {
     return s2_error(S2_INVALID, "controls cannot be drawn at random");
   }
-  if (!isfinite(draw->a) || !isfinite(draw->b) ||
-      !isfinite(draw->add) ||
+  if (!isfinite(draw->a) || !isfinite(draw->b) || !isfinite(draw->add) ||
       (draw->kind == S2_DRAW_NORMAL ? draw->b < 0
                                     : draw->kind == S2_DRAW_UNIFORM && draw->b < draw->a)) {
     return s2_error(S2_INVALID,
-                    draw->kind == S2_DRAW_NORMAL ? "a mean and a deviation >= 0 expected, got %g and %g"
-                                 : "lo <= hi expected, got %g and %g",
+                    draw->kind == S2_DRAW_NORMAL
+                        ? "a mean and a deviation >= 0 expected, got %g and %g"
+                        : "lo <= hi expected, got %g and %g",
                     draw->a, draw->b);
   }
   // Try the draw on a copy, because setting the number checks the field and its range.

@@ -89,11 +89,11 @@ typedef struct S2BatchDef {
   double constant;   // added to the reward of each period
   int64_t max_steps; // calls of s2_batch_step per episode; 0: no limit
   uint64_t seed;
-  bool unlike;          // the worlds may differ in structure; each has a separate judge and draws
-                        // (s2_batch_set_world)
-  // The batch makes and owns `count` copies of worlds[0], in place of the worlds of a list. If their
-  // steps need only programs, the copies share the memory that is the same in all of them, and a
-  // step takes half of the time. Without callbacks (`program`).
+  bool unlike; // the worlds may differ in structure; each has a separate judge and draws
+               // (s2_batch_set_world)
+  // The batch makes and owns `count` copies of worlds[0], in place of the worlds of a list. If
+  // their steps need only programs, the copies share the memory that is the same in all of them,
+  // and a step takes half of the time. Without callbacks (`program`).
   bool copies;
   const S2Judge *judge; // NULL: no rewards, no bounds; must live as long as the batch
   int draws;

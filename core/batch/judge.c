@@ -84,6 +84,7 @@ double s2_tolerance(const S2Factor *factor, double x) {
   if (factor->margin == 0) {
     return 0;
   }
+  // The distance in units of the margin.
   double d = (x < factor->lo ? factor->lo - x : x - factor->hi) / factor->margin;
   switch (factor->shape) {
   case S2_FACTOR_LINEAR:
@@ -157,7 +158,8 @@ static S2Status judge_check_reading(const S2World *world, const S2Reading *readi
     return s2_ok();
   }
   int most = reading->kind == S2_READ_TOUCHES ? 1
-             : reading->kind == S2_READ_BODY  ? (int)S2_BODY_FIELD_COUNT : (int)S2_JOINT_FIELD_COUNT;
+             : reading->kind == S2_READ_BODY  ? (int)S2_BODY_FIELD_COUNT
+                                              : (int)S2_JOINT_FIELD_COUNT;
   if (reading->field < 0 || reading->field >= most) {
     return s2_error(S2_INVALID, "field %d does not exist", reading->field);
   }

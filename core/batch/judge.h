@@ -69,8 +69,8 @@ typedef struct S2CostTerm {
   S2Reading of[S2_TERM_MOST];
   double goal[S2_TERM_MOST];  // goals in the units of the fields
   double scale[S2_TERM_MOST]; // in the units of the fields; 0 counts as 1
-  bool wrap;                 // residuals are angles and are wrapped to -pi .. pi
-  double weight, terminal;   // finite; may be negative (a reward)
+  bool wrap;                  // residuals are angles and are wrapped to -pi .. pi
+  double weight, terminal;    // finite; may be negative (a reward)
   S2Norm norm;
   double p; // parameter of the norm
 } S2CostTerm;

@@ -48,7 +48,8 @@ static S2Status taped_term(Taped *taped, const S2CostTerm *term, int knot, doubl
   }
   taped->cost += scale * s2_norm(term->norm, term->p, term->count, r, slope);
   for (int i = 0; i < term->count; i++) {
-    taped->sum = s2_tape_scalar2(taped->tape, taped->cost, taped->sum, 1, var[i], scale * slope[i] / term->scale[i]);
+    taped->sum = s2_tape_scalar2(taped->tape, taped->cost, taped->sum, 1, var[i],
+                                 scale * slope[i] / term->scale[i]);
   }
   return s2_ok();
 }

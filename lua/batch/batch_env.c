@@ -173,9 +173,10 @@ static int env_judge(lua_State *L) {
 }
 
 void s2_lua_env_functions(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"draw", env_draw}, {"bare", env_bare}, {"drawn", env_drawn}, {"rewind", s2_lua_world_rewind},
-      {"act", env_act},   {"seen", env_seen}, {"left", env_left},   {"judged", env_judge},
-      {"alike", env_alike}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"draw", env_draw},   {"bare", env_bare},
+                                       {"drawn", env_drawn}, {"rewind", s2_lua_world_rewind},
+                                       {"act", env_act},     {"seen", env_seen},
+                                       {"left", env_left},   {"judged", env_judge},
+                                       {"alike", env_alike}, {NULL, NULL}};
   luaL_setfuncs(L, functions, 0);
 }

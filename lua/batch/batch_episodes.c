@@ -38,7 +38,7 @@ typedef struct Episode {
 typedef struct Episodes {
   S2Batch *batch;
   const S2LuaSession *session;
-  bool copies;                // the batch owns the worlds, and no script function is needed
+  bool copies; // the batch owns the worlds, and no script function is needed
   int count, controls, observed, begun;
   int width;                  // numbers in an action
   int actions;                // number of discrete actions; 0: actions are commands
@@ -343,8 +343,8 @@ static int read_actions(lua_State *L, Episodes *all, S2AutoReset autoreset) {
 // truncated, final observations, unsolved steps, mode changes.
 static void episodes_results(Episodes *all, int sizes[ARRAYS], double **to[ARRAYS]) {
   S2BatchResult *result = &all->result;
-  double **const places[ARRAYS] = {&result->observations, &result->rewards,  &result->terminated,
-                                   &result->truncated,    &result->final,    &result->unsolved,
+  double **const places[ARRAYS] = {&result->observations, &result->rewards, &result->terminated,
+                                   &result->truncated,    &result->final,   &result->unsolved,
                                    &result->mode_changes};
   for (int k = 0; k < ARRAYS; k++) {
     bool rows = k == 0 || k == 4;
@@ -366,9 +366,9 @@ static void episodes_direct(Episodes *all, double *to) {
 
 // episodes:step(actions, autoreset, results): `actions` is an array with a number for each command,
 // a list, or the address of such numbers. `results` is nil, or the address of numbers that receive
-// the results of this call instead of the arrays. For a bad action, returns "action" and its index. If an environment must be reset first,
-// returns "begin" and its index without stepping any world. If a step fails, returns its number and
-// message.
+// the results of this call instead of the arrays. For a bad action, returns "action" and its index.
+// If an environment must be reset first, returns "begin" and its index without stepping any world.
+// If a step fails, returns its number and message.
 static int episodes_lua_step(lua_State *L) {
   Episodes *all = check_episodes(L);
   lua_settop(L, 4);
@@ -604,8 +604,8 @@ static S2World *const *episodes_push_worlds(lua_State *L, Episodes *all) {
     lua_rawgeti(L, -1, i + 1);
     S2LuaWorld *lw = s2_lua_world(L, -3);
     all->session = lw->session;
-    all->episode[i] = (Episode){.lw = all->copies ? NULL : lw,
-                                .random = s2_lua_check(L, -1, s2_type_random)};
+    all->episode[i] =
+        (Episode){.lw = all->copies ? NULL : lw, .random = s2_lua_check(L, -1, s2_type_random)};
     worlds[i] = lw->world;
     lua_settop(L, top);
   }
@@ -682,8 +682,7 @@ static void episodes_set_class(lua_State *L, int at) {
     static const luaL_Reg methods[] = {
         {"step", episodes_lua_step}, {"reset", episodes_lua_reset}, {"world", episodes_world},
         {"rewind", episodes_rewind}, {"place", episodes_place},     {"final", episodes_final},
-        {"seed", episodes_seed},     {"adopt", episodes_adopt},
-        {NULL, NULL}};
+        {"seed", episodes_seed},     {"adopt", episodes_adopt},     {NULL, NULL}};
     lua_pushcfunction(L, episodes_collect);
     lua_setfield(L, -2, "__gc");
     luaL_newlib(L, methods);

@@ -350,13 +350,9 @@ static int batch_terminal(lua_State *L) {
 }
 
 void s2_lua_judge_functions(lua_State *L) {
-  static const luaL_Reg functions[] = {{"fields", batch_fields},
-                                       {"judge", batch_judge},
-                                       {"draws", batch_draws},
-                                       {"norm", batch_norm},
-                                       {"shape", batch_shape},
-                                       {"running", batch_running},
-                                       {"terminal", batch_terminal},
-                                       {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"fields", batch_fields},     {"judge", batch_judge},
+                                       {"draws", batch_draws},       {"norm", batch_norm},
+                                       {"shape", batch_shape},       {"running", batch_running},
+                                       {"terminal", batch_terminal}, {NULL, NULL}};
   luaL_setfuncs(L, functions, 0);
 }

@@ -184,12 +184,10 @@ static int control_observe(lua_State *L) {
   static const struct {
     const char *name;
     const char *fields[3];
-  } groups[] = {{"position", {"x", "y"}},
-                {"velocity", {"vx", "vy"}},
-                {"q", {"angle", "x", "y"}},
-                {"v", {"angular_velocity", "vx", "vy"}},
-                {"omega", {"angular_velocity"}},
-                {"direction", {"cos_angle", "sin_angle"}}}; // also of joints
+  } groups[] = {
+      {"position", {"x", "y"}},        {"velocity", {"vx", "vy"}},
+      {"q", {"angle", "x", "y"}},      {"v", {"angular_velocity", "vx", "vy"}},
+      {"omega", {"angular_velocity"}}, {"direction", {"cos_angle", "sin_angle"}}}; // also of joints
   S2LuaWorld *lw = s2_lua_world(L, 1);
   const S2LuaBody *body = s2_lua_test(L, 2, s2_type_body);
   const S2LuaJoint *joint = s2_lua_test(L, 2, s2_type_joint);

@@ -37,7 +37,8 @@ typedef struct BridgeExchange {
   const double *in;
   size_t in_count, out_count;
   double *out;
-  const double *told; // NULL if the function has written to `out`; else its numbers, in Lua's memory until the next call
+  const double *told; // NULL if the function has written to `out`; else its numbers, in Lua's
+                      // memory until the next call
 } BridgeExchange;
 
 const char *s2_bridge_version(void) {
@@ -204,7 +205,7 @@ static void exchange_check(lua_State *L, int table, const char *field, size_t co
 }
 
 // exchanges[number] = { to = array, run = function, from = array }, or { given = count, run =
-// function(given, told), told = count }: the function gets the caller's memory.
+// function(given, results), results = count }: the function gets the caller's memory.
 static int bridge_trade(lua_State *L) {
   BridgeExchange *exchange = lua_touserdata(L, 1);
   lua_getfield(L, lua_upvalueindex(1), "exchanges");
@@ -214,7 +215,7 @@ static int bridge_trade(lua_State *L) {
   int table = lua_gettop(L);
   if (lua_getfield(L, table, "given") != LUA_TNIL) {
     exchange_check(L, table, "given", exchange->in_count);
-    exchange_check(L, table, "told", exchange->out_count);
+    exchange_check(L, table, "results", exchange->out_count);
     lua_getfield(L, table, "run");
     lua_pushlightuserdata(L, (void *)(uintptr_t)exchange->in); // NOLINT(*-no-int-to-ptr)
     lua_pushlightuserdata(L, exchange->out);

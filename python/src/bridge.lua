@@ -273,7 +273,7 @@ function bridge.vector(source, name, options)
   local vector = sim.env.vector(task, options)
   local n, m = vector.count, vector.observed
   local number = keep(objects, vector)
-  exchanges[number] = { given = n * commands_of(task), told = 2 * n * m + 5 * n,
+  exchanges[number] = { given = n * commands_of(task), results = 2 * n * m + 5 * n,
     run = function(actions, results) vector:exchange(actions, results) end }
   return number, describe(task)
 end

@@ -41,8 +41,9 @@ static S2World *build(Kind kind) {
   push.body = cart;
   push.direction = s2_vec2(1, 0);
   must(s2_actuator_create(world, &push, &index));
-  static const char *const swing[] = {"angle", "speed", "cos_angle"},
-                           *const place[] = {"x", "vx", "omega", "touches"};
+  static const char *const swing[] = {"angle", "speed", "cos_angle"}, *const place[] = {"x", "vx",
+                                                                                        "omega",
+                                                                                        "touches"};
   S2ObservationDef see = {.name = "pole", .joint = turns, .fields = swing, .field_count = 3};
   must(s2_observation_create(world, &see, &index));
   see = (S2ObservationDef){.name = "cart", .body = cart, .fields = place, .field_count = 4};
@@ -98,9 +99,8 @@ static void open_side(Side *side, Kind kind, bool copies, int threads, S2AutoRes
                     .draw = draws};
   side->workers = s2_workers_new(threads);
   must(s2_batch_create(&def, side->worlds, WORLDS, side->workers, &side->batch));
-  side->result = (S2BatchResult){side->seen,      side->rewards,  side->terminated,
-                                 side->truncated, side->final,    side->unsolved,
-                                 side->changes};
+  side->result = (S2BatchResult){side->seen,  side->rewards,  side->terminated, side->truncated,
+                                 side->final, side->unsolved, side->changes};
 }
 
 static void close_side(Side *side) {

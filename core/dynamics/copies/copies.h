@@ -32,8 +32,8 @@ void s2_copy_write(const S2Stage *stage, const S2World *world, double *copy);
 typedef struct S2StageTurn {
   void *user;
   bool (*before)(void *user, int index); // returns false to leave the copy without a step
-  // `stepped` is false if the program does not support the step. Nothing has changed then: the
-  // caller has to take a clone of the stage, and step it.
+  // `stepped` is false if the program does not support the step. The stage then has the state
+  // before the step: the caller has to take a clone of the stage, and step it.
   void (*after)(void *user, int index, bool stepped);
 } S2StageTurn;
 

@@ -206,6 +206,7 @@ return function(sim, host)
     local inside = { task = task, autoreset = AUTORESET[options.autoreset or "next_step"], randomise = options.randomise,
       workers = host.batch_workers(options.threads or host.parallel.threads()), controls = host.control.count(task.world) }
     inside.width = task.action_space.n and 1 or inside.controls
+    -- tasks without functions need no Lua objects
     local core, arrays
     if n > 1 and not (task.start or task.reward or task.ended or options.randomise or host.batch.alone(task.world)) then
       core, arrays = light(inside, n)
