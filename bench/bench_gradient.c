@@ -1,6 +1,7 @@
 // The cost of derivatives of steps, as ratios within one run: 100 steps of 1/240 s without notes,
-// with notes, and the sweep back over the notes. Then the memory of 10,000 steps of the cheaper
-// scenes with and without an image every 100 steps.
+// with notes, and the sweep back over the notes; then the same for derivatives with respect to the
+// state alone ("state"), for which steps by programs need no notes. Then the memory of 10,000 steps
+// of the cheaper scenes with and without an image every 100 steps.
 //
 //   bench_gradient [NAME ...]     all scenes, or those whose name starts so
 #include "bench.h"
@@ -8,6 +9,7 @@
 #include "diff/linear/linearize.h"
 #include "diff/step/trace.h"
 #include "diff/world/world_checkpoint.h"
+#include "dynamics/program/recorded.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -109,25 +111,29 @@ typedef struct Scene {
 } Scene;
 
 static const Scene scenes[] = {
-    {"ball", ball, 1, 120, true},       {"chain10", chain, 10, 0, true},
-    {"discs5", discs, 5, 120, true},    {"discs20", discs, 20, 120, false},
-    {"discs40", discs, 40, 120, false}, {"stack10", stack, 10, 120, true},
+    {"ball", ball, 1, 120, true},       {"chain7", chain, 7, 0, false},
+    {"chain10", chain, 10, 0, true},    {"discs5", discs, 5, 120, true},
+    {"discs20", discs, 20, 120, false}, {"discs40", discs, 40, 120, false},
+    {"stack10", stack, 10, 120, true},
 };
 
 // ---- Measuring --------------------------------------------------------------------------------
 
 typedef struct Cost { // us a step, the best of all rounds
-  double plain, noted, back, smooth;
+  double plain, noted, back, smooth, state, state_back;
   size_t bytes; // a step
 } Cost;
 
-static double step_all(const S2World *start, S2Trace *const *trace, S2World **end) {
+static double step_all(const S2World *start, S2Trace *const *trace, S2Recorder *recorder,
+                       S2World **end) {
   S2World *world;
   must(s2_world_clone(start, &world));
   must(s2_world_step(world)); // the memory is allocated from here on
+  must(s2_world_step(world)); // and a program is made
   double begin = bench_ms();
   for (int k = 0; k < STEPS; k++) {
-    must(trace == NULL ? s2_world_step(world) : s2_world_step_traced(world, trace[k]));
+    must(trace == NULL ? s2_world_step(world)
+                       : s2_world_step_traced_state(world, recorder, trace[k]));
   }
   double took = 1e3 * (bench_ms() - begin) / STEPS;
   *end = world;
@@ -156,12 +162,17 @@ static void measure(S2World *start, Cost *cost) {
   for (int k = 0; k < STEPS; k++) {
     trace[k] = s2_trace_new();
   }
-  *cost = (Cost){INFINITY, INFINITY, INFINITY, INFINITY, 0};
+  *cost = (Cost){INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, 0};
+  S2Recorder recorder;
+  s2_recorder_init(&recorder, 1);
   for (int round = 0; round < ROUNDS; round++) {
     S2World *end;
-    cost->plain = fmin(cost->plain, step_all(start, NULL, &end));
+    cost->plain = fmin(cost->plain, step_all(start, NULL, NULL, &end));
     s2_world_destroy(end);
-    cost->noted = fmin(cost->noted, step_all(start, trace, &end));
+    cost->state = fmin(cost->state, step_all(start, trace, &recorder, &end));
+    cost->state_back = fmin(cost->state_back, read_back(end, trace, &g, &arena));
+    s2_world_destroy(end);
+    cost->noted = fmin(cost->noted, step_all(start, trace, NULL, &end));
     cost->back = fmin(cost->back, read_back(end, trace, &g, &arena));
     s2_world_destroy(end);
   }
@@ -172,7 +183,7 @@ static void measure(S2World *start, Cost *cost) {
   def.gradient = S2_GRADIENT_SMOOTH;
   must(s2_world_configure(start, &def));
   S2World *end;
-  step_all(start, trace, &end);
+  step_all(start, trace, NULL, &end);
   for (int round = 0; round < 2; round++) {
     cost->smooth = fmin(cost->smooth, read_back(end, trace, &g, &arena));
   }
@@ -182,6 +193,7 @@ static void measure(S2World *start, Cost *cost) {
   }
   s2_world_gradient_free(&g);
   s2_arena_free(&arena);
+  s2_recorder_free(&recorder);
 }
 
 // ---- Long runs --------------------------------------------------------------------------------
@@ -287,8 +299,8 @@ static void print_long_runs(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-  printf("%-8s %9s %9s %9s %7s %7s %9s %8s %9s %9s\n", "scene", "step us", "noted", "back",
-         "noted/", "back/", "smooth", "bytes", "A us", "A reduced");
+  printf("%-8s %9s %9s %9s %7s %7s %9s %9s %9s %8s %9s %9s\n", "scene", "step us", "noted", "back",
+         "noted/", "back/", "state", "back", "smooth", "bytes", "A us", "A reduced");
   for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
     if (!asked(scenes[i].name, argc, argv)) {
       continue;
@@ -299,9 +311,10 @@ int main(int argc, char **argv) {
     }
     Cost cost;
     measure(world, &cost);
-    printf("%-8s %9.2f %9.2f %9.2f %7.2f %7.2f %9.2f %8zu %9.0f %9.0f\n", scenes[i].name,
-           cost.plain, cost.noted, cost.back, cost.noted / cost.plain, cost.back / cost.plain,
-           cost.smooth, cost.bytes, linearize(world, false), linearize(world, true));
+    printf("%-8s %9.2f %9.2f %9.2f %7.2f %7.2f %9.2f %9.2f %9.2f %8zu %9.0f %9.0f\n",
+           scenes[i].name, cost.plain, cost.noted, cost.back, cost.noted / cost.plain,
+           cost.back / cost.plain, cost.state, cost.state_back, cost.smooth, cost.bytes,
+           linearize(world, false), linearize(world, true));
     fflush(stdout);
     s2_world_destroy(world);
   }

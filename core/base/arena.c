@@ -60,6 +60,14 @@ void s2_arena_reset(S2Arena *arena) {
   arena->used = 0;
 }
 
+void s2_arena_exchange(S2Arena *a, S2Arena *b) {
+  S2ArenaBlock *block = a->block;
+  a->block = b->block;
+  b->block = block;
+  s2_arena_reset(a);
+  s2_arena_reset(b);
+}
+
 void s2_arena_grow(S2Arena *arena, size_t bytes) {
   // The new block is twice as large as the last block, or as large as the last block if that is at
   // least DOUBLED. It is never smaller than the requested size or a quarter of the used memory.

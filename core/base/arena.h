@@ -37,6 +37,9 @@ void s2_arena_free(S2Arena *arena);
 // size.
 void s2_arena_reset(S2Arena *arena);
 
+// Exchanges the memory of two arenas, and releases what was taken from them. Each keeps its peak.
+void s2_arena_exchange(S2Arena *a, S2Arena *b);
+
 // private to arena.c: adds a block with space for `bytes`
 void s2_arena_grow(S2Arena *arena, size_t bytes);
 

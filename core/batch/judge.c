@@ -290,8 +290,9 @@ const S2CostTerm *s2_judge_term(const S2Judge *judge, int index) {
 
 // ---- Judging ----------------------------------------------------------------------------------
 
+// `slope` (or NULL) receives the derivatives with respect to the readings.
 static S2Status judge_term(const S2CostTerm *term, const S2World *world, const double *controls,
-                           double *value) {
+                           double *value, double *slope) {
   double r[S2_TERM_MOST];
   for (int i = 0; i < term->count; i++) {
     double number;
@@ -299,7 +300,7 @@ static S2Status judge_term(const S2CostTerm *term, const S2World *world, const d
     r[i] = term->wrap ? remainder(number - term->goal[i], TURN) : number - term->goal[i];
     r[i] /= term->scale[i];
   }
-  *value = s2_norm(term->norm, term->p, term->count, r, NULL);
+  *value = s2_norm(term->norm, term->p, term->count, r, slope);
   return s2_ok();
 }
 
@@ -311,7 +312,7 @@ static S2Status judge_add(const S2Judge *judge, const S2World *world, const doub
     const S2CostTerm *term = &judge->term[i];
     double value, weight = terminal ? term->terminal : term->weight;
     if (weight != 0) {
-      S2_TRY(judge_term(term, world, controls, &value));
+      S2_TRY(judge_term(term, world, controls, &value, NULL));
       *sum += sign * (weight * value);
     }
   }
@@ -322,6 +323,24 @@ S2Status s2_judge_running(const S2Judge *judge, const S2World *world, const doub
                           double *cost) {
   *cost = 0;
   return judge_add(judge, world, controls, false, 1, cost);
+}
+
+S2Status s2_judge_slopes(const S2Judge *judge, const S2World *world, const double *controls,
+                         bool terminal, double scale, double *cost, S2JudgeSlope *tell,
+                         void *user) {
+  *cost = 0;
+  for (int i = 0; i < s2_judge_terms(judge); i++) {
+    const S2CostTerm *term = &judge->term[i];
+    double value, slope[S2_TERM_MOST], weight = terminal ? term->terminal : term->weight;
+    if (weight != 0) {
+      S2_TRY(judge_term(term, world, controls, &value, slope));
+      *cost += weight * value;
+      for (int k = 0; k < term->count; k++) {
+        tell(user, &term->of[k], scale * weight * slope[k]);
+      }
+    }
+  }
+  return s2_ok();
 }
 
 S2Status s2_judge_reward(const S2Judge *judge, const S2World *world, const double *controls,

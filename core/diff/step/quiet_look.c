@@ -22,6 +22,9 @@ static void quiet_of_body(const S2Undo *undo, S2QuietReason reason, int32_t slot
   }
 }
 
+#define UNLINKED                                                                                   \
+  "the parameters affect body %s, but the loss depends on body %s, and nothing connects the two"
+
 static void quiet_of_pair(const S2Undo *undo, S2QuietReason reason, int32_t a, int32_t b,
                           const char *format) {
   char label_a[BODY_LABEL], label_b[BODY_LABEL];
@@ -109,9 +112,54 @@ void s2_quiet_look_at_step(S2Undo *undo) {
   const S2WorldGradient *t = all->tracked;
   quiet->linked |= t->gravity.x != 0 || t->gravity.y != 0 || t->dt != 0;
   if (entered != S2_NONE && asked != S2_NONE) {
-    quiet_of_pair(undo, S2_QUIET_UNLINKED, entered, asked,
-                  "the parameters affect body %s, but the loss depends on body %s, and nothing "
-                  "connects the two");
+    quiet_of_pair(undo, S2_QUIET_UNLINKED, entered, asked, UNLINKED);
+  }
+}
+
+// The loss depends on the state of an island after a step by a program. Returns true if a body of
+// the island moves in the step.
+static bool quiet_island_moves(const S2ProgramIsland *island, const double *record,
+                               const S2WorldGradient *all) {
+  const S2Table *table = &island->table;
+  const double *v = record + s2_table_head(table) + 3 * table->nodes; // after the first piece
+  double still = 1e-10 * island->constants.speed;
+  bool has = false, moves = false;
+  for (int i = 0; i < table->nodes; i++) {
+    has |= quiet_any(all->q + 3 * island->node[i], 3 * sizeof(double)) ||
+           quiet_any(all->v + 3 * island->node[i], 3 * sizeof(double));
+    moves |=
+        fmax(fabs(v[3 * i]) * island->constants.length, hypot(v[3 * i + 1], v[3 * i + 2])) > still;
+  }
+  return has && moves;
+}
+
+void s2_quiet_look_at_record(const S2Program *program, const S2RecordedStep *step,
+                             const S2WorldGradient *all) {
+  S2Quiet *quiet = all->quiet;
+  if (quiet == NULL || all->tracked == NULL) {
+    return;
+  }
+  int entered = -1, asked = -1;
+  for (int i = 0; i < program->bodies; i++) {
+    int32_t slot = program->slot[i];
+    bool has = quiet_any(all->q + 3 * slot, 3 * sizeof(double)) ||
+               quiet_any(all->v + 3 * slot, 3 * sizeof(double));
+    bool tracks = quiet_tracks(all, slot);
+    quiet->linked |= has && tracks;
+    entered = tracks && entered < 0 ? i : entered;
+    asked = has && asked < 0 ? i : asked;
+  }
+  // Bodies without joints move unless no force has acted on them.
+  for (int i = 0; i < program->free; i++) {
+    quiet->moved |= quiet_any(all->q + 3 * program->free_slot[i], 3 * sizeof(double)) ||
+                    quiet_any(all->v + 3 * program->free_slot[i], 3 * sizeof(double));
+  }
+  for (int i = 0; i < program->islands; i++) {
+    quiet->moved |= quiet_island_moves(&program->island[i], step->island[i], all);
+  }
+  if (entered >= 0 && asked >= 0 && quiet_new(quiet, S2_QUIET_UNLINKED)) {
+    snprintf(quiet->text[S2_QUIET_UNLINKED], S2_QUIET_TEXT, UNLINKED, program->label[entered],
+             program->label[asked]);
   }
 }
 

@@ -1,19 +1,28 @@
 // The trace of a step, and its derivative: one or two reverse sweeps over the notes (sweep.c).
 #include "diff/step/trace.h"
 
+#include "diff/step/recorded_vjp.h"
 #include "diff/step/undo.h"
 
 #include <math.h>
+#include <string.h>
 
 S2Trace *s2_trace_new(void) {
-  S2Trace *trace = s2_memory_take(sizeof *trace);
+  S2Trace *trace = s2_memory_take_zeroed(sizeof *trace);
   s2_notes_init(&trace->notes);
   return trace;
 }
 
+static void trace_clear(S2Trace *trace) {
+  s2_notes_clear(&trace->notes);
+  s2_program_free(trace->program);
+  trace->program = NULL;
+}
+
 void s2_trace_free(S2Trace *trace) {
   if (trace != NULL) {
-    s2_notes_clear(&trace->notes);
+    trace_clear(trace);
+    s2_memory_free(trace->numbers);
     s2_memory_free(trace);
   }
 }
@@ -21,21 +30,60 @@ void s2_trace_free(S2Trace *trace) {
 size_t s2_trace_bytes(const S2Trace *trace) {
   const S2Notes *notes = &trace->notes;
   size_t shared = notes->fixed == NULL ? 0 : notes->fixed->bytes / (size_t)notes->fixed->users;
-  return sizeof *trace + notes->bytes + sizeof(S2NoteSlot) * (size_t)notes->at.capacity + shared;
+  return sizeof *trace + notes->bytes + sizeof(S2NoteSlot) * (size_t)notes->at.capacity + shared +
+         sizeof(double) * trace->count;
 }
 
-S2Status s2_world_step_traced(S2World *world, S2Trace *trace) {
+// Copies the record of a step that the program has taken.
+static void trace_keep(S2Trace *trace, const S2World *world, const S2RecordedStep *step) {
+  const S2Program *program = world->program;
+  int size[S2_RECORDED_MOST], sum = 0;
+  for (int i = 0; i < program->islands; i++) {
+    const S2Table *table = &program->island[i].table;
+    int head = s2_table_head(table);
+    size[i] = head + (int)step->island[i][head - 1] * s2_table_piece(table);
+    sum += size[i];
+  }
+  if ((size_t)sum > trace->count) {
+    trace->numbers = s2_memory_grow(trace->numbers, sizeof(double) * (size_t)sum);
+    trace->count = (size_t)sum;
+  }
+  double *at = trace->numbers;
+  trace->record = *step;
+  for (int i = 0; i < program->islands; i++) {
+    memcpy(at, step->island[i], sizeof(double) * (size_t)size[i]);
+    trace->record.island[i] = at;
+    at += size[i];
+  }
+  trace->program = world->program;
+  trace->program->users += 1;
+  trace->slots = world->bodies.count;
+  trace->joints = world->joints.count;
+}
+
+S2Status s2_world_step_traced_state(S2World *world, S2Recorder *recorder, S2Trace *trace) {
   S2_TRY(s2_world_idle(world));
-  s2_notes_clear(&trace->notes);
+  trace_clear(trace);
+  if (recorder != NULL) {
+    s2_recorder_reset(recorder);
+  }
   world->notes = &trace->notes;
+  world->recorder = recorder;
   S2Status status = s2_world_step(world);
   world->notes = NULL;
+  world->recorder = NULL;
   if (status.code != S2_OK) {
     s2_notes_clear(&trace->notes);
+  } else if (recorder != NULL && recorder->steps.count > 0) {
+    trace_keep(trace, world, &recorder->steps.at[0]);
   } else {
     s2_notes_end(&trace->notes);
   }
   return status;
+}
+
+S2Status s2_world_step_traced(S2World *world, S2Trace *trace) {
+  return s2_world_step_traced_state(world, NULL, trace);
 }
 
 // ---- Edges -------------------------------------------------------------------------------------
@@ -112,7 +160,32 @@ static bool trace_same_gradients(const S2WorldGradient *a, const S2WorldGradient
          trace_same(settings_a, settings_b, 1, sizeof settings_a, least);
 }
 
+// The derivative of a step that a program has taken.
+static S2Status trace_record_vjp(const S2Trace *trace, S2WorldGradient *gradient) {
+  if (gradient->slots < trace->slots || gradient->joints < trace->joints) {
+    return s2_error(S2_INVALID, "the gradient does not fit the world (s2_world_gradient_fit)");
+  }
+  const S2Program *program = trace->program;
+  S2RecordedSweep sweep = {.lanes = 0};
+  bool good = true;
+  s2_quiet_look_at_record(program, &trace->record, gradient);
+  memset(gradient->f, 0, sizeof(double) * 3 * (size_t)trace->slots);
+  s2_recorded_vjp(&sweep, &trace->record, &program, gradient, &good);
+  gradient->flags |= good ? 0 : S2_GRADIENT_SINGULAR;
+  // The step has no contacts, and it has overwritten all reactions.
+  for (int i = 0; i < gradient->contacts; i++) {
+    s2_contact_gradient_clear(&gradient->contact[i]);
+  }
+  for (int i = 0; i < trace->joints; i++) {
+    memset(gradient->joint[i].reaction, 0, sizeof gradient->joint[i].reaction);
+  }
+  return s2_ok();
+}
+
 S2Status s2_trace_vjp(const S2Trace *trace, S2WorldGradient *gradient, S2Arena *arena) {
+  if (trace->program != NULL) {
+    return trace_record_vjp(trace, gradient);
+  }
   unsigned found = 0, ignored = 0;
   if ((gradient->flags & S2_GRADIENT_WEAK) != 0) { // no second sweep is needed
     return s2_trace_sweep(trace, 0, &found, gradient, arena);

@@ -19,6 +19,13 @@ size_t s2_trace_bytes(const S2Trace *trace);
 // is unchanged.
 S2Status s2_world_step_traced(S2World *world, S2Trace *trace);
 
+// As s2_world_step_traced, but the derivatives with respect to parameters may be left out. Only
+// those with respect to the state and to forces are computed. A step that the world's program takes
+// then needs no notes, and its derivative costs about as much as the step. `recorder` is working
+// memory.
+struct S2Recorder;
+S2Status s2_world_step_traced_state(S2World *world, struct S2Recorder *recorder, S2Trace *trace);
+
 // Converts the gradient with respect to the state after the step to the gradient with respect to
 // the state before it, and adds to the gradient of the parameters. `gradient` must fit the world.
 // The world may already be destroyed. Returns S2_INVALID if the step used a feature without a

@@ -6,6 +6,7 @@
 #include "diff/joints/contact_vjp.h"
 #include "diff/joints/step_adjoint.h"
 #include "diff/step/trace_notes.h"
+#include "dynamics/program/recorded.h"
 #include "mcp/adjoint/mcp_vjp.h"
 
 // The problem of an S2_ACT_SOLVE, assembled again for a later note. Holds the adjoint that this
@@ -169,6 +170,9 @@ double s2_arrival_vjp(S2Undo *undo, const S2Touch *touch, int k, double bar, S2P
 
 // quiet_look.c (see diff/world/quiet.h): inspects a step at the start of its sweep.
 void s2_quiet_look_at_step(S2Undo *undo);
+// The same for a step that a program has taken.
+void s2_quiet_look_at_record(const S2Program *program, const S2RecordedStep *step,
+                             const S2WorldGradient *all);
 // Inspects bodies in free flight, after the sweep over the start of a substep. These bodies are in
 // no solve.
 void s2_quiet_look_at_flight(const S2Undo *undo);

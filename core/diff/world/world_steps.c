@@ -350,6 +350,19 @@ static S2Status world_tape_step_in_parts(S2WorldTape *tape, S2World *world) {
   return status;
 }
 
+// Steps by programs need no notes if only derivatives with respect to the state and to forces are
+// asked for. A number that becomes a parameter later does not affect the earlier steps.
+static S2Recorder *world_tape_recorder(S2WorldTape *tape, const S2World *world) {
+  if (tape->parameters || world->kept.def.gradient == S2_GRADIENT_SMOOTH) {
+    return NULL;
+  }
+  if (tape->recorder == NULL) {
+    tape->recorder = s2_memory_take(sizeof *tape->recorder);
+    s2_recorder_init(tape->recorder, 1);
+  }
+  return tape->recorder;
+}
+
 S2Status s2_world_tape_step(S2WorldTape *tape, S2World *world, int every) {
   bool in_parts = world->kept.def.substeps > 1 && s2_world_asks(world);
   if (every > 0 && !in_parts && s2_checkpoints_can(world)) {
@@ -365,9 +378,11 @@ S2Status s2_world_tape_step(S2WorldTape *tape, S2World *world, int every) {
   if (in_parts) {
     return world_tape_step_in_parts(tape, world);
   }
+  // Record the step by itself.
   Step *step = world_tape_new_step(tape);
   step->trace = s2_trace_new();
-  S2Status status = s2_world_step_traced(world, step->trace);
+  S2Status status =
+      s2_world_step_traced_state(world, world_tape_recorder(tape, world), step->trace);
   if (status.code != S2_OK) {
     s2_trace_free(step->trace);
     return status;

@@ -27,6 +27,10 @@ static void world_tape_release_world(void *data) {
   S2WorldTape *tape = data;
   world_tape_drop_scratch(tape);
   s2_checkpoints_free(tape->checkpoints);
+  if (tape->recorder != NULL) {
+    s2_recorder_free(tape->recorder);
+    s2_memory_free(tape->recorder);
+  }
   s2_world_gradient_free(&tape->gradient);
   s2_world_tangents_free(&tape->tangents);
   s2_world_gradient_free(&tape->tracked);
@@ -222,7 +226,9 @@ static void world_tape_note_write(S2WorldTape *tape, const S2World *world, bool 
   act->adds = adds;
   s2_world_gradient_fit(&tape->tracked, world);
   for (int i = 0; i < terms; i++) {
+    S2PlaceKind kind = places[term[i].to].kind;
     *s2_place_gradient(&tape->tracked, places[term[i].to]) = 1;
+    tape->parameters |= kind != S2_PLACE_Q && kind != S2_PLACE_V && kind != S2_PLACE_F;
   }
   S2Var node = s2_tape_node(tape->tape, 0, NULL, world_tape_undo_write, NULL, act);
   s2_tape_set_forward(tape->tape, node, world_tape_push_write, NULL);
@@ -598,6 +604,7 @@ void s2_world_tape_copy(S2WorldTape *to, S2WorldTape *from) {
   *copy = (Copy){to, from};
   if (from != NULL) {
     s2_world_gradient_add(&to->tracked, &from->tracked);
+    to->parameters |= from->parameters;
   }
   S2Var node = s2_tape_node(to->tape, 0, NULL, world_tape_undo_copy, NULL, copy);
   s2_tape_set_forward(to->tape, node, world_tape_push_copy, NULL);

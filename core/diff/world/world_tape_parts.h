@@ -7,17 +7,20 @@
 #include "diff/world/world_readings.h"
 #include "diff/world/world_tangent.h"
 #include "diff/world/world_tape.h"
+#include "dynamics/program/recorded.h"
 
 struct S2WorldTape {
   S2Tape *tape;
   S2WorldGradient gradient;
   S2WorldTangents tangents;    // tangents of a forward pass
   S2WorldGradient tracked;     // 1 for each number that ever depended on a parameter
+  bool parameters;             // true if one of them is not part of the state, or a force
   unsigned *flags;             // or NULL
   S2Arena arena;               // workspace for one act, forwards or in a sweep
   S2Quiet *quiet;              // or NULL
   S2World *scratch;            // world in which objects are created again, or NULL
   S2Checkpoints *checkpoints;  // NULL: none yet
+  S2Recorder *recorder;        // of steps by programs; NULL: none yet
   bool asks;                   // true while a force law is running
   S2_ARRAY(S2LawInput) inputs; // inputs of the running law
 };

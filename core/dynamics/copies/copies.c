@@ -2,6 +2,7 @@
 
 #include "dynamics/control/apply.h"
 #include "dynamics/program/program.h"
+#include "dynamics/program/recorded.h"
 
 #include <string.h>
 
@@ -224,8 +225,8 @@ static void turn_flush(Turn *turn) {
     }
   }
   for (int i = 0; i < islands; i++) {
-    s2_program_kernel(lanes, &world->program->island[i].table,
-                      stage->constants + CONSTANTS * (size_t)i, stage->state + STATE * (size_t)i);
+    s2_table_step(lanes, &world->program->island[i].table, stage->constants + CONSTANTS * (size_t)i,
+                  stage->state + STATE * (size_t)i, NULL);
   }
   for (int lane = 0; lane < used; lane++) {
     int index = turn->index[lane];

@@ -266,6 +266,32 @@ static double most_hinge_turning(const S2JointAt *at, const S2JointLoad *load,
   return h * h * force * fmax(swing_a, swing_b);
 }
 
+// A tighter bound of (h w)^2 for a slider that is rigid across its axis u. Its rows permit a common
+// rotation w and a relative speed s along u. With the force f across, the force g along the axis
+// (of a spring or a limit), n = left(u) and X = x_a - x_b, K is the quadratic form
+// (f n.X - g u.X) w^2 + 2 f w s on these motions. Their kinetic energy is at least
+// (I w^2 + m s^2)/2, where I is the sum of both inertias and m the reduced mass.
+static double most_slider_turning(const S2JointAt *at, const S2JointLoad *load,
+                                  const double *const mass[2], double h) {
+  const S2Joint *joint = at->joint;
+  double inertia = 0, lightness = 0;
+  for (int side = 0; side < 2; side++) {
+    if (mass[side] == NULL || !(mass[side][0] > 0)) {
+      return 0; // this body does not rotate, so w is 0
+    }
+    inertia += mass[side][0];
+    lightness += 1 / mass[side][1];
+  }
+  const double *qa = at->q + 3 * joint->a, *qb = at->q + 3 * joint->b;
+  S2Vec2 u = s2_rotate(s2_rot(qb[0]), joint->axis), x = s2_vec2(qa[1] - qb[1], qa[2] - qb[2]);
+  double across = load->impulse[0] / load->time;
+  double spring = joint->has_spring ? load->impulse[2] : 0;
+  double along = (spring + load->impulse[S2_JOINT_LO] - load->impulse[S2_JOINT_HI]) / load->time;
+  // The largest eigenvalue of the form in the coordinates sqrt(I) w and sqrt(m) s.
+  double half = (across * s2_dot(s2_left(u), x) - along * s2_dot(u, x)) / (2 * inertia);
+  return h * h * (half + sqrt(half * half + across * across * lightness / inertia));
+}
+
 // A bound of (h w)^2 from the sizes of the second derivatives in measure.c, without matrices. In
 // most worlds it is far below `least`, which avoids tighter tests. These would take a significant
 // part of a step's time.
@@ -309,9 +335,14 @@ double s2_joint_turns_too_fast(const S2Step *step, const S2JointAt *at, const S2
   const S2Joint *joint = at->joint;
   const double *mass[2] = {joint->a == S2_NONE ? NULL : step->mass + 3 * joint->a,
                            joint->b == S2_NONE ? NULL : step->mass + 3 * joint->b};
-  // Test cheap bounds first: a bound for hinges, a bound for all joint types, then the eigenvalues.
-  bool hinge = joint->type == S2_HINGE && s2_joint_is_rigid(joint);
-  if (hinge && most_hinge_turning(at, load, mass, h) < least) {
+  // Test cheap bounds first: bounds for hinges and sliders, a bound for all joint types, then the
+  // eigenvalues.
+  bool rigid = s2_joint_is_rigid(joint);
+  bool slides = joint->type == S2_SLIDER && (rigid || joint->has_spring);
+  if (rigid && joint->type == S2_HINGE && most_hinge_turning(at, load, mass, h) < least) {
+    return 0;
+  }
+  if (slides && most_slider_turning(at, load, mass, h) < least) {
     return 0;
   }
   // M^-1/2; 0 for bodies that cannot move.

@@ -1,7 +1,7 @@
 // Compiles a program: tables and constants for islands of hinges and sliders.
 #include "dynamics/joints/joint.h"
 #include "dynamics/program/program.h"
-#include "dynamics/program/stock.h"
+#include "dynamics/program/stock/stock.h"
 #include "dynamics/rattle/rattle.h"
 #include "mcp/chain/bilateral.h"
 
@@ -358,6 +358,8 @@ static bool list_others(const Compiler *compiler, S2Program *program) {
       if (program->free == S2_PROGRAM_FREE) {
         return false;
       }
+      program->free_inertial[program->free][0] = world->bodies.at[slot].inertia;
+      program->free_inertial[program->free][1] = world->bodies.at[slot].mass;
       program->free_slot[program->free++] = slot;
     }
   }
@@ -422,8 +424,14 @@ S2Program *s2_program_compile(const S2World *world, S2Arena *arena) {
   // Compile in the arena first, because this may run out of memory.
   size_t size = sizeof(S2Program) + sizeof(S2ProgramIsland) * (size_t)islands;
   S2Program *made = s2_arena_take_zeroed(arena, size), *program = NULL;
+  made->users = 1;
   made->dt = world->kept.def.dt;
+  made->splits = s2_world_way(&world->kept.def) == S2_EVENT;
   made->kind[0] = UINT64_C(0xcbf29ce484222325);
+  for (int i = 0; i < world->order.count; i++) {
+    made->slot[made->bodies] = world->order.at[i];
+    s2_body_label(world, world->order.at[i], made->label[made->bodies++]);
+  }
   bool good = islands <= S2_PROGRAM_FREE && list_others(&compiler, made) &&
               islands + made->free > 0 && list_pairs(world, made);
   for (int32_t slot = 0; slot < world->bodies.count && good; slot++) {

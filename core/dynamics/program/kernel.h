@@ -65,7 +65,7 @@ S2_KERNEL void kernel_write(const Run *run) {
   state->missed = select(missed, real(1), real(0));
 }
 
-S2_KERNEL void kernel_step(const S2Table *t, const Constants *of, State *state) {
+S2_KERNEL void kernel_step(const S2Table *t, const Constants *of, State *state, Real *record) {
   Run run;
   run.table = t;
   run.of = of;
@@ -81,7 +81,7 @@ S2_KERNEL void kernel_step(const S2Table *t, const Constants *of, State *state) 
     state->corrected[i][0] = state->corrected[i][1] = state->corrected[i][2] = none;
   }
   if (t->rattles) {
-    stages_run(&run, &seats);
+    stages_run(&run, &seats, record);
     kernel_write(&run);
     return;
   }

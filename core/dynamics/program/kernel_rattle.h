@@ -1,7 +1,7 @@
 // Private to the kernels: one step of an island by the two-stage flow, if all rows are rigid
 // equations. The kernel repeats the operations of the general path (rattle/rattle.c,
 // rattle_stage.c) in the same order, so the results are bit-identical. `missed` marks lanes that
-// need more than STAGES_PIECES pieces or that are not supported. The general path steps these
+// need more than S2_TABLE_PIECES pieces or that are not supported. The general path steps these
 // lanes.
 #ifndef S2_KERNEL_RATTLE_H
 #define S2_KERNEL_RATTLE_H
@@ -11,8 +11,6 @@
 
 #include "dynamics/program/kernel_project.h"
 #include "dynamics/rattle/rattle_numbers.h"
-
-enum { STAGES_PIECES = 8 }; // largest number of pieces of a step
 
 typedef struct Stages {
   Seats seats;  // poses of the nodes and grounds
@@ -529,9 +527,40 @@ S2_KERNEL void stages_keep(Run *run, Stages *stages, Mask on) {
   run->state->error = select(on, rows_error(t, run->of, &run->end), run->state->error);
 }
 
+// Records the state before the step, for its derivative.
+S2_KERNEL void stages_record_start(const Run *run, Real *record) {
+  const S2Table *t = run->table;
+  const State *state = run->state;
+  S2_UNROLL for (int i = 0; i < t->nodes; i++) {
+    memcpy(record + (ptrdiff_t)(3 * i), state->q[i], sizeof state->q[i]);
+  }
+  Real *ground = record + (ptrdiff_t)(3 * t->nodes);
+  S2_UNROLL for (int k = 0; k < t->grounds; k++) {
+    memcpy(ground + (ptrdiff_t)(3 * k), state->ground_q[k], sizeof state->ground_q[k]);
+    memcpy(ground + (ptrdiff_t)(3 * (t->grounds + k)), run->ground_v[k], sizeof run->ground_v[k]);
+  }
+}
+
+// Records the piece `index` in the lanes `on`.
+S2_KERNEL void stages_record(const Run *run, const Stages *stages, int index, Mask on,
+                             Real *record) {
+  const S2Table *t = run->table;
+  Real *q = record + (ptrdiff_t)(s2_table_head(t) + index * s2_table_piece(t));
+  Real *v = q + (ptrdiff_t)(3 * t->nodes), *l = v + (ptrdiff_t)(3 * t->nodes);
+  Real *k = l + (ptrdiff_t)(2 * t->joints);
+  S2_UNROLL for (int i = 0; i < 3 * t->nodes; i++) {
+    q[i] = select(on, run->q1.at[i / 3][i % 3], q[i]);
+    v[i] = select(on, run->v2.at[i / 3][i % 3], v[i]);
+  }
+  S2_UNROLL for (int r = 0; r < 2 * t->joints; r++) {
+    l[r] = select(on, stages->l.at[r / 2][r % 2], l[r]);
+    k[r] = select(on, stages->k.at[r / 2][r % 2], k[r]);
+  }
+}
+
 // Solves both stages from the initial rows. Each lane has its own number of pieces, large enough to
 // keep rotations small.
-S2_KERNEL void stages_run(Run *run, const Seats *seats) {
+S2_KERNEL void stages_run(Run *run, const Seats *seats, Real *record) {
   const S2Table *t = run->table;
   Stages stages;
   stages.seats = *seats;
@@ -546,9 +575,12 @@ S2_KERNEL void stages_run(Run *run, const Seats *seats) {
     Real of = run->of->h * size(run->state->v[i][0]);
     turn = keep_larger(turn, seen_turn(run, &run->start, &run->start, i, of));
   }
+  if (record != NULL) {
+    stages_record_start(run, record);
+  }
   // Double the number of pieces until it is sufficient.
   Mask left = ~run->missed;
-  for (int pieces = 1; pieces <= STAGES_PIECES && any(left); pieces *= 2) {
+  for (int pieces = 1; pieces <= S2_TABLE_PIECES && any(left); pieces *= 2) {
     Mask on = left & MASK(turn <= real(pieces * S2_RATTLE_TURN));
     if (!any(on)) {
       continue;
@@ -559,12 +591,18 @@ S2_KERNEL void stages_run(Run *run, const Seats *seats) {
         stages_go_on(run, &stages);
       }
       on &= ~stages_piece(run, &stages, on) & ~run->missed;
+      if (record != NULL) {
+        stages_record(run, &stages, i, on, record);
+      }
     }
     stages_keep(run, &stages, on);
     run->state->passes = select(on, real(pieces), run->state->passes);
     left &= ~on & ~run->missed;
   }
   run->missed |= left;
+  if (record != NULL) {
+    record[s2_table_head(t) - 1] = run->state->passes;
+  }
   nodes_copy(t, &stages.q, &run->q1);
   nodes_copy(t, &stages.v, &run->v2);
   pairs_copy(t, &stages.lambda, &run->lambda);

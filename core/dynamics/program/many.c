@@ -1,7 +1,7 @@
 // Steps worlds side by side. One kernel steps worlds whose programs have the same tables, in one
 // lane per world. Lanes are independent, so each world gets the same bits as in a separate step.
 #include "dynamics/control/apply.h"
-#include "dynamics/program/program.h"
+#include "dynamics/program/recorded.h"
 
 #include <string.h>
 
@@ -35,6 +35,7 @@ typedef struct Many {
   S2Status first; // first failure
   S2StepAlone *alone;
   void *user;
+  S2Recorder *recorder; // or NULL
   Queue queue[QUEUES];
   int next; // the queue to release next if none is free
 } Many;
@@ -55,20 +56,27 @@ static void step_alone(Many *many, int index, bool pushed) {
   if (pushed) {
     s2_world_unpush(world);
   }
+  // All of these worlds use the arena of the first world, because its memory stays in the caches of
+  // the processor. A thousand arenas would not.
+  S2Arena *shared = &many->worlds[0]->arena;
+  if (world != many->worlds[0]) {
+    s2_arena_exchange(&world->arena, shared);
+  }
   many_tell(many, index, many->alone(many->user, world, index));
+  if (world != many->worlds[0]) {
+    s2_arena_exchange(&world->arena, shared);
+  }
 }
 
-void s2_program_kernel(int lanes, const S2Table *table, const void *constants, void *state) {
-#ifdef S2_HAVE_LANES
-  if (lanes == 8) {
-    s2_table_step_8(table, constants, state);
-  } else if (lanes == 4) {
-    s2_table_step_4(table, constants, state);
+// Begins the record of a step of the worlds in the queue.
+static S2RecordedStep *record_step(const Many *many, const Queue *queue, int lanes) {
+  if (many->recorder == NULL) {
+    return NULL;
   }
-#endif
-  if (lanes == 1) {
-    s2_table_step_1(table, constants, state);
-  }
+  S2RecordedStep *step = s2_array_append(many->recorder->steps);
+  *step = (S2RecordedStep){.lanes = lanes, .worlds = queue->count};
+  memcpy(step->index, queue->index, sizeof *step->index * (size_t)queue->count);
+  return step;
 }
 
 // Runs the kernels with `lanes` lanes. Surplus lanes repeat the first world.
@@ -76,30 +84,43 @@ static void step_lanes(Many *many, const Queue *queue, int lanes) {
   _Alignas(8 * LANES) double state[ISLANDS][LANES * sizeof(S2TableState) / sizeof(double)];
   _Alignas(8 * LANES) double constants[LANES * sizeof(S2Constants) / sizeof(double)];
   const S2Program *program = many->worlds[queue->index[0]]->program;
+  S2RecordedStep *step = record_step(many, queue, lanes);
   for (int i = 0; i < program->islands; i++) {
     for (int lane = 0; lane < lanes; lane++) {
       int index = queue->index[lane < queue->count ? lane : 0];
       s2_program_read(many->worlds[index], i, lanes, lane, state[i], constants);
     }
-    s2_program_kernel(lanes, &program->island[i].table, constants, state[i]);
+    const S2Table *table = &program->island[i].table;
+    s2_table_step(lanes, table, constants, state[i], step != NULL ? many->recorder->scratch : NULL);
+    if (step != NULL) {
+      step->island[i] = s2_recorder_keep(many->recorder, table, lanes);
+    }
   }
+  // Write the results. The general path steps the worlds whose lane has no result.
   for (int lane = 0; lane < queue->count; lane++) {
     int index = queue->index[lane];
     S2World *world = many->worlds[index];
     if (s2_program_write(world, lanes, lane, state[0], sizeof state[0] / sizeof(double))) {
       many_tell(many, index, s2_ok());
-    } else {
-      step_alone(many, index, true);
+      continue;
     }
+    if (step != NULL) {
+      step->index[lane] = -1;
+    }
+    step_alone(many, index, true);
   }
 }
 
 static void queue_flush(Many *many, Queue *queue) {
   if (queue->count == 1) {
     S2Status status = s2_ok();
-    if (s2_program_run(many->worlds[queue->index[0]], &status)) {
+    S2RecordedStep *step = record_step(many, queue, 1);
+    if (s2_program_run(many->worlds[queue->index[0]], many->recorder, step, &status)) {
       many_tell(many, queue->index[0], status);
     } else {
+      if (step != NULL) {
+        step->index[0] = -1;
+      }
       step_alone(many, queue->index[0], true);
     }
   } else if (queue->count > 1) {
@@ -158,7 +179,7 @@ static void step_one(Many *many, int index) {
 }
 
 S2Status s2_worlds_step_with(S2World *const *worlds, int count, S2Status *each, S2StepAlone *alone,
-                             void *user) {
+                             void *user, S2Recorder *recorder) {
   // Reject worlds that are listed twice, because such a world would take two steps at the same
   // time.
   S2Status status = s2_ok();
@@ -171,7 +192,12 @@ S2Status s2_worlds_step_with(S2World *const *worlds, int count, S2Status *each, 
     }
     worlds[listed]->listed = true;
   }
-  Many many = {.worlds = worlds, .each = each, .first = status, .alone = alone, .user = user};
+  Many many = {.worlds = worlds,
+               .each = each,
+               .first = status,
+               .alone = alone,
+               .user = user,
+               .recorder = recorder};
   for (int i = 0; i < count && status.code == S2_OK; i++) {
     step_one(&many, i);
   }
@@ -191,5 +217,5 @@ static S2Status many_step_alone(void *user, S2World *world, int index) {
 }
 
 S2Status s2_worlds_step_many(S2World *const *worlds, int count, S2Status *each) {
-  return s2_worlds_step_with(worlds, count, each, many_step_alone, NULL);
+  return s2_worlds_step_with(worlds, count, each, many_step_alone, NULL, NULL);
 }

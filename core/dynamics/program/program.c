@@ -1,7 +1,7 @@
 // Steps a world by its program: copies the world's data for the kernels and writes their results
 // back.
-#include "dynamics/program/program.h"
 #include "dynamics/joints/joint.h"
+#include "dynamics/program/recorded.h"
 #include "dynamics/step/context.h"
 #include "dynamics/step/solve.h"
 
@@ -177,7 +177,7 @@ void s2_program_prepare(S2World *world) {
   // The general path takes one step after each change. This step brings the world's data (touches,
   // boxes, impulses of removed limits) into the state that the kernels expect.
   if (world->program_is == S2_PROGRAM_STALE) {
-    s2_memory_free(world->program);
+    s2_program_free(world->program);
     world->program = NULL;
     world->program_is = S2_PROGRAM_WAITS;
   } else if (world->program_is == S2_PROGRAM_WAITS && world->lanes > 0) {
@@ -189,11 +189,28 @@ void s2_program_hasten(S2World *world) {
   if (world->program_is == S2_PROGRAM_MADE || world->lanes == 0) {
     return;
   }
-  s2_memory_free(world->program);
+  s2_program_free(world->program);
   program_make(world);
   // One step of the general path removes outdated data (see s2_program_prepare).
   if (world->program != NULL && world->kept.steps > 0) {
     world->program->wait = 1;
+  }
+}
+
+bool s2_program_records(const S2World *world) {
+  const S2Program *program = world->program;
+  bool records = world->program_is == S2_PROGRAM_MADE && program != NULL;
+  for (int i = 0; records && i < program->islands; i++) {
+    records = program->island[i].table.rattles;
+  }
+  return records;
+}
+
+void s2_program_restart(S2World *world) {
+  s2_program_hasten(world);
+  if (world->program_is == S2_PROGRAM_MADE && world->program != NULL) {
+    world->program->wait = world->kept.steps > 0 ? 1 : 0;
+    world->program->waits = 0;
   }
 }
 
@@ -212,7 +229,8 @@ bool s2_program_ready(S2World *world) {
     program->wait -= 1;
     return false;
   }
-  bool fits = world->lanes > 0 && world->notes == NULL && world->dump_directory == NULL &&
+  bool noted = world->notes != NULL && (world->recorder == NULL || !s2_program_records(world));
+  bool fits = world->lanes > 0 && !noted && world->dump_directory == NULL &&
               world->touches.count == 0 && world->acted.count == 0 && world->couples.count == 0;
   // Clear the corrections if no step has written any since the state was set.
   int numbers = 3 * world->bodies.count;
@@ -289,6 +307,11 @@ static void read_constants(const S2ProgramIsland *island, Lane lane) {
   lane_put(lane, AT(S2Constants, h), &of->h, 4);
 }
 
+void s2_program_constants(const S2Program *program, int island, int lanes, int lane,
+                          double *constants) {
+  read_constants(&program->island[island], (Lane){constants + lane, lanes});
+}
+
 void s2_program_read(const S2World *world, int island, int lanes, int lane, double *state,
                      double *constants) {
   const S2ProgramIsland *of = &world->program->island[island];
@@ -344,11 +367,9 @@ typedef struct Flights {
   double q[S2_PROGRAM_FREE][3], v[S2_PROGRAM_FREE][3];
 } Flights;
 
-// Free bodies follow the trapezoidal rule if steps are split at events. Otherwise they move with
-// their final velocities.
-static double flight_end(const S2World *world, double q, double v0, double v1, double h) {
-  bool splits = s2_world_way(&world->kept.def) == S2_EVENT;
-  return q + h * (splits ? (1 - 0.5) * v0 + 0.5 * v1 : v1);
+// See S2Program.splits. Otherwise bodies move with their final velocities.
+static double flight_end(const S2Program *program, double q, double v0, double v1, double h) {
+  return q + h * (program->splits ? (1 - 0.5) * v0 + 0.5 * v1 : v1);
 }
 
 // Returns false if the motion is not finite.
@@ -367,7 +388,7 @@ static bool fly_free(const S2World *world, Flights *to) {
       double v0 = world->v.at[at + c], force = world->f.at[at + c];
       force = c > 0 ? force + weight[c] : force;
       to->v[i][c] = (inertial[c] * v0 + h * force) / inertial[c];
-      to->q[i][c] = flight_end(world, world->q.at[at + c], v0, to->v[i][c], h);
+      to->q[i][c] = flight_end(program, world->q.at[at + c], v0, to->v[i][c], h);
       finite = finite && isfinite(to->q[i][c]) && isfinite(to->v[i][c]);
     }
   }
@@ -385,7 +406,7 @@ static void write_others(S2World *world, const Flights *flights) {
     int32_t at = 3 * program->still_slot[i];
     for (int c = at; c < at + 3; c++) {
       double v = program->goes[i] ? world->v.at[c] : 0;
-      world->q.at[c] = flight_end(world, world->q.at[c], v, v, h);
+      world->q.at[c] = flight_end(program, world->q.at[c], v, v, h);
     }
   }
 }
@@ -502,13 +523,17 @@ S2Status s2_program_stopped(S2World *world) {
   return s2_error(S2_ABORTED, "the step was stopped by a callback");
 }
 
-bool s2_program_run(S2World *world, S2Status *status) {
+bool s2_program_run(S2World *world, S2Recorder *recorder, S2RecordedStep *step, S2Status *status) {
   S2TableState state[S2_PROGRAM_FREE];
   const S2Program *program = world->program;
   for (int i = 0; i < program->islands; i++) {
     const S2ProgramIsland *island = &program->island[i];
     read_state(world, island, (Lane){(double *)&state[i], 1});
-    s2_table_step_1(&island->table, &island->constants, &state[i]);
+    s2_table_step_1(&island->table, &island->constants, &state[i],
+                    recorder != NULL ? recorder->scratch : NULL);
+    if (recorder != NULL) {
+      step->island[i] = s2_recorder_keep(recorder, &island->table, 1);
+    }
   }
   *status = s2_ok();
   return s2_program_write(world, 1, 0, (const double *)state, sizeof *state / sizeof(double));
@@ -532,7 +557,17 @@ bool s2_program_step(S2World *world, S2Status *status) {
     *status = s2_program_stopped(world);
     return true;
   }
-  return s2_program_run(world, status);
+  S2Recorder *recorder = world->recorder;
+  S2RecordedStep *step = NULL;
+  if (recorder != NULL) {
+    step = s2_array_append(recorder->steps);
+    *step = (S2RecordedStep){.lanes = 1, .worlds = 1};
+  }
+  bool good = s2_program_run(world, recorder, step, status);
+  if (recorder != NULL && !good) {
+    recorder->steps.count -= 1;
+  }
+  return good;
 }
 
 void s2_world_set_lanes(S2World *world, int most) {

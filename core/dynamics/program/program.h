@@ -30,15 +30,20 @@ typedef struct S2ProgramIsland {
 } S2ProgramIsland;
 
 typedef struct S2Program {
-  double dt; // s: length of the steps for which the program was made.
+  int32_t users; // the world, and records of its steps
+  double dt;     // s: length of the steps for which the program was made.
   // Two hashes of the islands' tables, 128 bits. Worlds with equal hashes can be stepped side by
   // side.
   uint64_t kind[2];
-  int islands, free, still;
-  bool boxed; // true if static bodies are in the broad phase.
+  int bodies, islands, free, still;
+  int32_t slot[S2_PROGRAM_BODIES];                 // all bodies, in order
+  char label[S2_PROGRAM_BODIES][S2_NAME_SIZE + 8]; // for messages about derivatives
+  bool boxed;                                      // true if static bodies are in the broad phase.
   // number of steps that are left to the general path; this number after the last failure
   int32_t wait, waits;
-  int32_t free_slot[S2_PROGRAM_FREE];    // bodies without joints
+  int32_t free_slot[S2_PROGRAM_FREE];       // bodies without joints
+  double free_inertial[S2_PROGRAM_FREE][2]; // their inertia and mass
+  bool splits; // true if free bodies follow the trapezoidal rule, because steps are split at events
   int32_t still_slot[S2_PROGRAM_BODIES]; // bodies that no force moves
   bool goes[S2_PROGRAM_BODIES];          // true if the body has a velocity
   // Bodies that may collide, and pairs of them (indices).
@@ -47,6 +52,9 @@ typedef struct S2Program {
   uint8_t pair[S2_PROGRAM_PAIRS][2];
   S2ProgramIsland island[];
 } S2Program;
+
+struct S2Recorder;
+struct S2RecordedStep;
 
 // Makes a program for a world that has none, if the world has been stepped since it changed. Call
 // this before a step of the general path, where memory may run out.
@@ -61,7 +69,9 @@ void s2_program_hasten(S2World *world);
 bool s2_program_ready(S2World *world);
 // Steps a world that is ready and whose callback has agreed to proceed. Returns false if the
 // general path must do the step. In that case nothing was written. *status: as for s2_world_step.
-bool s2_program_run(S2World *world, S2Status *status);
+// `recorder` is NULL, or records the step as `step`.
+bool s2_program_run(S2World *world, struct S2Recorder *recorder, struct S2RecordedStep *step,
+                    S2Status *status);
 // Combines s2_program_ready and s2_program_run for one world, and calls S2Callbacks.proceed.
 bool s2_program_step(S2World *world, S2Status *status);
 // s2_program_proceeds calls S2Callbacks.proceed, as solves do. s2_program_stopped returns the
@@ -82,6 +92,12 @@ bool s2_program_apart(const S2World *world);
 // step is q, which may be farther away than the first search expects.
 bool s2_program_stays_apart(const S2World *world, int32_t slot, const double q[3]);
 
+// Frees the program after its last user. NULL is allowed.
+static inline void s2_program_free(S2Program *program) {
+  if (program != NULL && --program->users == 0) {
+    s2_memory_free(program);
+  }
+}
 // Compiles the program of a world (compile.c). Returns NULL if the world does not qualify.
 S2Program *s2_program_compile(const S2World *world, S2Arena *arena);
 
@@ -95,14 +111,12 @@ void s2_program_read(const S2World *world, int island, int lanes, int lane, doub
 bool s2_program_write(S2World *world, int lanes, int lane, const double *state, size_t apart);
 
 // Steps worlds side by side (s2_worlds_step_many). The function `alone` steps the remaining worlds,
-// one after the other. (many.c)
+// one after the other. `recorder` is NULL, or records the steps by programs (recorded.h). (many.c)
 typedef S2Status S2StepAlone(void *user, S2World *world, int index);
 S2Status s2_worlds_step_with(S2World *const *worlds, int count, S2Status *each, S2StepAlone *alone,
-                             void *user);
+                             void *user, struct S2Recorder *recorder);
 // Returns the number of lanes that this processor supports, which is 1, 4 or 8 and at most `most`.
 int s2_program_lanes(int most);
-// Steps `lanes` islands of one kind: s2_table_step_1, s2_table_step_4 or s2_table_step_8.
-void s2_program_kernel(int lanes, const S2Table *table, const void *constants, void *state);
 // For tests: sets the largest number of lanes for this world. 0 disables programs.
 void s2_world_set_lanes(S2World *world, int most);
 

@@ -16,6 +16,7 @@ enum {
   S2_TABLE_BLOCKS = 40,   // blocks below the diagonal of the matrix, including fill-in
   S2_TABLE_FILLS = 72,    // products whose sums form the matrix
   S2_TABLE_TARGETS = 160, // blocks that change during elimination
+  S2_TABLE_PIECES = 8,    // pieces of a step by the two-stage flow
 };
 
 typedef enum S2TableType { S2_TABLE_HINGE, S2_TABLE_SLIDER } S2TableType;
@@ -91,14 +92,44 @@ typedef struct S2TableState {
   S2_TABLE_STATE(double)
 } S2TableState;
 
+// Adjoints of a step. Input: those of the state after the step and, if they are asked for, of the
+// impulses and reactions of joints. Output: those of the state before it, of the applied forces,
+// and of the ground.
+#define S2_TABLE_BARS(Number)                                                                      \
+  Number q[S2_TABLE_NODES][3], v[S2_TABLE_NODES][3];                                               \
+  Number force[S2_TABLE_NODES][3];                                                                 \
+  Number ground_q[S2_TABLE_GROUNDS][3], ground_v[S2_TABLE_GROUNDS][3];                             \
+  Number lambda[S2_TABLE_JOINTS][2], reaction[S2_TABLE_JOINTS][3];                                 \
+  Number missed; /* nonzero if a matrix is poor, so the adjoints are invalid */
+
+typedef struct S2TableBars {
+  S2_TABLE_BARS(double)
+} S2TableBars;
+
+// The record of a step by the two-stage flow, for its derivative. It starts with a head: q of the
+// nodes before the step, q and v of the grounds, and the number of pieces. For each piece follow q
+// and v of the nodes after it, and the impulses l and k of both stages. Numbers of numbers:
+static inline int s2_table_head(const S2Table *table) {
+  return 3 * table->nodes + 6 * table->grounds + 1;
+}
+static inline int s2_table_piece(const S2Table *table) {
+  return 6 * table->nodes + 4 * table->joints;
+}
+
 // Steps 1, 4 or 8 islands side by side, one in each lane. The name ends in the number of lanes.
 // Entry k of the structs above is at [lanes * k + lane]. Lanes are independent: each gets the same
 // bits as in a separate step. The memory must be aligned to 8 * lanes bytes. Every processor
-// supports 1 lane.
-typedef void S2TableKernel(const S2Table *table, const void *constants, void *state);
+// supports 1 lane. `record` is NULL, or has room for the head and S2_TABLE_PIECES pieces.
+typedef void S2TableKernel(const S2Table *table, const void *constants, void *state, void *record);
+// Computes the adjoints (S2TableBars) of a recorded step, in the same way. `asked`: true if the
+// adjoints of impulses and reactions are set; otherwise they count as 0.
+typedef void S2TableAdjoint(const S2Table *table, const void *constants, const void *record,
+                            bool asked, void *bars);
 S2TableKernel s2_table_step_1;
+S2TableAdjoint s2_table_adjoint_1;
 #ifdef S2_HAVE_LANES
 S2TableKernel s2_table_step_4, s2_table_step_8;
+S2TableAdjoint s2_table_adjoint_4, s2_table_adjoint_8;
 #endif
 
 #endif

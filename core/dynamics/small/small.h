@@ -28,11 +28,25 @@ enum {
 
 typedef struct S2SmallProblem S2SmallProblem;
 
+typedef enum S2SmallMeasure { // the functions of joints/measure.c
+  S2_SMALL_ANGLE,
+  S2_SMALL_ALONG, // offset of the anchors along an axis of b
+  S2_SMALL_LENGTH
+} S2SmallMeasure;
+
+typedef struct S2SmallFunction { // a measure of a joint
+  S2SmallMeasure measure;
+  S2Vec2 axis;   // of S2_SMALL_ALONG, fixed to b
+  double offset; // of the value
+} S2SmallFunction;
+
 typedef struct S2SmallRow { // as S2RattleTerm
   int place, index;
   S2RattleLaw law;
   S2RattleSource source;
-  int a, b; // seats
+  S2SmallMeasure measure; // of a joint row
+  S2Vec2 axis;            // of S2_SMALL_ALONG, times the sign of the row
+  int a, b;               // seats
   double sign, offset, speed, most, mu;
   bool changes, soft, trapezoid, effort;
   double stiffness, damping; // of a soft row, in the units of its value
@@ -52,8 +66,10 @@ typedef struct S2SmallJoint {
   bool rigid;    // true if its equations are rigid
   S2Vec2 local_a, local_b, axis;
   double angle;
-  int row[S2_JOINT_ROWS];                     // rows, or S2_NONE
-  int coordinates, coordinate[S2_JOINT_ROWS]; // rows on its coordinate
+  int equations; // number of equations, counting soft ones
+  S2SmallFunction equation[S2_JOINT_EQUATIONS], coordinate, drive;
+  int row[S2_JOINT_ROWS]; // rows, or S2_NONE
+  int rows, list[S2_JOINT_ROWS];
 } S2SmallJoint;
 
 typedef struct S2SmallPoint { // a contact point with rows
@@ -71,7 +87,8 @@ typedef struct S2Small {
   S2Step *step;
   S2Island *island;
   int nodes, seats, joints, joint_rows;
-  bool drives;                  // true if a joint has limits, a motor or friction, or is a weld
+  // True if a joint has other rows than the equations of a rigid hinge or slider.
+  bool drives;
   int32_t slot[S2_SMALL_SEATS]; // S2_NONE: the world
   double inertial[3 * S2_SMALL_NODES], damping[3 * S2_SMALL_NODES];
   S2SmallJoint joint[S2_SMALL_JOINTS];
@@ -87,7 +104,7 @@ typedef struct S2Small {
   double force[3 * S2_SMALL_NODES];
   S2SmallSide at0[S2_SMALL_ROWS], at1[S2_SMALL_ROWS];
   bool late[S2_SMALL_ROWS]; // true if a limit is open at the start
-  double l[S2_SMALL_ROWS], k[S2_SMALL_ROWS], guess[S2_SMALL_ROWS];
+  double l[S2_SMALL_ROWS], k[S2_SMALL_ROWS];
   bool known[2][S2_SMALL_ROWS]; // per stage: true if the row has no unknown impulse
   // Per stage: the state of a row, for the derivative. With contacts, all unknown rows count as
   // held, and the derivative finds the active set from the impulses.
@@ -130,9 +147,10 @@ static inline bool s2_small_turns(const S2SmallSide *side) {
 typedef struct S2SmallStage {
   S2Small *small;
   bool second;
+  bool refines; // true if a search refines its impulses. Otherwise, the true rows correct them.
   const S2SmallSide *side; // directions of the impulses
-  // Derivatives of the speeds of rows: in stage 1, those of the true rows at the velocities about
-  // which the problem is linear. In stage 2, the same as `side`.
+  // Derivatives of the speeds of rows with respect to the velocities. Stage 1 differentiates the
+  // true rows, and its problem is linear in the velocities. In stage 2, this is `side`.
   const S2SmallSide *left;
   S2SmallSide slope[S2_SMALL_ROWS];
   double mass[3 * S2_SMALL_NODES], rhs[3 * S2_SMALL_NODES];
@@ -177,6 +195,9 @@ double s2_small_along(const S2SmallRow *row, const S2SmallSide *side, const doub
 // false if the general path must solve the piece.
 bool s2_small_first(S2Small *small, bool frees);
 bool s2_small_second(S2Small *small);
+// Returns true if the bodies do not move and the guess l keeps them at rest. Then sets the results
+// of both stages.
+bool s2_small_rests(S2Small *small, bool frees);
 
 typedef enum S2SmallOutcome {
   S2_SMALL_SOLVED,

@@ -24,7 +24,6 @@ static bool small_list_rows(const S2SmallStage *stage, S2SmallProblem *to) {
     if (full) {
       return false;
     }
-    // A friction row belongs to the contact of the preceding row.
     if (equation) {
       to->equation[to->equations++] = r;
       continue;
@@ -32,7 +31,7 @@ static bool small_list_rows(const S2SmallStage *stage, S2SmallProblem *to) {
     if (!friction) {
       Kind kind = law == S2_RATTLE_BOUNDED ? BOX : NORMAL;
       to->unit[to->units++] = (Unit){.kind = kind, .first = to->rows};
-    } else {
+    } else { // a friction row belongs to the contact of the preceding row
       to->unit[to->units - 1].kind = CONTACT;
     }
     to->row[to->rows++] = r;
@@ -40,106 +39,82 @@ static bool small_list_rows(const S2SmallStage *stage, S2SmallProblem *to) {
   return true;
 }
 
-// The unknown rows in the order of elimination. Neighbouring rows between the same bodies are a
-// block.
-typedef struct Order {
-  int rows, row[S2_SMALL_EQUATIONS + S2_SMALL_SIDED];
-  int blocks, start[S2_SMALL_EQUATIONS + S2_SMALL_SIDED + 1];
-  int a[S2_SMALL_EQUATIONS + S2_SMALL_SIDED], b[S2_SMALL_EQUATIONS + S2_SMALL_SIDED]; // per block
-} Order;
+// The rows that act on one body: their places in the matrix, their directions, and the changes of
+// velocity that their unit impulses cause.
+typedef struct Touching {
+  int count, place[ALL];
+  double j[ALL][3], push[3][ALL];
+} Touching;
 
-static void small_order_rows(const S2Small *small, const S2SmallProblem *to, Order *order) {
-  order->rows = to->equations + to->rows;
-  order->blocks = 0;
-  for (int i = 0; i < order->rows; i++) {
-    int r = i < to->equations ? to->equation[i] : to->row[i - to->equations];
-    int a = small->row[r].a, b = small->row[r].b, last = order->blocks - 1;
-    order->row[i] = r;
-    if (last < 0 || order->a[last] != a || order->b[last] != b) {
-      order->a[order->blocks] = a;
-      order->b[order->blocks] = b;
-      order->start[order->blocks++] = i;
-    }
-  }
-  order->start[order->blocks] = order->rows;
-}
-
-// The effects of a unit impulse of a row on its two bodies.
-typedef struct Push {
-  double a[3], b[3];
-} Push;
-
-static double small_times(const double j[3], const double push[3]) {
-  return j[0] * push[0] + j[1] * push[1] + j[2] * push[2];
-}
-
-// Adds to the entries of a block of rows and a block of impulses the effects by one body. `on_a`
-// and `by_a` are true if this body is the first one of the rows and of the impulses.
-static void small_add_effects(const S2SmallStage *stage, S2SmallProblem *to, const Order *order,
-                              const Push *push, int of, int by, bool on_a, bool by_a) {
-  int first = order->start[by], count = order->start[by + 1] - first;
-  for (int i = order->start[of]; i < order->start[of + 1]; i++) {
-    const S2SmallSide *side = &stage->left[order->row[i]];
-    const double *j = on_a ? side->a : side->b, turn = j[0], x = j[1], y = j[2];
-    const double *p = by_a ? push[first].a : push[first].b;
-    double *entry = to->s[i] + first;
-    for (int k = 0; k < count; k++, p += sizeof(Push) / sizeof(double)) {
-      entry[k] += turn * p[0] + x * p[1] + y * p[2];
+// Appends a row to those of a body, if the body is not ground.
+static void small_list_touching(const S2SmallStage *stage, int seat, int place, const double *left,
+                                const double *side, Touching *touching) {
+  if (seat < stage->small->nodes) {
+    Touching *to = &touching[seat];
+    int k = to->count++;
+    to->place[k] = place;
+    for (int c = 0; c < 3; c++) {
+      to->j[k][c] = left[c];
+      to->push[c][k] = side[c] * stage->inverse[3 * seat + c];
     }
   }
 }
 
-static void small_fill_block(const S2SmallStage *stage, S2SmallProblem *to, const Order *order,
-                             const Push *push, int of, int by) {
-  int nodes = stage->small->nodes;
-  int a = order->a[of], b = order->b[of], on_a = order->a[by], on_b = order->b[by];
-  if (a < nodes && a == on_a) {
-    small_add_effects(stage, to, order, push, of, by, true, true);
-  }
-  if (a < nodes && a == on_b) {
-    small_add_effects(stage, to, order, push, of, by, true, false);
-  }
-  if (b < nodes && b == on_a) {
-    small_add_effects(stage, to, order, push, of, by, false, true);
-  }
-  if (b < nodes && b == on_b) {
-    small_add_effects(stage, to, order, push, of, by, false, false);
+// Adds the effects of all impulses on the speeds of all rows by one body.
+static void small_add_effects(const Touching *of, S2SmallProblem *to) {
+  for (int i = 0; i < of->count; i++) {
+    double effect[ALL], *row = to->s[of->place[i]];
+    const double *j = of->j[i];
+    for (int k = 0; k < of->count; k++) {
+      effect[k] = j[0] * of->push[0][k] + j[1] * of->push[1][k] + j[2] * of->push[2][k];
+    }
+    for (int k = 0; k < of->count; k++) {
+      row[of->place[k]] += effect[k];
+    }
   }
 }
 
-// Fills the matrix. Returns false if a row has no mobility.
+// Returns the mobility of a row.
+static double small_mobility(const S2SmallStage *stage, const S2SmallRow *row,
+                             const S2SmallSide *side) {
+  const double *a = stage->inverse + 3 * row->a, *b = stage->inverse + 3 * row->b;
+  double w = 0;
+  for (int c = 0; c < 3; c++) {
+    w += side->a[c] * side->a[c] * a[c] + side->b[c] * side->b[c] * b[c];
+  }
+  return w;
+}
+
+// Fills the matrix: equations first, then the other rows. Returns false if a row has no mobility.
 static bool small_fill(const S2SmallStage *stage, S2SmallProblem *to) {
   const S2Small *small = stage->small;
-  Order order;
-  small_order_rows(small, to, &order);
-  Push push[ALL];
+  Touching touching[S2_SMALL_NODES];
+  for (int i = 0; i < small->nodes; i++) {
+    touching[i].count = 0;
+  }
+  int all = to->equations + to->rows;
   bool moves = true;
-  for (int i = 0; i < order.rows; i++) {
-    int r = order.row[i];
-    const S2SmallSide *side = &stage->side[r];
-    const double *of_a = stage->inverse + 3 * small->row[r].a;
-    const double *of_b = stage->inverse + 3 * small->row[r].b;
-    for (int c = 0; c < 3; c++) {
-      push[i].a[c] = side->a[c] * of_a[c];
-      push[i].b[c] = side->b[c] * of_b[c];
-    }
-    double w = small_times(side->a, push[i].a) + small_times(side->b, push[i].b);
-    to->w[r] = w + stage->compliance[r];
+  for (int i = 0; i < all; i++) {
+    int r = i < to->equations ? to->equation[i] : to->row[i - to->equations];
+    const S2SmallRow *row = &small->row[r];
+    const S2SmallSide *side = &stage->side[r], *left = &stage->left[r];
+    double w = small_mobility(stage, row, side), compliance = stage->compliance[r];
+    to->w[r] = w + compliance;
     to->root[r] = sqrt(to->w[r]);
     to->weight[r] = s2_small_turns(side) ? small->island->length : 1;
-    if (stage->compliance[r] > 0) { // as s2_row_weight
+    // As s2_row_weight. The equation of a soft row keeps its whole weight, because the derivative
+    // with respect to a compliance or damping needs all digits of a small impulse.
+    if (compliance > 0 && i >= to->equations) {
       to->weight[r] *= w / to->w[r];
     }
     moves &= w > 0 && isfinite(to->w[r]);
-    memset(to->s[i], 0, sizeof(double) * (size_t)order.rows);
+    memset(to->s[i], 0, sizeof(double) * (size_t)all);
+    to->s[i][i] = compliance;
+    small_list_touching(stage, row->a, i, left->a, side->a, touching);
+    small_list_touching(stage, row->b, i, left->b, side->b, touching);
   }
-  for (int of = 0; of < order.blocks; of++) {
-    for (int by = 0; by < order.blocks; by++) {
-      small_fill_block(stage, to, &order, push, of, by);
-    }
-  }
-  for (int i = 0; i < order.rows; i++) {
-    to->s[i][i] += stage->compliance[order.row[i]];
+  for (int i = 0; i < small->nodes; i++) {
+    small_add_effects(&touching[i], to);
   }
   return moves;
 }

@@ -77,16 +77,6 @@ static Outcome small_find_limit(S2Small *small, bool last, int *row) {
                                                                        : outcome;
 }
 
-// Returns true if the island may be at rest. The general path checks that.
-static bool small_may_rest(const S2Small *small) {
-  double fastest = 0;
-  for (int i = 0; i < 3 * small->nodes; i++) {
-    double size = i % 3 == 0 ? small->island->length : 1;
-    fastest = fmax(fastest, fabs(small->v0[i]) * size);
-  }
-  return fastest <= S2_RATTLE_SOLVED * small->speed;
-}
-
 // ---- The result --------------------------------------------------------------------------------
 
 // Writes the record of the piece for the derivative. `closes`: row of the limit that closes at its
@@ -263,8 +253,7 @@ static void small_keep_motion(const S2Small *small, S2RattleFlow *flow) {
 bool s2_small_flow(S2Small *small, const S2Choice *choices, double done, double h, bool last,
                    S2RattleFlow *flow) {
   S2Step *step = small->step;
-  if (flow->ahead || !s2_small_begin(small, step->q0, step->v0, choices, done, h) ||
-      small_may_rest(small)) {
+  if (flow->ahead || !s2_small_begin(small, step->q0, step->v0, choices, done, h)) {
     return false;
   }
   s2_small_guess(small);
@@ -273,8 +262,9 @@ bool s2_small_flow(S2Small *small, const S2Choice *choices, double done, double 
   bool closes = flow->frees && h == flow->closes_at;
   small->closes = closes ? flow->closes : S2_NONE;
   int row = S2_NONE;
-  Outcome outcome = small_both_stages(small, flow->frees, last);
-  if (outcome == S2_SMALL_SOLVED && flow->frees) {
+  flow->rests = s2_small_rests(small, flow->frees);
+  Outcome outcome = flow->rests ? S2_SMALL_SOLVED : small_both_stages(small, flow->frees, last);
+  if (outcome == S2_SMALL_SOLVED && flow->frees && !flow->rests) {
     outcome = small_find_limit(small, last, &row);
   }
   if (outcome == S2_SMALL_ELSEWHERE) {
@@ -290,7 +280,6 @@ bool s2_small_flow(S2Small *small, const S2Choice *choices, double done, double 
   }
   step->world->stats.iterations += (uint64_t)small->tries;
   if (flow->solved) {
-    flow->rests = false;
     small_note_piece(small, choices, small->closes);
     small_keep_joints(small, flow);
     small_keep_motion(small, flow);
@@ -304,7 +293,7 @@ bool s2_small_flow(S2Small *small, const S2Choice *choices, double done, double 
 // ---- Islands on which only joints act ----------------------------------------------------------
 
 // Computes the derivative of the value of the closing limit with respect to the length of the
-// piece, as find_rise in rattle.c. Restores the piece.
+// piece, as find_rise in rattle.c.
 static bool small_find_rise(const S2Small *small, bool last, int row, double *rises) {
   double value[2];
   for (int i = 0; i < 2; i++) {
@@ -379,8 +368,9 @@ static bool small_take_pieces(S2Small *small, Sums *sums) {
     int row = S2_NONE;
     double rises = 0;
     bool frees = sums->pieces < S2_RATTLE_MEETINGS;
-    if (small_may_rest(small) || small_both_stages(small, frees, false) != S2_SMALL_SOLVED ||
-        (frees && small_find_limit(small, false, &row) != S2_SMALL_SOLVED)) {
+    bool rests = s2_small_rests(small, frees);
+    if (!rests && (small_both_stages(small, frees, false) != S2_SMALL_SOLVED ||
+                   (frees && small_find_limit(small, false, &row) != S2_SMALL_SOLVED))) {
       return false;
     }
     whole = row == S2_NONE;

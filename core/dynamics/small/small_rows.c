@@ -31,48 +31,35 @@ static void small_measure_along(const Sides *sides, S2Vec2 u, S2SmallSide *to) {
   to->b[2] = -u.y;
 }
 
-static void small_measure_angle(const S2SmallJoint *joint, double q[][3], S2SmallSide *to) {
-  *to = (S2SmallSide){q[joint->a][0] - q[joint->b][0] - joint->angle, {1, 0, 0}, {-1, 0, 0}};
-}
-
-// Measures a row on the coordinate of a joint, which is sign times the coordinate plus an offset.
-static void small_measure_coordinate(const S2SmallJoint *joint, const S2SmallRow *row,
-                                     double q[][3], const Sides *sides, S2SmallSide *to) {
-  if (joint->type == S2_SLIDER) {
-    small_measure_along(sides, s2_rotate(sides->turn_b, joint->axis), to);
-    for (int c = 0; c < 3; c++) {
-      to->a[c] *= row->sign;
-      to->b[c] *= row->sign;
-    }
+// Measures a row of a joint, which is sign times a function of the poses plus an offset.
+static void small_measure_row(const S2SmallJoint *joint, const S2SmallRow *row, double q[][3],
+                              const Sides *sides, S2SmallSide *to) {
+  double sign = row->sign;
+  if (row->measure == S2_SMALL_ALONG) {
+    small_measure_along(sides, s2_rotate(sides->turn_b, row->axis), to);
+    to->value += row->offset;
+  } else if (row->measure == S2_SMALL_ANGLE) {
+    double angle = q[joint->a][0] - q[joint->b][0] - joint->angle;
+    *to = (S2SmallSide){sign * angle + row->offset, {sign, 0, 0}, {-sign, 0, 0}};
   } else {
-    small_measure_angle(joint, q, to);
-    to->a[0] = row->sign;
-    to->b[0] = -row->sign;
+    // The distance between the anchors. If they coincide, its direction is the initial one.
+    double length = s2_length(sides->apart);
+    S2Vec2 n = length < S2_NO_LENGTH ? s2_scale(sign, s2_rotate(sides->turn_b, joint->axis))
+                                     : s2_scale(sign / length, sides->apart);
+    *to = (S2SmallSide){sign * length + row->offset,
+                        {s2_cross(sides->ra, n), n.x, n.y},
+                        {-s2_cross(sides->rb, n), -n.x, -n.y}};
   }
-  to->value = row->sign * to->value + row->offset;
 }
 
 static void small_measure_joint(const S2Small *small, int i, double q[][3], const S2Rot *turn,
                                 bool end, S2SmallSide *to) {
   const S2SmallJoint *joint = &small->joint[i];
-  const int *row = joint->row;
   Sides sides = small_joint_sides(joint, q, turn);
-  if (joint->type == S2_SLIDER) {
-    small_measure_along(&sides, s2_rotate(sides.turn_b, s2_left(joint->axis)), &to[row[0]]);
-    small_measure_angle(joint, q, &to[row[1]]);
-  } else {
-    S2Vec2 x = s2_vec2(sides.turn_b.c, sides.turn_b.s);
-    small_measure_along(&sides, x, &to[row[0]]);
-    small_measure_along(&sides, s2_left(x), &to[row[1]]);
-  }
-  if (joint->type == S2_WELD) {
-    small_measure_angle(joint, q, &to[row[2]]);
-  }
-  // Limits, motors and friction act on the coordinate.
-  for (int k = 0; k < joint->coordinates; k++) {
-    int r = joint->coordinate[k];
+  for (int k = 0; k < joint->rows; k++) {
+    int r = joint->list[k];
     if (!end || !small->late[r]) {
-      small_measure_coordinate(joint, &small->row[r], q, &sides, &to[r]);
+      small_measure_row(joint, &small->row[r], q, &sides, &to[r]);
     }
   }
 }
@@ -83,12 +70,12 @@ void s2_small_measure_open(S2Small *small) {
       const S2SmallJoint *joint = &small->joint[small->row[r].place];
       S2Rot turn[S2_SMALL_SEATS];
       Sides sides = {0};
-      if (joint->type == S2_SLIDER) {
+      if (small->row[r].measure != S2_SMALL_ANGLE) {
         turn[joint->a] = s2_rot(small->q1[joint->a][0]);
         turn[joint->b] = s2_rot(small->q1[joint->b][0]);
         sides = small_joint_sides(joint, small->q1, turn);
       }
-      small_measure_coordinate(joint, &small->row[r], small->q1, &sides, &small->at1[r]);
+      small_measure_row(joint, &small->row[r], small->q1, &sides, &small->at1[r]);
     }
   }
 }

@@ -464,7 +464,7 @@ static bool small_search(S2SmallStage *stage, S2SmallProblem *to, int most) {
     int wrong = s2_small_change_modes(stage, to, all);
     if (wrong == 0) {
       small_write_impulses(stage, to);
-      if (stage->second) { // stage 1 corrects its impulses by the true rows
+      if (stage->refines) {
         small_refine(stage, to);
         wrong = s2_small_change_modes(stage, to, all);
       }

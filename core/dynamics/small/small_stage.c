@@ -2,6 +2,7 @@
 #include "dynamics/rattle/rattle_numbers.h"
 #include "dynamics/small/small.h"
 #include "dynamics/step/solve.h"
+#include "linalg/numbers.h"
 
 #include <string.h>
 
@@ -9,10 +10,13 @@
 // modes that hold; largest number of corrections.
 static const double GUESS_HOLDS = 1e-14, MODES_HOLD = 1e-11;
 enum { CORRECTIONS = 40 };
+// As in rattle_stage.c: a smaller gap counts as closed, in multiples of the rounding error of
+// positions.
+static const double GAP_ROUNDED = 2;
 
 static void small_start_stage(S2Small *small, bool second, S2SmallStage *stage) {
   stage->small = small;
-  stage->second = second;
+  stage->second = stage->refines = second;
   stage->side = second ? small->at1 : small->at0;
   stage->left = second ? stage->side : stage->slope;
   stage->known = small->known[second];
@@ -29,10 +33,6 @@ static void small_set_inverse(S2SmallStage *stage) {
   for (int i = 3 * small->nodes; i < 3 * small->seats; i++) {
     stage->inverse[i] = stage->v[i] = 0;
   }
-}
-
-static void small_accept_residual(S2Small *small, const S2Residual *residual) {
-  s2_keep_worst(&small->worst, residual);
 }
 
 // Writes the problem of the stage to a file if the world requires it. The problem is linear about
@@ -126,6 +126,13 @@ static void small_make_first(S2SmallStage *stage, bool frees) {
   }
 }
 
+static void small_start_first(S2Small *small, bool frees, S2SmallStage *stage) {
+  small_start_stage(small, false, stage);
+  stage->scale =
+      fmax(small->speed, S2_RATTLE_NO_SPEED * small->rounding / (small->tolerance * small->h));
+  small_make_first(stage, frees);
+}
+
 // Takes the rows at the end of the piece as derivatives of the speeds of stage 1. Friction acts
 // along the mean of both ends.
 static void small_take_slopes(S2SmallStage *stage) {
@@ -142,7 +149,7 @@ static void small_take_slopes(S2SmallStage *stage) {
 }
 
 // Linearises stage 1 at the velocities of the guess or, if these are far from v0, at v0. Computes
-// the speeds of the guess. Returns true if they are those of the true rows.
+// the speeds of the rows for the guess. Returns true if they are those of the true rows.
 static bool small_set_out(S2SmallStage *stage) {
   S2Small *small = stage->small;
   double guess[3 * S2_SMALL_NODES];
@@ -175,8 +182,8 @@ static bool small_set_out(S2SmallStage *stage) {
 }
 
 // Corrects the impulses in the modes of the linear problem until the true rows hold. The rows turn
-// within the piece, so each correction leaves a fraction of the error. Two corrections tell this
-// fraction, and each further correction is extrapolated (Anderson 1965, depth 1).
+// within the piece, so each correction leaves a fraction of the error. Two corrections measure this
+// fraction, so each further correction is extrapolated (Anderson 1965, depth 1).
 static bool small_correct_first(S2SmallStage *stage) {
   S2Small *small = stage->small;
   double enough = small->enough / small->h, before = INFINITY;
@@ -221,10 +228,7 @@ bool s2_small_first(S2Small *small, bool frees) {
     }
   }
   S2SmallStage stage;
-  small_start_stage(small, false, &stage);
-  stage.scale =
-      fmax(small->speed, S2_RATTLE_NO_SPEED * small->rounding / (small->tolerance * small->h));
-  small_make_first(&stage, frees);
+  small_start_first(small, frees, &stage);
   bool near = small_set_out(&stage);
   if (!s2_small_condense(&stage, small->problem)) {
     return false;
@@ -237,10 +241,11 @@ bool s2_small_first(S2Small *small, bool frees) {
     }
     residual = s2_small_residual(&stage, small->problem);
   }
-  if (!(residual.scaled <= MODES_HOLD)) {
+  // A gap with the rounding error of positions is closed.
+  if (!(residual.scaled <= fmax(MODES_HOLD, small->rounding / (small->h * stage.scale)))) {
     return false;
   }
-  small_accept_residual(small, &residual);
+  s2_keep_worst(&small->worst, &residual);
   small_dump(&stage);
   s2_small_states(&stage, small->problem);
   s2_small_measure_open(small);
@@ -249,14 +254,114 @@ bool s2_small_first(S2Small *small, bool frees) {
   return true;
 }
 
-// ---- Stage 2 -----------------------------------------------------------------------------------
-
 // Returns true if the contact or limit of row r is closed in stage 2.
 static bool small_closed(const S2Small *small, int r) {
   bool contact = small->row[r].source == S2_RATTLE_OF_GAP;
   double near = contact ? S2_TOUCH_SLOP * small->island->length : small->enough;
   return small->l[r] > 0 || small->at1[r].value <= near || r == small->closes;
 }
+
+// ---- Rest ---------------------------------------------------------------------------------------
+
+// Sets the results of both stages for bodies that stay where they are.
+static void small_stay(const S2SmallStage *stage) {
+  S2Small *small = stage->small;
+  s2_small_states(stage, small->problem);
+  bool open = false;
+  for (int r = 0; r < small->rows; r++) {
+    const S2SmallRow *row = &small->row[r];
+    small->l[r] = small->k[r] = stage->x[r];
+    open = row->law == S2_RATTLE_LIMIT ? !small_closed(small, r) : open;
+    bool known = row->trapezoid || (row->law >= S2_RATTLE_LIMIT && open);
+    small->known[1][r] = known;
+    small->state[1][r] = known ? S2_RATTLE_KNOWN : small->state[0][r];
+  }
+  memset(small->u, 0, sizeof small->u);
+  memset(small->v1, 0, sizeof small->v1);
+}
+
+// Returns the speed (m/s) of the fastest body at the start of the piece.
+static double small_fastest(const S2Small *small) {
+  double fastest = 0;
+  for (int i = 0; i < 3 * small->nodes; i++) {
+    double size = i % 3 == 0 ? small->island->length : 1;
+    fastest = fmax(fastest, fabs(small->v0[i]) * size);
+  }
+  return fastest;
+}
+
+// Linearises stage 1 for bodies that do not move. A gap within rounding errors counts as closed.
+static void small_set_still(S2SmallStage *stage) {
+  S2Small *small = stage->small;
+  memset(stage->v, 0, sizeof stage->v);
+  small_measure_first(stage);
+  for (int i = 0; i < small->points; i++) {
+    int r = small->point[i].row;
+    stage->r[r] = fabs(small->at1[r].value) <= GAP_ROUNDED * small->rounding ? 0 : stage->r[r];
+  }
+  small_take_slopes(stage);
+  for (int i = 0; i < stage->unknown; i++) {
+    int r = stage->list[i];
+    stage->bias[r] = stage->r[r] - stage->compliance[r] * stage->x[r];
+  }
+}
+
+// Returns the residual of the impulses x for bodies that do not move. Sets v to the velocities that
+// the impulses cause.
+static S2Residual small_residual_still(S2SmallStage *stage) {
+  const S2Small *small = stage->small;
+  for (int i = 0; i < stage->unknown; i++) {
+    int r = stage->list[i];
+    stage->r[r] = stage->compliance[r] * stage->x[r] + stage->bias[r];
+  }
+  S2Residual residual = s2_small_residual(stage, small->problem);
+  s2_small_velocity(stage);
+  for (int i = 0; i < 3 * small->nodes; i++) {
+    double change = fabs(stage->v[i]) * (i % 3 == 0 ? small->island->length : 1);
+    residual.dynamics = s2_larger(residual.dynamics, fabs(stage->v[i]) * stage->mass[i]);
+    residual.scaled = s2_larger(residual.scaled, change / stage->scale);
+  }
+  return residual;
+}
+
+bool s2_small_rests(S2Small *small, bool frees) {
+  double fastest = small_fastest(small);
+  bool late = false;
+  for (int r = 0; r < small->joint_rows; r++) {
+    late |= small->late[r];
+  }
+  if (!(fastest <= S2_RATTLE_SOLVED * small->speed) || (late && !frees)) {
+    return false;
+  }
+  S2SmallStage stage;
+  small_start_first(small, frees, &stage);
+  small_set_still(&stage);
+  if (!s2_small_condense(&stage, small->problem)) {
+    return false;
+  }
+  // Try the guess. For bodies that were set down, also try the impulses of the linear problem.
+  S2Residual residual = small_residual_still(&stage);
+  if (!(residual.scaled <= S2_RATTLE_ROUNDING) && fastest == 0) {
+    s2_small_speeds(&stage);
+    stage.refines = true;
+    if (!s2_small_solve(&stage, small->problem)) {
+      return false;
+    }
+    residual = small_residual_still(&stage);
+    if (residual.scaled <= S2_RATTLE_ROUNDING) {
+      small_dump(&stage);
+    }
+  }
+  if (!(residual.scaled <= S2_RATTLE_ROUNDING)) {
+    return false;
+  }
+  s2_keep_worst(&small->worst, &residual);
+  s2_small_measure_open(small);
+  small_stay(&stage);
+  return true;
+}
+
+// ---- Stage 2 -----------------------------------------------------------------------------------
 
 // Adds an impulse along a row to the right side.
 static void small_push_rhs(S2SmallStage *stage, int r, double x) {
@@ -340,7 +445,7 @@ bool s2_small_second(S2Small *small) {
   if (!(residual.scaled <= S2_RATTLE_SOLVED)) {
     return false;
   }
-  small_accept_residual(small, &residual);
+  s2_keep_worst(&small->worst, &residual);
   small_dump(&stage);
   s2_small_states(&stage, small->problem);
   for (int r = 0; r < small->rows; r++) {

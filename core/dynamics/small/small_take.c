@@ -34,56 +34,158 @@ static int small_seat_of(S2Small *small, int32_t slot) {
   return seat;
 }
 
+// Returns false if rows cannot measure the function of joints/measure.c. NULL is a function that is
+// not used.
+static bool small_find_function(const S2Joint *joint, S2Measure *of, S2SmallFunction *to) {
+  bool from_length = of == s2_measure_shift || of == s2_measure_twist || of == s2_measure_stretch;
+  *to = (S2SmallFunction){.axis = joint->axis, .offset = from_length ? -joint->length : 0};
+  if (of == NULL || of == s2_measure_angle || of == s2_measure_twist) {
+    to->measure = S2_SMALL_ANGLE;
+    return true;
+  }
+  if (of == s2_measure_length || of == s2_measure_stretch) {
+    to->measure = S2_SMALL_LENGTH;
+    return true;
+  }
+  to->measure = S2_SMALL_ALONG;
+  if (of == s2_measure_x || of == s2_measure_y) {
+    to->axis = of == s2_measure_x ? s2_vec2(1, 0) : s2_vec2(0, 1);
+    return true;
+  }
+  to->axis = of == s2_measure_across ? s2_left(joint->axis) : joint->axis;
+  return of == s2_measure_across || of == s2_measure_translation || of == s2_measure_shift;
+}
+
 static S2SmallRow *small_append_row(S2Small *small, int place, int index, S2RattleLaw law,
-                                    S2RattleSource source) {
+                                    S2RattleSource source, const S2SmallFunction *of) {
   S2SmallJoint *joint = &small->joint[place];
   int r = small->joint_rows++;
-  joint->row[index] = r;
-  if (source != S2_RATTLE_OF_ROWS || (joint->type != S2_WELD && index == 2)) {
-    small->drives = true;
-    joint->coordinate[joint->coordinates++] = r;
-  }
+  joint->row[index] = joint->list[joint->rows++] = r;
+  small->drives |=
+      source != S2_RATTLE_OF_ROWS || (joint->type != S2_HINGE && joint->type != S2_SLIDER);
   small->row[r] = (S2SmallRow){.place = place,
                                .index = index,
                                .law = law,
                                .source = source,
+                               .measure = of->measure,
+                               .axis = of->axis,
                                .a = joint->a,
                                .b = joint->b,
                                .sign = 1,
+                               .offset = of->offset,
                                .most = INFINITY};
   return &small->row[r];
 }
 
-// Returns true if the rows of a joint fit into the arrays. (Each joint has at most 3 equations.) A
-// spring acts on the coordinate, and all other equations are rigid.
-static bool small_takes_joint(const S2Joint *joint) {
-  bool known = joint->type == S2_HINGE || joint->type == S2_SLIDER || joint->type == S2_WELD;
+// Finds the functions that a joint measures. Returns false if its rows do not fit into the arrays.
+// Matrices of compliance combine the equations, which these rows do not.
+static bool small_take_functions(const S2Joint *joint, S2SmallJoint *to) {
+  const S2JointKind *kind = s2_joint_kind(joint->type);
   bool limited = joint->limit_lo < joint->limit_hi &&
                  (joint->limit_lo > -INFINITY || joint->limit_hi < INFINITY);
-  bool simple = joint->compliance.size == 0 && joint->damping.size == 0 &&
-                joint->compliance.linear == 0 && joint->compliance.angular == 0;
-  return known && simple && !joint->driven && !(limited && joint->restitution > 0);
+  bool takes = kind->rows == NULL && (kind->parts & S2_HAS_OTHERS) == 0 &&
+               joint->compliance.size == 0 && joint->damping.size == 0 && !joint->driven &&
+               !(limited && joint->restitution > 0);
+  to->equations = takes ? s2_joint_row_count(&(S2JointAt){.joint = joint}) : 0;
+  for (int k = 0; k < to->equations && takes; k++) {
+    takes = small_find_function(joint, kind->equation[k], &to->equation[k]);
+  }
+  return takes && small_find_function(joint, kind->coordinate, &to->coordinate) &&
+         small_find_function(joint, kind->drive, &to->drive);
 }
 
 static bool small_is_limited(const S2Joint *joint) {
-  return joint->type != S2_WELD && (joint->limit_lo > -INFINITY || joint->limit_hi < INFINITY);
+  return s2_joint_kind(joint->type)->coordinate != NULL &&
+         (joint->limit_lo > -INFINITY || joint->limit_hi < INFINITY);
 }
 
-// Appends a soft row on the coordinate of a joint. It uses the trapezoidal rule if the step
-// resolves its oscillation.
-static S2SmallRow *small_append_soft(S2Small *small, int place, int index, S2RattleLaw law,
-                                     double stiffness, double damping) {
+// Makes a row soft. It uses the trapezoidal rule if the step resolves its oscillation.
+static void small_make_soft(const S2Small *small, S2SmallRow *row, double stiffness,
+                            double damping) {
   const S2World *world = small->step->world;
-  const S2Joint *joint = &world->joints.at[small->joint[place].slot];
+  const S2Joint *joint = &world->joints.at[small->joint[row->place].slot];
   double h = small->step->dt, e = h / 2 * stiffness + damping;
-  double w = s2_rattle_mobility(world, joint, joint->type == S2_HINGE);
-  S2SmallRow *row = small_append_row(
-      small, place, index, law, index == S2_JOINT_SERVO ? S2_RATTLE_OF_DRIVE : S2_RATTLE_OF_ROWS);
+  double w = s2_rattle_mobility(world, joint, row->measure == S2_SMALL_ANGLE);
   row->soft = row->changes = true;
   row->trapezoid = w * h * e <= 2;
   row->stiffness = stiffness;
   row->damping = damping;
-  return row;
+}
+
+// Appends the equations of a joint. Compliance and springs make equations soft.
+static void small_append_equations(S2Small *small, int place, const S2Joint *joint) {
+  const S2SmallJoint *of = &small->joint[place];
+  for (int k = 0; k < of->equations; k++) {
+    bool angular = of->equation[k].measure == S2_SMALL_ANGLE;
+    double give = angular ? joint->compliance.angular : joint->compliance.linear;
+    double damping = angular ? joint->damping.angular : joint->damping.linear;
+    double stiffness = give > 0 ? 1 / give : 0;
+    bool soft = give > 0;
+    if (joint->has_spring) { // the other rows are rigid
+      soft = s2_joint_sprung(joint, k);
+      stiffness = joint->stiffness;
+      damping = joint->damping.linear;
+    }
+    if (soft && !(stiffness > 0 || damping > 0)) {
+      continue;
+    }
+    S2SmallRow *row =
+        small_append_row(small, place, k, S2_RATTLE_EQUATION, S2_RATTLE_OF_ROWS, &of->equation[k]);
+    if (soft) {
+      small->drives = true;
+      small_make_soft(small, row, stiffness, damping);
+    }
+  }
+}
+
+// Appends the motor, the dry friction and the servo of a joint if they obey the law.
+static void small_append_drive(S2Small *small, int place, const S2Joint *joint, S2RattleLaw law) {
+  const S2SmallFunction *drive = &small->joint[place].drive;
+  // A motor or servo without a bound is an equation.
+  S2RattleLaw of_motor = isfinite(joint->motor_max) ? S2_RATTLE_BOUNDED : S2_RATTLE_EQUATION;
+  if (joint->has_motor && joint->motor_max > 0 && law == of_motor) {
+    S2SmallRow *row =
+        small_append_row(small, place, S2_JOINT_MOTOR, law, S2_RATTLE_OF_DRIVE, drive);
+    row->speed = joint->motor_speed;
+    row->most = joint->motor_max;
+    row->changes = true;
+  }
+  if (joint->friction > 0 && law == S2_RATTLE_BOUNDED) {
+    S2SmallRow *row = small_append_row(small, place, S2_JOINT_DRY, law, S2_RATTLE_OF_DRIVE, drive);
+    row->most = joint->friction;
+    row->changes = true;
+  }
+  S2RattleLaw of_servo = isfinite(joint->servo_max) ? S2_RATTLE_BOUNDED : S2_RATTLE_EQUATION;
+  bool serves =
+      s2_servo_acts(joint, small->step->dt) && (joint->servo_kp > 0 || joint->servo_kd > 0);
+  if (serves && law == of_servo) {
+    S2SmallRow *row =
+        small_append_row(small, place, S2_JOINT_SERVO, law, S2_RATTLE_OF_DRIVE, drive);
+    small_make_soft(small, row, joint->servo_kp, joint->servo_kd);
+    row->offset = -joint->servo_goal;
+    row->most = joint->servo_max;
+    row->effort = true;
+  }
+}
+
+// Appends the limits of a joint if they obey the law. Limits at the same value are an equation.
+static void small_append_limits(S2Small *small, int place, const S2Joint *joint, S2RattleLaw law) {
+  const S2SmallFunction *coordinate = &small->joint[place].coordinate;
+  bool equal = joint->limit_lo == joint->limit_hi;
+  if (!small_is_limited(joint) || law != (equal ? S2_RATTLE_EQUATION : S2_RATTLE_LIMIT)) {
+    return;
+  }
+  if (joint->limit_lo > -INFINITY) {
+    small_append_row(small, place, S2_JOINT_LO, law, S2_RATTLE_OF_COORDINATE, coordinate)->offset =
+        -joint->limit_lo;
+  }
+  if (joint->limit_hi < INFINITY && !equal) {
+    S2SmallRow *row =
+        small_append_row(small, place, S2_JOINT_HI, law, S2_RATTLE_OF_COORDINATE, coordinate);
+    row->sign = -1;
+    row->axis = s2_neg(row->axis);
+    row->offset = joint->limit_hi;
+  }
 }
 
 // Appends the rows of one kind of all joints. The kinds and their order are those of
@@ -91,56 +193,11 @@ static S2SmallRow *small_append_soft(S2Small *small, int place, int index, S2Rat
 static void small_append_rows(S2Small *small, S2RattleLaw law) {
   for (int i = 0; i < small->joints; i++) {
     const S2Joint *joint = &small->step->world->joints.at[small->joint[i].slot];
-    bool drives = joint->type != S2_WELD, equal = joint->limit_lo == joint->limit_hi;
-    int equations = joint->type == S2_WELD ? 3 : 2;
-    for (int k = 0; k < equations && law == S2_RATTLE_EQUATION; k++) {
-      small_append_row(small, i, k, law, S2_RATTLE_OF_ROWS);
+    if (law == S2_RATTLE_EQUATION) {
+      small_append_equations(small, i, joint);
     }
-    // Springs act on the coordinate.
-    bool springs = joint->has_spring && (joint->stiffness > 0 || joint->damping.linear > 0);
-    if (springs && law == S2_RATTLE_EQUATION) {
-      small_append_soft(small, i, equations, law, joint->stiffness, joint->damping.linear)->offset =
-          -joint->length;
-    }
-    // A motor or servo without a bound is an equation.
-    bool bounded = isfinite(joint->motor_max);
-    S2RattleLaw of_motor = bounded ? S2_RATTLE_BOUNDED : S2_RATTLE_EQUATION;
-    if (drives && joint->has_motor && joint->motor_max > 0 && law == of_motor) {
-      S2SmallRow *row = small_append_row(small, i, S2_JOINT_MOTOR, law, S2_RATTLE_OF_DRIVE);
-      row->speed = joint->motor_speed;
-      row->most = joint->motor_max;
-      row->changes = true;
-    }
-    // Dry friction.
-    if (drives && joint->friction > 0 && law == S2_RATTLE_BOUNDED) {
-      S2SmallRow *row = small_append_row(small, i, S2_JOINT_DRY, law, S2_RATTLE_OF_DRIVE);
-      row->most = joint->friction;
-      row->changes = true;
-    }
-    S2RattleLaw of_servo = isfinite(joint->servo_max) ? S2_RATTLE_BOUNDED : S2_RATTLE_EQUATION;
-    bool serves =
-        s2_servo_acts(joint, small->step->dt) && (joint->servo_kp > 0 || joint->servo_kd > 0);
-    if (serves && law == of_servo) {
-      S2SmallRow *row =
-          small_append_soft(small, i, S2_JOINT_SERVO, law, joint->servo_kp, joint->servo_kd);
-      row->offset = -joint->servo_goal;
-      row->most = joint->servo_max;
-      row->effort = true;
-    }
-    S2RattleLaw of_limit = equal ? S2_RATTLE_EQUATION : S2_RATTLE_LIMIT;
-    // Limits.
-    if (!small_is_limited(joint) || law != of_limit) {
-      continue;
-    }
-    if (joint->limit_lo > -INFINITY) {
-      small_append_row(small, i, S2_JOINT_LO, law, S2_RATTLE_OF_COORDINATE)->offset =
-          -joint->limit_lo;
-    }
-    if (joint->limit_hi < INFINITY && !equal) {
-      S2SmallRow *row = small_append_row(small, i, S2_JOINT_HI, law, S2_RATTLE_OF_COORDINATE);
-      row->sign = -1;
-      row->offset = joint->limit_hi;
-    }
+    small_append_drive(small, i, joint, law);
+    small_append_limits(small, i, joint, law);
   }
 }
 
@@ -151,9 +208,6 @@ static bool small_take_joints(S2Small *small) {
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *from = &step->world->joints.at[island->joint[i]];
     S2SmallJoint *to = &small->joint[i];
-    if (!small_takes_joint(from)) {
-      return false;
-    }
     *to = (S2SmallJoint){.slot = island->joint[i],
                          .type = from->type,
                          .a = small_seat_of(small, from->a),
@@ -168,8 +222,7 @@ static bool small_take_joints(S2Small *small) {
     for (int k = 0; k < S2_JOINT_ROWS; k++) {
       to->row[k] = S2_NONE;
     }
-    small->drives |= from->type == S2_WELD;
-    if (to->a == S2_NONE || to->b == S2_NONE) {
+    if (to->a == S2_NONE || to->b == S2_NONE || !small_take_functions(from, to)) {
       return false;
     }
   }
@@ -200,11 +253,8 @@ static bool small_rows_fit(const S2Step *step, const S2Island *island) {
   int rows = 0;
   for (int i = 0; i < island->joints; i++) {
     const S2Joint *joint = &step->world->joints.at[island->joint[i]];
-    rows += joint->type == S2_WELD
-                ? 3
-                : 2 + joint->has_spring + joint->has_motor + (joint->friction > 0) +
-                      joint->has_servo + (joint->limit_lo > -INFINITY) +
-                      (joint->limit_hi < INFINITY);
+    rows += S2_JOINT_EQUATIONS + joint->has_motor + (joint->friction > 0) + joint->has_servo +
+            (joint->limit_lo > -INFINITY) + (joint->limit_hi < INFINITY);
   }
   return rows <= S2_SMALL_JOINT_ROWS;
 }

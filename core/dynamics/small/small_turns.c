@@ -9,7 +9,11 @@
 // Returns true if row r holds the point of a hinge or weld, whose axes may turn.
 static bool small_holds_point(const S2Small *small, int r) {
   const S2SmallRow *row = &small->row[r];
-  return row->source == S2_RATTLE_OF_ROWS && small->joint[row->place].type != S2_SLIDER;
+  if (r >= small->joint_rows || row->law != S2_RATTLE_EQUATION) {
+    return false;
+  }
+  S2JointType type = small->joint[row->place].type;
+  return type == S2_HINGE || type == S2_WELD;
 }
 
 // A round body that turns far is S2_SMALL_ELSEWHERE.
@@ -107,7 +111,7 @@ static double small_moving_energy(const S2Small *small, const double *v) {
   return moving;
 }
 
-// The velocities of nodes, followed by those of the ground, which are 0.
+// Copies the velocities v of all nodes to `all`, and sets those of ground bodies to 0.
 static void small_with_ground(const S2Small *small, const double *v, double *all) {
   memset(all, 0, sizeof(double) * 3 * S2_SMALL_SEATS);
   memcpy(all, v, sizeof(double) * (size_t)(3 * small->nodes));
@@ -148,6 +152,24 @@ static double small_work_of_joints(const S2Small *small, double *rigid) {
   return *rigid + work[1] / 2;
 }
 
+// Returns true if the direction of a row with an impulse turns, as rods_turn in rattle_turns.c.
+static bool small_rods_turn(const S2Small *small) {
+  for (int r = 0; r < small->joint_rows; r++) {
+    const S2SmallRow *row = &small->row[r];
+    if (small->l[r] == 0 || row->source != S2_RATTLE_OF_ROWS || small_holds_point(small, r) ||
+        small->joint[row->place].type == S2_SLIDER) {
+      continue;
+    }
+    const double *from = small->at0[r].b, *to = small->at1[r].b;
+    double x = to[1] - from[1], y = to[2] - from[2];
+    double size = from[1] * from[1] + from[2] * from[2];
+    if (x * x + y * y > S2_RATTLE_SWAY_TURN * S2_RATTLE_SWAY_TURN * size) {
+      return true;
+    }
+  }
+  return false;
+}
+
 bool s2_small_rows_bring(const S2Small *small) {
   if (small->h * S2_RATTLE_SWAY_PIECES < small->step->dt) {
     return false;
@@ -156,7 +178,7 @@ bool s2_small_rows_bring(const S2Small *small) {
   for (int i = 0; i < small->nodes && !turns; i++) {
     turns = fabs(small->h * small->u[3 * i]) > S2_RATTLE_SWAY_TURN;
   }
-  if (!turns) {
+  if (!turns && !small_rods_turn(small)) {
     return false;
   }
   double before = small_moving_energy(small, small->v0), forces = 0;

@@ -1,4 +1,5 @@
 // Creation, settings, marks and statistics of worlds.
+#include "dynamics/program/program.h"
 #include "dynamics/trace/notes.h"
 
 #include <string.h>
@@ -178,7 +179,7 @@ void s2_world_destroy(S2World *world) {
   s2_fixed_release(world->fixed);
   s2_memory_free(world->marked);
   s2_memory_free(world->before);
-  s2_memory_free(world->program);
+  s2_program_free(world->program);
   s2_memory_free(world->dump_directory);
   s2_memory_free(world);
 }

@@ -505,6 +505,8 @@ struct S2World {
   // Number of changes to data that steps read, except state, forces and impulses.
   uint64_t changes;
   struct S2Notes *notes; // notes of the current step for its derivative (notes.h), or NULL
+  // NULL, or records the step in place of the notes if the program takes it (recorded.h)
+  struct S2Recorder *recorder;
   S2_ARRAY(S2Annotation) annotations;
   char *dump_directory;
   int dumped; // number of problems dumped in this step.

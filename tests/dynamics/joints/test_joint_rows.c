@@ -2,6 +2,7 @@
 #include "worlds.h"
 
 #include "dynamics/joints/joint.h"
+#include "dynamics/joints/rows.h"
 
 // For central differences: the cube root of rounding, for values about 1.
 static const double STEP = 1e-5;
@@ -327,11 +328,55 @@ static void soft_rows_pass_through_rigid_ones(void **state) {
   }
 }
 
+// s2_joint_turns_too_fast tests cheap bounds before it computes eigenvalues. None of these bounds
+// may be below the largest eigenvalue. Otherwise it would return 0 for a `least` just below the
+// value that it returns for a tiny one.
+static void bounds_of_turning_hide_nothing(void **state) {
+  (void)state;
+  S2Rng rng = s2_rng_seeded(17);
+  static const S2JointType types[] = {S2_HINGE, S2_SLIDER, S2_DISTANCE, S2_WELD};
+  int found = 0;
+  for (int i = 0; i < 8000; i++) {
+    S2World *world = world_new(0, 0.01);
+    S2BodyId a = random_body(world, &rng), b = random_body(world, &rng);
+    S2JointDef def = random_def(&rng, types[i % 4], a, b);
+    if (i % 8 != 1) { // every second slider has a spring
+      def.stiffness = NAN;
+    }
+    S2JointId id;
+    must(s2_joint_create(world, &def, &id));
+    const S2Joint *joint = &world->joints.at[id.index - 1];
+    // Move the bodies apart, except for every fourth world.
+    for (int c = 0; c < 6 && i % 16 >= 4; c++) {
+      world->q.at[c] += uniform(&rng, -1, 1);
+    }
+    double impulse[S2_JOINT_ROWS] = {0}, mass[6];
+    for (int r = 0; r < 3; r++) {
+      impulse[r] = uniform(&rng, -1, 1) * pow(10, uniform(&rng, -2, 1));
+    }
+    impulse[s2_rng_uniform(&rng) < 0.5 ? S2_JOINT_LO : S2_JOINT_HI] = uniform(&rng, 0, 1);
+    for (int c = 0; c < 6; c++) {
+      mass[c] = c % 3 == 2 ? mass[c - 1] : pow(10, uniform(&rng, -2, 1));
+    }
+    S2Step step = {.world = world, .mass = mass};
+    S2JointAt at = {world, joint, world->q.at, 0, NULL};
+    S2JointLoad load = {impulse, 0.01};
+    double most = s2_joint_turns_too_fast(&step, &at, &load, 0.01, 1e-9);
+    if (most > 0) {
+      found += 1;
+      near(s2_joint_turns_too_fast(&step, &at, &load, 0.01, most * (1 - 1e-7)), most, 1e-9 * most);
+    }
+    s2_world_destroy(world);
+  }
+  assert_true(found > 4000);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(derivatives_are_exact),
       cmocka_unit_test(soft_rows_are_implicit_euler),
       cmocka_unit_test(soft_rows_pass_through_rigid_ones),
+      cmocka_unit_test(bounds_of_turning_hide_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 // Worlds that are stepped together have the bits of worlds stepped alone, in any combination.
 #include "programs.h"
 
-#include "dynamics/program/stock.h"
+#include "dynamics/program/stock/stock.h"
 
 enum { KINDS = 7, EACH = 9, STEPS = S2_FEWER(80, 12) };
 
@@ -217,10 +217,10 @@ static void test_alone(void **state) {
   Crowd crowd = crowd_new(3, 8, S2_FLOW_PROJECTED);
   int alone = 0;
   for (int i = 0; i < 3; i++) {
-    must(s2_worlds_step_with(crowd.side, crowd.count, NULL, count_alone, &alone));
+    must(s2_worlds_step_with(crowd.side, crowd.count, NULL, count_alone, &alone, NULL));
   }
   alone = 0;
-  must(s2_worlds_step_with(crowd.side, crowd.count, NULL, count_alone, &alone));
+  must(s2_worlds_step_with(crowd.side, crowd.count, NULL, count_alone, &alone, NULL));
   // the balls, and other worlds that a program cannot step
   assert_true(alone >= 3 && alone < crowd.count / 2);
   crowd_free(&crowd);

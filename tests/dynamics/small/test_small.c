@@ -49,18 +49,49 @@ static S2BodyId part(S2World *world, S2Rng *rng, S2Vec2 position, bool meets) {
   return add_box(world, def, between(rng, 0.15, 0.6), between(rng, 0.1, 0.5));
 }
 
-// Joins two bodies by a hinge, slider or weld, in some cases with limits, a motor or friction.
+// Joins two bodies by a rod, a rope or a spring between two points. Some rods give way, and some
+// springs have limits.
+static void span(S2World *world, S2Rng *rng, S2BodyId a, S2BodyId b) {
+  static const S2JointType types[] = {S2_DISTANCE, S2_ROPE, S2_SPRING};
+  S2JointType type = types[pick(rng, 3)];
+  S2JointDef def = s2_joint_def(type);
+  def.a = a;
+  def.b = b;
+  double q[2][3];
+  must(s2_body_q(world, a, q[0]));
+  must(s2_body_q(world, b, q[1]));
+  def.anchor_a = s2_vec2(q[0][1] - between(rng, 0, 0.1), q[0][2]);
+  def.anchor_b = s2_vec2(q[1][1] + between(rng, 0, 0.1), q[1][2]);
+  if (type == S2_SPRING) {
+    def.stiffness = pick(rng, 2) == 0 ? 30 : 1e5;
+    def.damping = (S2JointWeights){.linear = pick(rng, 2)};
+  } else if (type == S2_DISTANCE && pick(rng, 2) == 0) {
+    def.compliance = (S2JointWeights){.linear = pick(rng, 2) == 0 ? 1e-2 : 1e-6};
+  }
+  S2JointId id;
+  must(s2_joint_create(world, &def, &id));
+  if (type == S2_SPRING && pick(rng, 2) == 0) {
+    must(s2_joint_set_limits(world, id, 0.2, 0.6));
+  }
+}
+
+// Joins two bodies by a hinge, slider, weld or wheel, in some cases with limits, a motor or
+// friction.
 static void join(S2World *world, S2Rng *rng, S2BodyId a, S2BodyId b, S2Vec2 at) {
-  static const S2JointType types[] = {S2_HINGE, S2_HINGE, S2_HINGE, S2_SLIDER, S2_WELD};
-  S2JointType type = types[pick(rng, 5)];
+  static const S2JointType types[] = {S2_HINGE, S2_HINGE, S2_HINGE, S2_SLIDER, S2_WELD, S2_WHEEL};
+  S2JointType type = types[pick(rng, 6)];
   S2JointDef def = s2_joint_def(type);
   def.a = a;
   def.b = b;
   def.anchor_a = at;
   def.axis = s2_vec2(between(rng, -1, 1), 1);
-  if (type != S2_WELD && pick(rng, 4) == 0) { // a spring, stiff or not
+  double damping = pick(rng, 2);
+  S2JointWeights give = {.linear = 1e-4, .angular = 1e-2};
+  if (type == S2_WHEEL || (type != S2_WELD && pick(rng, 4) == 0)) { // a spring, stiff or not
     def.stiffness = pick(rng, 2) == 0 ? 50 : 1e5;
-    double damping = pick(rng, 2);
+    def.damping = (S2JointWeights){.linear = damping, .angular = damping};
+  } else if (pick(rng, 6) == 0) {
+    def.compliance = give;
     def.damping = (S2JointWeights){.linear = damping, .angular = damping};
   }
   S2JointId id;
@@ -103,7 +134,9 @@ static S2World *random_world(uint64_t seed) {
   for (int i = 0; i < nodes; i++) {
     S2Vec2 at = s2_vec2(0.45 * i, 0.5 + between(&rng, 0, 0.3));
     node[i] = part(world, &rng, at, false);
-    if (i > 0) {
+    if (i > 0 && pick(&rng, 4) == 0) {
+      span(world, &rng, node[i], node[i - 1]);
+    } else if (i > 0) {
       join(world, &rng, node[i], node[i - 1 - (i > 1 ? pick(&rng, 2) : 0)],
            s2_vec2(at.x - 0.2, at.y));
     } else if (pick(&rng, 5) == 0) {

@@ -88,6 +88,66 @@ test("gradients of rollouts agree with the tape and with differences", function(
   end
 end)
 
+-- An arm on a cart, with all kinds of pushes, above a floor that it reaches when it falls.
+local function arm(height)
+  local world = sim.world { dt = 0.02 }
+  local cart = world:box { name = "cart", size = { 0.6, 0.2 }, mass = 1 }
+  local upper = world:box { name = "upper", size = { 0.05, 0.5 }, mass = 0.3, position = { 0, 0.25 } }
+  local lower = world:box { name = "lower", size = { 0.05, 0.5 }, mass = 0.2, position = { 0, 0.75 } }
+  local rail = world:slider { cart, anchor = { 0, 0 }, axis = { 1, 0.2 }, name = "rail" }
+  local shoulder = world:hinge { upper, cart, anchor = { 0, 0 }, name = "shoulder" }
+  local elbow = world:hinge { lower, upper, anchor = { 0, 0.5 }, name = "elbow" }
+  world:no_contact(cart, upper)
+  world:no_contact(lower, upper)
+  world:no_contact(cart, lower)
+  world:box { type = "static", size = { 20, 0.2 }, position = { 0, -height } }
+  world:actuator { "rail", joint = rail, kind = "force", range = { -20, 20 } }
+  world:actuator { "elbow", joint = elbow, kind = "torque", range = { -2, 2 }, delay = 0.04 }
+  world:actuator { "wind", body = lower, kind = "force", direction = { 1, 0.5 } }
+  world:actuator { "thrust", body = lower, kind = "force", direction = { 1, 0 }, frame = "body", at = { 0, 0.2 } }
+  shoulder.angle, elbow.angle = 0.4, -0.7
+  return world
+end
+local ARM_COST = { { of = "lower", field = { "position", "velocity", "angle", "omega" }, weight = 0.2, terminal = 1 },
+  { of = "elbow", field = { "angle", "speed" }, norm = "smooth_abs" },
+  { of = "rail", field = { "translation", "speed" }, terminal = 0.5 }, { of = "controls", weight = 0.01 } }
+
+local function arm_controls(samples, knots)
+  local random, list = sim.random.split(), {}
+  random:seed(7)
+  for i = 1, samples do
+    list[i] = {}
+    for k = 1, 4 * knots do list[i][k] = random:uniform(-3, 3) end
+  end
+  return sim.array(list)
+end
+
+test("gradients of rollouts agree in worlds of joints, with and without contacts", function()
+  for _, height in ipairs { 30, 0.6 } do
+    for before = 0, 1 do
+      local world, u = arm(height), arm_controls(11, 12)
+      for _ = 1, 3 * before do world:step() end
+      local function loss(p) return sim.rollout(world, p, { cost = ARM_COST, period = 0.06 }):sum() end
+      local value, gradient = sim.value_and_grad(loss, u)
+      for threads = 1, 3 do
+        local _, same = sim.value_and_grad(function(p)
+          return sim.rollout(world, p, { cost = ARM_COST, period = 0.06, threads = threads }):sum()
+        end, u)
+        eq(same:table(), gradient:table())
+      end
+      -- each sequence alone, in its own lane
+      for i = 1, 11, 5 do
+        local _, alone = sim.value_and_grad(loss, sim.array { u:table()[i] })
+        eq(alone:table()[1], gradient:table()[i])
+      end
+      world:every(1e3, function() end) -- the script's own tape steps the world
+      local by_tape, other = sim.value_and_grad(loss, u)
+      near(value, by_tape, 1e-12 * math.abs(value))
+      near((gradient - other):norm(), 0, 1e-9 * gradient:norm())
+    end
+  end
+end)
+
 test("a thruster turns with its body, in rollouts too", function()
   local function loss(p)
     local world = sim.world { dt = 0.02 }

@@ -45,8 +45,10 @@ typedef enum S2Stock {
 
 // Steps islands that have one of these tables. The table's `stock` selects the kernel.
 S2TableKernel s2_stock_step_1;
+S2TableAdjoint s2_stock_adjoint_1;
 #ifdef S2_HAVE_LANES
 S2TableKernel s2_stock_step_4, s2_stock_step_8;
+S2TableAdjoint s2_stock_adjoint_4, s2_stock_adjoint_8;
 #endif
 
 #endif
