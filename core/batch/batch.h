@@ -35,18 +35,26 @@ extern const char *const s2_auto_reset_names[]; // "next_step", "same_step", "di
 //                     final state (s2_judge_reward); a terminated episode is not truncated
 typedef enum S2Worth { S2_WORTH_STEPS, S2_WORTH_PERIODS } S2Worth;
 
+typedef enum S2DrawKind {
+  S2_DRAW_UNIFORM, // between a and b
+  S2_DRAW_NORMAL,  // with mean a and deviation b
+  S2_DRAW_CONSTANT // a
+} S2DrawKind;
+
 // A number that is drawn at random at each reset, after the world has returned to its initial
-// state.
+// state, and then set to `add` plus the drawn number.
 typedef struct S2Draw {
-  S2Reading of; // a number of a body or joint that can be set; angle and translation of a hinge or
-                // slider are set by s2_world_set_coordinates
-  bool normal;  // else uniform
-  double a, b;  // mean and deviation; or lo and hi
+  S2Reading of; // a number of a body or joint that can be set (s2_reading_set)
+  S2DrawKind kind;
+  double a, b;   // as in S2DrawKind
+  double add;    // in the units of the number
+  bool relative; // adds to the present number instead of replacing it
+  bool again;    // takes the random number of the draw before
 } S2Draw;
 
-// Draws the number from `rng` and sets it in the world. Returns S2_INVALID if the number cannot be
-// set.
-S2Status s2_draw(const S2Draw *draw, S2World *world, S2Rng *rng);
+// Draws numbers from `rng` and sets them in the world, in this order. Returns S2_INVALID if a
+// number cannot be set.
+S2Status s2_draw(const S2Draw *draw, int count, S2World *world, S2Rng *rng);
 
 // The parts of the work on a world that the calling program can do itself.
 enum {
@@ -81,8 +89,12 @@ typedef struct S2BatchDef {
   double constant;   // added to the reward of each period
   int64_t max_steps; // calls of s2_batch_step per episode; 0: no limit
   uint64_t seed;
-  bool unlike;          // the worlds may differ in structure; each has a separate judge and draws
-                        // (s2_batch_set_world)
+  bool unlike; // the worlds may differ in structure; each has a separate judge and draws
+               // (s2_batch_set_world)
+  // The batch makes and owns `count` copies of worlds[0], in place of the worlds of a list. If
+  // their steps need only programs, the copies share the memory that is the same in all of them,
+  // and a step takes half of the time. Without callbacks (`program`).
+  bool copies;
   const S2Judge *judge; // NULL: no rewards, no bounds; must live as long as the batch
   int draws;
   const S2Draw *draw;     // copied
@@ -103,7 +115,10 @@ S2Status s2_batch_same(const S2World *a, const S2World *b);
 // this returns S2_INVALID and creates nothing.
 S2Status s2_batch_create(const S2BatchDef *def, S2World *const *worlds, int count,
                          S2Workers *workers, S2Batch **batch);
-void s2_batch_free(S2Batch *batch); // NULL is allowed; worlds and workers are not freed
+void s2_batch_free(S2Batch *batch); // NULL is allowed; the caller's worlds and workers stay
+// With S2BatchDef.copies: the present state of one world, as a separate world. The batch owns it.
+// The result is valid until the next call of another function of the batch.
+S2Status s2_batch_copy(S2Batch *batch, int world, const S2World **copy);
 
 int s2_batch_count(const S2Batch *batch);
 int s2_batch_controls(const S2Batch *batch); // number of commands for each world

@@ -1,16 +1,18 @@
 #include "batch/judge.h"
 
 #include "base/memory.h"
+#include "dynamics/control/control.h"
 
 #include <math.h>
 #include <string.h>
 
-static const double TURN = 6.283185307179586476925; // rad
+static const double TURN = 6.283185307179586476925, HALF_TURN = 3.141592653589793238463; // rad
 
 struct S2Judge {
-  int terms, bounds;
+  int terms, bounds, factors;
   S2CostTerm *term;
   S2Bound *bound;
+  S2Factor *factor;
 };
 
 // ---- Norms ------------------------------------------------------------------------------------
@@ -68,6 +70,44 @@ double s2_norm(S2Norm norm, double p, int count, const double *r, double *slope)
   return root - p;
 }
 
+// ---- Factors ----------------------------------------------------------------------------------
+
+const char *const s2_shape_names[] = {"gaussian",   "linear",     "quadratic", "long_tail",
+                                      "reciprocal", "hyperbolic", "cosine",    NULL};
+
+// The expressions and their order are those of sim.env.tolerance, so both give the same bits.
+double s2_tolerance(const S2Factor *factor, double x) {
+  double v = factor->value;
+  if (factor->lo <= x && x <= factor->hi) {
+    return 1;
+  }
+  if (factor->margin == 0) {
+    return 0;
+  }
+  // The distance in units of the margin.
+  double d = (x < factor->lo ? factor->lo - x : x - factor->hi) / factor->margin;
+  switch (factor->shape) {
+  case S2_FACTOR_LINEAR:
+    return fmax(0, 1 - d * (1 - v));
+  case S2_FACTOR_QUADRATIC:
+    return fmax(0, 1 - d * d * (1 - v));
+  case S2_FACTOR_LONG_TAIL:
+    return 1 / (d * d * (1 / v - 1) + 1);
+  case S2_FACTOR_RECIPROCAL:
+    return 1 / (d * (1 / v - 1) + 1);
+  case S2_FACTOR_HYPERBOLIC: {
+    double e = exp(d * log(1 / v + sqrt(1 / (v * v) - 1)));
+    return 2 / (e + 1 / e);
+  }
+  case S2_FACTOR_COSINE: {
+    double s = d * acos(2 * v - 1);
+    return s < HALF_TURN ? (1 + cos(s)) / 2 : 0;
+  }
+  default:
+    return exp(log(v) * d * d);
+  }
+}
+
 // ---- Readings ---------------------------------------------------------------------------------
 
 S2Status s2_reading_get(const S2World *world, const S2Reading *reading, const double *controls,
@@ -78,6 +118,12 @@ S2Status s2_reading_get(const S2World *world, const S2Reading *reading, const do
   if (reading->kind == S2_READ_JOINT) {
     return s2_joint_get(world, reading->joint, (S2JointField)reading->field, value);
   }
+  if (reading->kind == S2_READ_TOUCHES) {
+    bool touches;
+    S2_TRY(s2_body_touches(world, reading->body, &touches));
+    *value = touches ? 1 : 0;
+    return s2_ok();
+  }
   *value = controls == NULL ? 0 : controls[reading->field];
   return s2_ok();
 }
@@ -87,6 +133,9 @@ S2Status s2_reading_set(S2World *world, const S2Reading *reading, double value) 
     return s2_error(S2_INVALID,
                     "a control is a command, not part of the state, so it cannot be set here");
   }
+  if (reading->kind == S2_READ_TOUCHES) {
+    return s2_error(S2_INVALID, "touches: cannot be set");
+  }
   if (reading->kind == S2_READ_BODY) {
     return s2_body_set(world, reading->body, (S2BodyField)reading->field, value);
   }
@@ -95,7 +144,9 @@ S2Status s2_reading_set(S2World *world, const S2Reading *reading, double value) 
     S2JointCoordinate set = {reading->joint, value};
     return s2_world_set_coordinates(world, &set, 1);
   }
-  return s2_joint_set(world, reading->joint, (S2JointField)reading->field, value);
+  return reading->field == S2_JOINT_SPEED
+             ? s2_joint_set_speed(world, reading->joint, value)
+             : s2_joint_set(world, reading->joint, (S2JointField)reading->field, value);
 }
 
 // Checks that the number exists.
@@ -106,7 +157,9 @@ static S2Status judge_check_reading(const S2World *world, const S2Reading *readi
     }
     return s2_ok();
   }
-  int most = reading->kind == S2_READ_BODY ? (int)S2_BODY_FIELD_COUNT : (int)S2_JOINT_FIELD_COUNT;
+  int most = reading->kind == S2_READ_TOUCHES ? 1
+             : reading->kind == S2_READ_BODY  ? (int)S2_BODY_FIELD_COUNT
+                                              : (int)S2_JOINT_FIELD_COUNT;
   if (reading->field < 0 || reading->field >= most) {
     return s2_error(S2_INVALID, "field %d does not exist", reading->field);
   }
@@ -147,6 +200,10 @@ static S2Status judge_check_term(const S2World *world, const S2CostTerm *term, i
     if (!isfinite(term->goal[i])) {
       return s2_error(S2_INVALID, "goal %d has to be finite, got %g", i + 1, term->goal[i]);
     }
+    if (!(isfinite(term->scale[i]) && term->scale[i] >= 0)) {
+      return s2_error(S2_INVALID, "scale %d: a finite number above 0 expected, got %g", i + 1,
+                      term->scale[i]);
+    }
     S2_TRY(judge_check_reading(world, &term->of[i], controls));
   }
   return s2_ok();
@@ -177,6 +234,10 @@ S2Status s2_judge_create(const S2World *world, int controls, int terms, const S2
   (*judge)->bound = s2_memory_take(sizeof *bound * (size_t)(bounds + 1));
   if (terms > 0) {
     memcpy((*judge)->term, term, sizeof *term * (size_t)terms);
+    for (int i = 0; i < terms * S2_TERM_MOST; i++) {
+      double *scale = &(*judge)->term[i / S2_TERM_MOST].scale[i % S2_TERM_MOST];
+      *scale = *scale == 0 ? 1 : *scale;
+    }
   }
   if (bounds > 0) {
     memcpy((*judge)->bound, bound, sizeof *bound * (size_t)bounds);
@@ -184,8 +245,35 @@ S2Status s2_judge_create(const S2World *world, int controls, int terms, const S2
   return s2_ok();
 }
 
+S2Status s2_judge_multiply(S2Judge *judge, const S2World *world, int controls, int factors,
+                           const S2Factor *factor) {
+  for (int i = 0; i < factors; i++) {
+    const S2Factor *at = &factor[i];
+    S2Status status = judge_check_reading(world, &at->of, controls);
+    if (status.code == S2_OK && !(at->lo <= at->hi && at->margin >= 0 && isfinite(at->margin) &&
+                                  at->value > 0 && at->value < 1)) {
+      status = s2_error(S2_INVALID, "lo <= hi, a margin of at least 0 and a value between 0 and 1 "
+                                    "expected");
+    }
+    if (status.code == S2_OK && ((int)at->shape < 0 || at->shape >= S2_FACTOR_COUNT)) {
+      status = s2_error(S2_INVALID, "there is no shape %d", (int)at->shape);
+    }
+    if (status.code != S2_OK) {
+      return s2_error(status.code, "factor %d: %s", i + 1, status.message);
+    }
+  }
+  s2_memory_free(judge->factor);
+  judge->factors = factors;
+  judge->factor = s2_memory_take(sizeof *factor * (size_t)(factors + 1));
+  if (factors > 0) {
+    memcpy(judge->factor, factor, sizeof *factor * (size_t)factors);
+  }
+  return s2_ok();
+}
+
 void s2_judge_free(S2Judge *judge) {
   if (judge != NULL) {
+    s2_memory_free(judge->factor);
     s2_memory_free(judge->term);
     s2_memory_free(judge->bound);
     s2_memory_free(judge);
@@ -210,6 +298,7 @@ static S2Status judge_term(const S2CostTerm *term, const S2World *world, const d
     double number;
     S2_TRY(s2_reading_get(world, &term->of[i], controls, &number));
     r[i] = term->wrap ? remainder(number - term->goal[i], TURN) : number - term->goal[i];
+    r[i] /= term->scale[i];
   }
   *value = s2_norm(term->norm, term->p, term->count, r, slope);
   return s2_ok();
@@ -257,6 +346,13 @@ S2Status s2_judge_slopes(const S2Judge *judge, const S2World *world, const doubl
 S2Status s2_judge_reward(const S2Judge *judge, const S2World *world, const double *controls,
                          double constant, double *reward) {
   *reward = constant;
+  double product = 1;
+  for (int i = 0; judge != NULL && i < judge->factors; i++) {
+    double value;
+    S2_TRY(s2_reading_get(world, &judge->factor[i].of, controls, &value));
+    product *= s2_tolerance(&judge->factor[i], value);
+  }
+  *reward += judge != NULL && judge->factors > 0 ? product : 0;
   return judge_add(judge, world, controls, false, -1, reward);
 }
 
@@ -266,13 +362,38 @@ S2Status s2_judge_terminal(const S2Judge *judge, const S2World *world, const dou
   return judge_add(judge, world, controls, true, 1, cost);
 }
 
+int s2_judge_bounds(const S2Judge *judge) {
+  return judge == NULL ? 0 : judge->bounds;
+}
+
+void s2_judge_find(const S2Judge *judge, const S2World *world, int *seen) {
+  static const S2BodyId no_body = {0, 0};
+  static const S2JointId no_joint = {0, 0};
+  for (int i = 0; i < s2_judge_bounds(judge); i++) {
+    const S2Reading *of = &judge->bound[i].of;
+    seen[i] = of->kind == S2_READ_BODY ? s2_world_observed_at(world, of->body, no_joint, of->field)
+              : of->kind == S2_READ_JOINT
+                  ? s2_world_observed_at(world, no_body, of->joint, of->field)
+                  : -1;
+  }
+}
+
 S2Status s2_judge_ended(const S2Judge *judge, const S2World *world, const double *controls,
                         bool *ended) {
+  return s2_judge_ended_seen(judge, world, controls, NULL, NULL, ended);
+}
+
+S2Status s2_judge_ended_seen(const S2Judge *judge, const S2World *world, const double *controls,
+                             const int *seen, const double *observation, bool *ended) {
   *ended = false;
   for (int i = 0; judge != NULL && i < judge->bounds && !*ended; i++) {
     const S2Bound *bound = &judge->bound[i];
     double value;
-    S2_TRY(s2_reading_get(world, &bound->of, controls, &value));
+    if (seen != NULL && seen[i] >= 0) {
+      value = observation[seen[i]];
+    } else {
+      S2_TRY(s2_reading_get(world, &bound->of, controls, &value));
+    }
     *ended = !(bound->lo <= value && value <= bound->hi);
   }
   return s2_ok();

@@ -1,7 +1,7 @@
 // The cost of a motion: terms and bounds for quantities of bodies and joints. They are declared
 // once and evaluated without user code, for batches, rollouts and planners.
 //
-// With residuals r_j = field_j - goal_j, a term is a norm n with a parameter p:
+// With residuals r_j = (field_j - goal_j) / scale_j, a term is a norm n with a parameter p:
 //
 //   linear      sum r_j
 //   quadratic   sum r_j^2 / 2
@@ -37,12 +37,18 @@ double s2_norm_default(S2Norm norm);      // default value of p.
 // Returns the norm n of `count` residuals. `slope` (or NULL) receives dn/dr_j.
 double s2_norm(S2Norm norm, double p, int count, const double *r, double *slope);
 
-// A number read from a world: a field of a body or of a joint, or a control.
-typedef enum S2ReadingKind { S2_READ_BODY, S2_READ_JOINT, S2_READ_CONTROL } S2ReadingKind;
+// A number read from a world: a field of a body or of a joint, a control, or 1 if a body touches
+// another one (s2_body_touches), else 0.
+typedef enum S2ReadingKind {
+  S2_READ_BODY,
+  S2_READ_JOINT,
+  S2_READ_CONTROL,
+  S2_READ_TOUCHES
+} S2ReadingKind;
 
 typedef struct S2Reading {
   S2ReadingKind kind;
-  S2BodyId body;   // of S2_READ_BODY
+  S2BodyId body;   // of S2_READ_BODY and S2_READ_TOUCHES
   S2JointId joint; // of S2_READ_JOINT
   int field;       // S2BodyField, S2JointField, or the index of a control
 } S2Reading;
@@ -52,8 +58,8 @@ S2Status s2_reading_get(const S2World *world, const S2Reading *reading, const do
                         double *value);
 
 // Sets a field of a body or joint, as s2_body_set and s2_joint_set do; angle and translation of a
-// hinge or slider are set by s2_world_set_coordinates. Returns S2_INVALID for controls and for
-// fields that cannot be set.
+// hinge or slider are set by s2_world_set_coordinates, and the speed of a joint by
+// s2_joint_set_speed. Returns S2_INVALID for controls and for fields that cannot be set.
 S2Status s2_reading_set(S2World *world, const S2Reading *reading, double value);
 
 enum { S2_TERM_MOST = 16 }; // largest number of readings of a term
@@ -61,9 +67,10 @@ enum { S2_TERM_MOST = 16 }; // largest number of readings of a term
 typedef struct S2CostTerm {
   int count;
   S2Reading of[S2_TERM_MOST];
-  double goal[S2_TERM_MOST]; // goals in the units of the fields
-  bool wrap;                 // residuals are angles and are wrapped to -pi .. pi
-  double weight, terminal;   // finite; may be negative (a reward)
+  double goal[S2_TERM_MOST];  // goals in the units of the fields
+  double scale[S2_TERM_MOST]; // in the units of the fields; 0 counts as 1
+  bool wrap;                  // residuals are angles and are wrapped to -pi .. pi
+  double weight, terminal;    // finite; may be negative (a reward)
   S2Norm norm;
   double p; // parameter of the norm
 } S2CostTerm;
@@ -74,6 +81,31 @@ typedef struct S2Bound {
   double lo, hi;
 } S2Bound;
 
+// A factor of a reward, after dm_control: 1 if the number is within lo .. hi. With the distance
+// from the bounds it decreases, and it is `value` at the distance `margin`. With margin = 0 it is 0
+// beyond the bounds.
+typedef enum S2FactorShape {
+  S2_FACTOR_GAUSSIAN,
+  S2_FACTOR_LINEAR,
+  S2_FACTOR_QUADRATIC,
+  S2_FACTOR_LONG_TAIL,
+  S2_FACTOR_RECIPROCAL,
+  S2_FACTOR_HYPERBOLIC,
+  S2_FACTOR_COSINE,
+  S2_FACTOR_COUNT
+} S2FactorShape;
+
+extern const char *const s2_shape_names[]; // in order; the list ends with NULL
+
+typedef struct S2Factor {
+  S2Reading of;
+  double lo, hi, margin; // in the units of the field; lo and hi may be infinite
+  S2FactorShape shape;
+  double value; // between 0 and 1
+} S2Factor;
+
+double s2_tolerance(const S2Factor *factor, double x);
+
 typedef struct S2Judge S2Judge;
 
 // Copies its arguments. `controls` is the number of controls. The judge can be used for `world` and
@@ -81,6 +113,9 @@ typedef struct S2Judge S2Judge;
 // possible in `world`; the message names that term or bound.
 S2Status s2_judge_create(const S2World *world, int controls, int terms, const S2CostTerm *term,
                          int bounds, const S2Bound *bound, S2Judge **judge);
+// Adds factors, whose product is added to the reward of a period (s2_judge_reward). Copies them.
+S2Status s2_judge_multiply(S2Judge *judge, const S2World *world, int controls, int factors,
+                           const S2Factor *factor);
 void s2_judge_free(S2Judge *judge); // NULL is allowed
 int s2_judge_terms(const S2Judge *judge);
 const S2CostTerm *s2_judge_term(const S2Judge *judge, int index);
@@ -88,8 +123,9 @@ const S2CostTerm *s2_judge_term(const S2Judge *judge, int index);
 // The cost per second, sum_i weight_i n_i. A NULL judge gives 0.
 S2Status s2_judge_running(const S2Judge *judge, const S2World *world, const double *controls,
                           double *cost);
-// The reward of a period, which depends only on its final state: constant - weight_1 n_1 - weight_2
-// n_2 ..., summed in this order. A NULL judge gives the constant.
+// The reward of a period, which depends only on its final state: constant + factor_1 factor_2 ... -
+// weight_1 n_1 - weight_2 n_2 ..., summed in this order. Without factors, their product is 0. A
+// NULL judge gives the constant.
 S2Status s2_judge_reward(const S2Judge *judge, const S2World *world, const double *controls,
                          double constant, double *reward);
 // The terminal cost, sum_i terminal_i n_i.
@@ -103,5 +139,11 @@ S2Status s2_judge_slopes(const S2Judge *judge, const S2World *world, const doubl
 // Whether the world is beyond a bound. NaN counts as beyond.
 S2Status s2_judge_ended(const S2Judge *judge, const S2World *world, const double *controls,
                         bool *ended);
+// The same with the present observation of the world, in which most bounded numbers are found.
+// seen[i] is the index of the number of bound i, or -1 (s2_judge_find).
+S2Status s2_judge_ended_seen(const S2Judge *judge, const S2World *world, const double *controls,
+                             const int *seen, const double *observation, bool *ended);
+int s2_judge_bounds(const S2Judge *judge);
+void s2_judge_find(const S2Judge *judge, const S2World *world, int *seen);
 
 #endif

@@ -44,10 +44,12 @@ static S2Status taped_term(Taped *taped, const S2CostTerm *term, int knot, doubl
     double number;
     S2_TRY(taped_reading(taped, &term->of[i], knot, &number, &var[i]));
     r[i] = term->wrap ? remainder(number - term->goal[i], TURN) : number - term->goal[i];
+    r[i] /= term->scale[i];
   }
   taped->cost += scale * s2_norm(term->norm, term->p, term->count, r, slope);
   for (int i = 0; i < term->count; i++) {
-    taped->sum = s2_tape_scalar2(taped->tape, taped->cost, taped->sum, 1, var[i], scale * slope[i]);
+    taped->sum = s2_tape_scalar2(taped->tape, taped->cost, taped->sum, 1, var[i],
+                                 scale * slope[i] / term->scale[i]);
   }
   return s2_ok();
 }

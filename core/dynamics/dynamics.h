@@ -629,6 +629,7 @@ typedef struct S2Contact {
 // carried an impulse in it. Valid until the next change of the world. The geometry is that of the
 // last step, even if you have moved bodies since.
 const S2Contact *s2_world_contacts(S2World *world, int *count);
+S2Status s2_body_touches(const S2World *world, S2BodyId body, bool *touches); // is one listed?
 
 // Total contact impulse on a body in the last step: angular about its centre (N m s), x, y (N s).
 S2Status s2_body_contact_impulse(const S2World *world, S2BodyId body, double impulse[3]);

@@ -14,11 +14,13 @@
 //   controls(world) -> number of actuators; observed(world) -> number of observed numbers
 //   alone(world) -> true if script functions run in its steps, so that no thread can step it
 //   tracked(array), on_tape(world) -> true if it depends on a parameter of a gradient
-//   judge(world, controls, terms, bounds) -> judge, or nil and a message
-//     terms   list of { reading =, goals =, wrap =, weight =, terminal =, norm =, p = }
-//     bounds  list of { reading =, lo =, hi = }
-//   draws(list of { reading =, normal =, a =, b = }) -> draws
+//   judge(world, controls, terms, bounds, factors) -> judge, or nil and a message
+//     terms    list of { reading =, goals =, scales =, wrap =, weight =, terminal =, norm =, p = }
+//     bounds   list of { reading =, lo =, hi = }; the field -1 reads whether a body touches another
+//     factors  list of { reading =, lo =, hi =, margin =, shape =, value = }
+//   draws(list of { reading =, kind =, a =, b =, add =, relative =, again = }) -> draws; S2DrawKind
 //   norm(name) -> its number and its default p; nil and the list of names
+//   shape(name) -> its number; nil and the list of names
 //   running(judge, world, controls), terminal(...) -> numbers
 //   batch(worlds, workers, options) -> batch, or nil and a message; batch:NAME see batch.c
 //   rollout(world, workers, judge, controls, knots, hold, states, gradient) -> costs, states or
@@ -28,6 +30,7 @@
 //   bare(world) -> s2_world_revision, number of actuators, number of observed numbers,
 //     s2_world_changes; no values if functions of the script run in its steps
 //   drawn(random) -> a text that encodes the generator's next draws
+//   alike(world, world) -> true if the states and all numbers of both worlds are equal
 //   rewind(world, snapshot, changes) -> changes: see s2_world_image_return
 //   act(world, commands) -> the commands after clipping, or no value: see batch_env.c
 //   seen(world) -> list of observed numbers, or no value if the Lua code must observe
@@ -51,7 +54,7 @@ S2Judge *s2_lua_judge(lua_State *L, int index); // NULL for nil
 void s2_lua_judge_functions(lua_State *L);      // added to the table on top
 // Reads the list of readings at `index`. Raises an error if it is invalid.
 void s2_lua_readings(lua_State *L, int index, int count, S2Reading *readings);
-// Reads the table { reading =, normal =, a =, b = } at `index`.
+// Reads a table { reading =, kind =, a =, b =, add =, relative =, again = } at `index`.
 void s2_lua_read_draw(lua_State *L, int index, S2Draw *draw);
 typedef struct S2LuaDraws {
   int count;

@@ -5,6 +5,7 @@
 #include "dynamics/control/control.h"
 
 #include <math.h>
+#include <string.h>
 
 bool s2_lua_batch_stepped(const S2LuaWorld *lw) {
   bool stepped =
@@ -26,8 +27,8 @@ static int env_draw(lua_State *L) {
   const S2LuaDraws *draws = s2_lua_draws(L, 1);
   const S2LuaWorld *lw = s2_lua_world(L, 2);
   S2LuaRandom *random = s2_lua_check(L, 3, s2_type_random);
-  for (int i = 0; draws != NULL && i < draws->count; i++) {
-    s2_lua_try(L, s2_draw(&draws->draw[i], lw->world, &random->rng));
+  if (draws != NULL) {
+    s2_lua_try(L, s2_draw(draws->draw, draws->count, lw->world, &random->rng));
   }
   return 0;
 }
@@ -51,6 +52,21 @@ static int env_bare(lua_State *L) {
 static int env_drawn(lua_State *L) {
   const S2LuaRandom *random = s2_lua_check(L, 1, s2_type_random);
   lua_pushlstring(L, (const char *)&random->rng, sizeof random->rng);
+  return 1;
+}
+
+// (world, world): true if the states and all numbers of both worlds are equal.
+static int env_alike(lua_State *L) {
+  const S2World *a = s2_lua_world(L, 1)->world, *b = s2_lua_world(L, 2)->world;
+  size_t size = s2_world_image_size(a);
+  bool alike = s2_world_image_size(b) == size;
+  if (alike) {
+    unsigned char *first = lua_newuserdatauv(L, size, 0), *second = lua_newuserdatauv(L, size, 0);
+    s2_world_image_write(a, first);
+    s2_world_image_write(b, second);
+    alike = memcmp(first, second, size) == 0;
+  }
+  lua_pushboolean(L, alike);
   return 1;
 }
 
@@ -157,9 +173,10 @@ static int env_judge(lua_State *L) {
 }
 
 void s2_lua_env_functions(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"draw", env_draw}, {"bare", env_bare}, {"drawn", env_drawn}, {"rewind", s2_lua_world_rewind},
-      {"act", env_act},   {"seen", env_seen}, {"left", env_left},   {"judged", env_judge},
-      {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"draw", env_draw},   {"bare", env_bare},
+                                       {"drawn", env_drawn}, {"rewind", s2_lua_world_rewind},
+                                       {"act", env_act},     {"seen", env_seen},
+                                       {"left", env_left},   {"judged", env_judge},
+                                       {"alike", env_alike}, {NULL, NULL}};
   luaL_setfuncs(L, functions, 0);
 }

@@ -9,6 +9,7 @@
 #include "dynamics/control/control.h"
 
 #include <math.h>
+#include <string.h>
 
 static const char EPISODES[] = "sim2d.episodes";
 
@@ -25,8 +26,10 @@ enum {
   STORES = STORE_ARRAYS
 };
 
+enum { ARRAYS = 7 }; // number of arrays of results
+
 typedef struct Episode {
-  S2LuaWorld *lw;
+  S2LuaWorld *lw; // NULL for copies
   S2LuaRandom *random;
   bool begun; // whether the environment was reset at least once
   bool again; // a reset may rewind to the initial state of the world
@@ -34,6 +37,8 @@ typedef struct Episode {
 
 typedef struct Episodes {
   S2Batch *batch;
+  const S2LuaSession *session;
+  bool copies; // the batch owns the worlds, and no script function is needed
   int count, controls, observed, begun;
   int width;                  // numbers in an action
   int actions;                // number of discrete actions; 0: actions are commands
@@ -248,7 +253,7 @@ static void episodes_begin(lua_State *L, Episodes *all) {
 // failed step, or no value.
 static int episodes_end(lua_State *L, Episodes *all) {
   all->busy = false;
-  if (s2_lua_interrupted(all->episode[0].lw->session)) {
+  if (s2_lua_interrupted(all->session)) {
     return s2_lua_fail(L, "interrupted");
   }
   if (all->failed) {
@@ -307,16 +312,19 @@ static bool command_row(const Episodes *all, double *row) {
 }
 
 // Reads the commands of all environments from argument 2, a list of actions or an array. Returns
-// the index (from 1) of the first bad action, or 0. Actions of environments that are only reset are
-// ignored.
+// the index (from 1) of the first bad action, or 0. A pointer is the
+// address of numbers, with actions from 0. Actions of environments that are only reset are ignored.
 static int read_actions(lua_State *L, Episodes *all, S2AutoReset autoreset) {
   const S2LuaArray *array = s2_lua_array_test(L, 2);
+  bool shared = lua_islightuserdata(L, 2) != 0;
+  const double *numbers = shared ? lua_touserdata(L, 2) : array != NULL ? array->data : NULL;
+  double first = shared && all->actions > 0 ? 1 : 0;
   for (int i = 0; i < all->count; i++) {
     double *row = all->command + (size_t)i * (size_t)all->controls;
     bool good = true;
-    if (array != NULL) {
+    if (numbers != NULL) {
       for (int k = 0; k < all->width; k++) {
-        row[k] = array->data[i * all->width + k];
+        row[k] = numbers[i * all->width + k] + first;
       }
     } else {
       lua_rawgeti(L, 2, i + 1);
@@ -331,12 +339,39 @@ static int read_actions(lua_State *L, Episodes *all, S2AutoReset autoreset) {
   return 0;
 }
 
-// episodes:step(actions, autoreset): `actions` is an array with a number for each command, or a
-// list. For a bad action, returns "action" and its index. If an environment must be reset first,
-// returns "begin" and its index without stepping any world. If a step fails, returns its number and
-// message.
+// The sizes of the results and where S2BatchResult keeps them: observations, rewards, terminated,
+// truncated, final observations, unsolved steps, mode changes.
+static void episodes_results(Episodes *all, int sizes[ARRAYS], double **to[ARRAYS]) {
+  S2BatchResult *result = &all->result;
+  double **const places[ARRAYS] = {&result->observations, &result->rewards, &result->terminated,
+                                   &result->truncated,    &result->final,   &result->unsolved,
+                                   &result->mode_changes};
+  for (int k = 0; k < ARRAYS; k++) {
+    bool rows = k == 0 || k == 4;
+    sizes[k] = rows ? all->count * all->observed : all->count;
+    to[k] = places[k];
+  }
+}
+
+// Directs the results to numbers of the caller, one array after the other.
+static void episodes_direct(Episodes *all, double *to) {
+  int sizes[ARRAYS];
+  double **at[ARRAYS];
+  episodes_results(all, sizes, at);
+  for (int k = 0; k < ARRAYS; k++) {
+    *at[k] = to;
+    to += sizes[k];
+  }
+}
+
+// episodes:step(actions, autoreset, results): `actions` is an array with a number for each command,
+// a list, or the address of such numbers. `results` is nil, or the address of numbers that receive
+// the results of this call instead of the arrays. For a bad action, returns "action" and its index.
+// If an environment must be reset first, returns "begin" and its index without stepping any world.
+// If a step fails, returns its number and message.
 static int episodes_lua_step(lua_State *L) {
   Episodes *all = check_episodes(L);
+  lua_settop(L, 4);
   S2AutoReset autoreset = (S2AutoReset)luaL_checkinteger(L, 3);
   const S2LuaArray *array = s2_lua_array_test(L, 2);
   if (array != NULL && s2_lua_array_view(L, array).var != 0) {
@@ -360,7 +395,12 @@ static int episodes_lua_step(lua_State *L) {
   }
   episodes_begin(L, all);
   all->all_asked = false;
+  S2BatchResult arrays = all->result;
+  if (lua_islightuserdata(L, 4)) {
+    episodes_direct(all, lua_touserdata(L, 4));
+  }
   S2Status status = s2_batch_step(all->batch, all->command, (int)all->period, &all->result);
+  all->result = arrays;
   int results = episodes_end(L, all);
   s2_lua_try(L, status);
   return results;
@@ -375,6 +415,11 @@ static int episodes_lua_reset(lua_State *L) {
   episodes_begin(L, all);
   all->all_asked = true;
   s2_batch_reset(all->batch, NULL, mask, all->result.observations);
+  for (int i = 0; i < all->count && all->copies; i++) {
+    bool begins = !all->episode[i].begun && (mask == NULL || mask[i] != 0);
+    all->episode[i].begun |= begins;
+    all->begun += begins;
+  }
   return episodes_end(L, all);
 }
 
@@ -458,9 +503,39 @@ static int episodes_final(lua_State *L) {
   return 1;
 }
 
+// episodes:seed(i, integer): restarts the random generator of an environment.
+static int episodes_seed(lua_State *L) {
+  Episodes *all;
+  int i;
+  (void)check_episode(L, &all, &i);
+  S2BatchPlace place = s2_batch_place(all->batch, i);
+  place.rng = s2_rng_seeded((uint64_t)luaL_checkinteger(L, 3));
+  s2_batch_set_place(all->batch, i, &place);
+  return 0;
+}
+
+// episodes:adopt(i, from): continues the episode of environment i of `from`, which has copies.
+static int episodes_adopt(lua_State *L) {
+  Episodes *all;
+  int i;
+  Episode *at = check_episode(L, &all, &i);
+  const Episodes *from = luaL_checkudata(L, 3, EPISODES);
+  const S2World *world;
+  s2_lua_try(L, s2_batch_copy(from->batch, i, &world));
+  size_t size = s2_world_image_size(world);
+  void *image = lua_newuserdatauv(L, size, 0);
+  s2_world_image_write(world, image);
+  s2_lua_try(L, s2_world_image_read(at->lw->world, image, size));
+  S2BatchPlace place = s2_batch_place(from->batch, i);
+  s2_batch_set_place(all->batch, i, &place);
+  all->begun += from->episode[i].begun - at->begun;
+  at->begun = from->episode[i].begun;
+  return 0;
+}
+
 static int episodes_collect(lua_State *L) {
   Episodes *all = luaL_checkudata(L, 1, EPISODES);
-  for (int i = 0; i < all->count && all->batch != NULL; i++) {
+  for (int i = 0; i < all->count && all->batch != NULL && !all->copies; i++) {
     all->episode[i].lw->held = NULL;
   }
   s2_batch_free(all->batch);
@@ -524,106 +599,164 @@ static S2World *const *episodes_push_worlds(lua_State *L, Episodes *all) {
   int top = lua_gettop(L);
   for (int i = 0; i < all->count; i++) {
     lua_getfield(L, 2, "worlds");
-    lua_rawgeti(L, -1, i + 1);
+    lua_rawgeti(L, -1, all->copies ? 1 : i + 1);
     lua_getfield(L, 2, "randoms");
     lua_rawgeti(L, -1, i + 1);
+    S2LuaWorld *lw = s2_lua_world(L, -3);
+    all->session = lw->session;
     all->episode[i] =
-        (Episode){.lw = s2_lua_world(L, -3), .random = s2_lua_check(L, -1, s2_type_random)};
-    worlds[i] = all->episode[i].lw->world;
+        (Episode){.lw = all->copies ? NULL : lw, .random = s2_lua_check(L, -1, s2_type_random)};
+    worlds[i] = lw->world;
     lua_settop(L, top);
   }
   return worlds;
 }
 
-// Creates the arrays of results and pushes a list of them: observations, rewards, terminated,
-// truncated, final observations, unsolved steps, mode changes.
+// Each environment continues with its own generator. Those of copies are used here as in the first
+// episode of a task, except for the generators that have been used already (`drawn`).
+static void episodes_set_generators(lua_State *L, Episodes *all) {
+  for (int i = 0; i < all->count; i++) {
+    S2BatchPlace place = s2_batch_place(all->batch, i);
+    place.rng = all->episode[i].random->rng;
+    s2_batch_set_place(all->batch, i, &place);
+  }
+  if (all->copies) {
+    double *mask = lua_newuserdatauv(L, sizeof *mask * (size_t)all->count, 0);
+    int drawn = (int)option_integer(L, "drawn");
+    for (int i = 0; i < all->count; i++) {
+      mask[i] = i < drawn ? 0 : 1;
+    }
+    s2_batch_reset(all->batch, NULL, mask, all->result.observations);
+    memset(all->result.observations, 0,
+           sizeof *all->result.observations * (size_t)(all->count * all->observed));
+    lua_pop(L, 1);
+  }
+}
+
+// Creates the arrays of results and pushes a list of them.
 static void episodes_arrays(lua_State *L, Episodes *all) {
-  int n = all->count, each[] = {n * all->observed, n, n, n, n * all->observed, n, n};
-  double **to[] = {&all->result.observations, &all->result.rewards, &all->result.terminated,
-                   &all->result.truncated,    &all->result.final,   &all->result.unsolved,
-                   &all->result.mode_changes};
-  enum { ARRAYS = 7 };
+  int sizes[ARRAYS];
+  double **to[ARRAYS];
+  episodes_results(all, sizes, to);
   lua_createtable(L, ARRAYS, 0);
   for (int k = 0; k < ARRAYS; k++) {
-    S2LuaArray *array = s2_lua_array_push(L, s2_size_list(each[k]));
-    for (int i = 0; i < each[k]; i++) {
-      array->data[i] = 0;
-    }
+    S2LuaArray *array = s2_lua_array_push(L, s2_size_list(sizes[k]));
+    memset(array->data, 0, sizeof *array->data * (size_t)sizes[k]);
     *to[k] = array->data;
     lua_rawseti(L, -2, k + 1);
   }
 }
 
-// (workers, { envs =, worlds =, randoms =, controls =, observed =, period =, max_steps =, autoreset
-// =, constant =, actions =, step =, observe =, reset =, start =, reward =, terminated = }): the
-// object and its arrays, or nil and a message. The options are lists, numbers and functions. Only
-// the presence of `start` matters, not its value.
-int s2_lua_new_episodes(lua_State *L) {
-  S2Workers *workers = s2_lua_workers(L, 1);
-  luaL_checktype(L, 2, LUA_TTABLE);
-  lua_settop(L, 2);
-  lua_getfield(L, 2, "envs");
-  int count = (int)lua_rawlen(L, -1);
-  Episodes *all = lua_newuserdatauv(L, sizeof *all + sizeof(Episode) * (size_t)count, STORES);
-  int at = lua_gettop(L); // after an error, Lua frees the object
-  *all = (Episodes){.count = count,
+// Uses the arrays of another object, the list on top of the stack.
+static void episodes_take_arrays(lua_State *L, Episodes *all) {
+  int sizes[ARRAYS];
+  double **to[ARRAYS];
+  episodes_results(all, sizes, to);
+  for (int k = 0; k < ARRAYS; k++) {
+    lua_rawgeti(L, -1, k + 1);
+    *to[k] = s2_lua_array_check(L, -1)->data;
+    lua_pop(L, 1);
+  }
+}
+
+// Reads the numbers of the options.
+static void episodes_options(lua_State *L, Episodes *all, int count) {
+  *all = (Episodes){.copies = option_given(L, "judge"),
+                    .count = count,
                     .controls = (int)option_integer(L, "controls"),
                     .observed = (int)option_integer(L, "observed"),
                     .period = option_integer(L, "period"),
                     .starts = option_given(L, "start"),
                     .rewards = option_given(L, "reward"),
                     .ends = option_given(L, "terminated")};
+  if (option_given(L, "actions")) {
+    lua_getfield(L, 2, "actions");
+    all->actions = (int)lua_rawlen(L, -1);
+    lua_pop(L, 1);
+  }
+  all->width = all->actions > 0 ? 1 : all->controls;
+}
+
+static void episodes_set_class(lua_State *L, int at) {
   if (luaL_newmetatable(L, EPISODES)) {
-    static const luaL_Reg methods[] = {{"step", episodes_lua_step},
-                                       {"reset", episodes_lua_reset},
-                                       {"world", episodes_world},
-                                       {"rewind", episodes_rewind},
-                                       {"place", episodes_place},
-                                       {"final", episodes_final},
-                                       {NULL, NULL}};
+    static const luaL_Reg methods[] = {
+        {"step", episodes_lua_step}, {"reset", episodes_lua_reset}, {"world", episodes_world},
+        {"rewind", episodes_rewind}, {"place", episodes_place},     {"final", episodes_final},
+        {"seed", episodes_seed},     {"adopt", episodes_adopt},     {NULL, NULL}};
     lua_pushcfunction(L, episodes_collect);
     lua_setfield(L, -2, "__gc");
     luaL_newlib(L, methods);
     lua_setfield(L, -2, "__index");
   }
   lua_setmetatable(L, at);
-  if (option_given(L, "actions")) {
-    lua_getfield(L, 2, "actions");
-    all->actions = (int)lua_rawlen(L, -1);
-    lua_settop(L, at);
-  }
-  all->width = all->actions > 0 ? 1 : all->controls;
-  episodes_read(L, at, all);
-  S2World *const *worlds = episodes_push_worlds(L, all);
+}
+
+static S2BatchDef episodes_def(lua_State *L, Episodes *all) {
   lua_getfield(L, 2, "constant");
   S2BatchDef def = {.autoreset = (S2AutoReset)option_integer(L, "autoreset"),
                     .worth = S2_WORTH_PERIODS,
                     .constant = luaL_checknumber(L, -1),
                     .max_steps = option_integer(L, "max_steps"),
                     .unlike = true,
-                    .program = {.user = all,
-                                .own = episodes_own,
-                                .step = episodes_step,
-                                .reset = episodes_reset,
-                                .act = episodes_act,
-                                .observe = episodes_observe,
-                                .judge = episodes_judge},
+                    .copies = all->copies,
                     .controls = all->controls,
                     .observed = all->observed};
+  if (all->copies) { // the table of options keeps the judge and the draws
+    lua_getfield(L, 2, "judge");
+    def.judge = lua_toboolean(L, -1) ? s2_lua_judge(L, -1) : NULL;
+    lua_getfield(L, 2, "draws");
+    const S2LuaDraws *draws = s2_lua_draws(L, -1);
+    def.draws = draws != NULL ? draws->count : 0;
+    def.draw = draws != NULL ? draws->draw : NULL;
+    lua_pop(L, 2);
+  } else {
+    def.program = (S2BatchProgram){.user = all,
+                                   .own = episodes_own,
+                                   .step = episodes_step,
+                                   .reset = episodes_reset,
+                                   .act = episodes_act,
+                                   .observe = episodes_observe,
+                                   .judge = episodes_judge};
+  }
+  lua_pop(L, 1);
+  return def;
+}
+
+// (workers, { envs =, worlds =, randoms =, controls =, observed =, period =, max_steps =, autoreset
+// =, constant =, actions =, step =, observe =, reset =, start =, reward =, terminated =, judge =,
+// draws =, drawn =, arrays = }): the object and its arrays, or nil and a message. The options are
+// lists, numbers and functions. Only the presence of `start` matters, not its value. With `judge`
+// (a judge, or false), the environments are copies of worlds[1] that need no functions: `envs` has
+// the environment of that world, and `drawn` of the generators have been used. `arrays` are those
+// of another object.
+int s2_lua_new_episodes(lua_State *L) {
+  S2Workers *workers = s2_lua_workers(L, 1);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 2);
+  lua_getfield(L, 2, "randoms");
+  int count = (int)lua_rawlen(L, -1);
+  Episodes *all = lua_newuserdatauv(L, sizeof *all + sizeof(Episode) * (size_t)count, STORES);
+  int at = lua_gettop(L); // after an error, Lua frees the object
+  episodes_options(L, all, count);
+  episodes_set_class(L, at);
+  episodes_read(L, at, all);
+  S2World *const *worlds = episodes_push_worlds(L, all);
+  S2BatchDef def = episodes_def(L, all);
   S2Status status = s2_batch_create(&def, worlds, count, workers, &all->batch);
   if (status.code != S2_OK) {
     lua_pushnil(L);
     lua_pushstring(L, status.message);
     return 2;
   }
-  for (int i = 0; i < count; i++) { // Each environment continues with its own generator.
-    S2BatchPlace place = s2_batch_place(all->batch, i);
-    place.rng = all->episode[i].random->rng;
-    s2_batch_set_place(all->batch, i, &place);
-  }
   lua_pushvalue(L, at);
-  episodes_arrays(L, all);
+  if (option_given(L, "arrays")) {
+    lua_getfield(L, 2, "arrays");
+    episodes_take_arrays(L, all);
+  } else {
+    episodes_arrays(L, all);
+  }
   lua_pushvalue(L, -1);
   lua_setiuservalue(L, at, STORE_ARRAYS);
+  episodes_set_generators(L, all);
   return 2;
 }

@@ -113,11 +113,20 @@ void s2_lua_readings(lua_State *L, int index, int count, S2Reading *readings) {
                               .field = (int)luaL_checkinteger(L, -1)};
     if (body != NULL) {
       readings[i].body = body->id;
+      readings[i].kind = readings[i].field < 0 ? S2_READ_TOUCHES : S2_READ_BODY;
+      readings[i].field = readings[i].field < 0 ? 0 : readings[i].field;
     } else if (joint != NULL) {
       readings[i].joint = joint->id;
     }
     lua_pop(L, 2);
   }
+}
+
+static double judge_number(lua_State *L, int table, const char *key) {
+  lua_getfield(L, table, key);
+  double value = luaL_checknumber(L, -1);
+  lua_pop(L, 1);
+  return value;
 }
 
 // ---- Draws ------------------------------------------------------------------------------------
@@ -126,16 +135,19 @@ void s2_lua_read_draw(lua_State *L, int index, S2Draw *draw) {
   int at = lua_gettop(L);
   lua_getfield(L, index, "reading");
   s2_lua_readings(L, -1, 1, &draw->of);
-  lua_getfield(L, index, "normal");
-  draw->normal = lua_toboolean(L, -1) != 0;
-  lua_getfield(L, index, "a");
-  draw->a = luaL_checknumber(L, -1);
-  lua_getfield(L, index, "b");
-  draw->b = luaL_checknumber(L, -1);
+  lua_getfield(L, index, "kind");
+  draw->kind = (S2DrawKind)luaL_checkinteger(L, -1);
+  lua_getfield(L, index, "relative");
+  draw->relative = lua_toboolean(L, -1) != 0;
+  lua_getfield(L, index, "again");
+  draw->again = lua_toboolean(L, -1) != 0;
+  draw->a = judge_number(L, index, "a");
+  draw->b = judge_number(L, index, "b");
+  draw->add = judge_number(L, index, "add");
   lua_settop(L, at);
 }
 
-// (list of { reading =, normal =, a =, b = }): creates an object with these draws
+// (list of tables, see s2_lua_read_draw): creates an object with these draws
 static int batch_draws(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   int count = (int)lua_rawlen(L, 1);
@@ -171,13 +183,6 @@ S2Judge *s2_lua_judge(lua_State *L, int index) {
   return ((const JudgeObject *)luaL_checkudata(L, index, JUDGE))->judge;
 }
 
-static double judge_number(lua_State *L, int table, const char *key) {
-  lua_getfield(L, table, key);
-  double value = luaL_checknumber(L, -1);
-  lua_pop(L, 1);
-  return value;
-}
-
 static void judge_read_term(lua_State *L, int table, S2CostTerm *term) {
   *term = (S2CostTerm){.weight = judge_number(L, table, "weight"),
                        .terminal = judge_number(L, table, "terminal"),
@@ -187,6 +192,13 @@ static void judge_read_term(lua_State *L, int table, S2CostTerm *term) {
   term->wrap = lua_toboolean(L, -1) != 0;
   lua_pop(L, 1);
   // Read the goals of the reading. If there are too many, s2_judge_create reports an error.
+  lua_getfield(L, table, "scales");
+  for (int i = 0; i < S2_TERM_MOST && i < (int)lua_rawlen(L, -1); i++) {
+    lua_rawgeti(L, -1, i + 1);
+    term->scale[i] = luaL_checknumber(L, -1);
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
   lua_getfield(L, table, "goals");
   term->count = (int)lua_rawlen(L, -1);
   int count = term->count < S2_TERM_MOST ? term->count : S2_TERM_MOST;
@@ -207,11 +219,37 @@ static void judge_read_bound(lua_State *L, int table, S2Bound *bound) {
   lua_pop(L, 1);
 }
 
+static void judge_read_factor(lua_State *L, int table, S2Factor *factor) {
+  *factor = (S2Factor){.lo = judge_number(L, table, "lo"),
+                       .hi = judge_number(L, table, "hi"),
+                       .margin = judge_number(L, table, "margin"),
+                       .shape = (S2FactorShape)judge_number(L, table, "shape"),
+                       .value = judge_number(L, table, "value")};
+  lua_getfield(L, table, "reading");
+  s2_lua_readings(L, -1, 1, &factor->of);
+  lua_pop(L, 1);
+}
+
+// Adds the list of factors at `index` to a judge.
+static S2Status judge_multiply(lua_State *L, int index, const S2World *world, int controls,
+                               S2Judge *judge) {
+  int count = (int)lua_rawlen(L, index);
+  S2Factor *factor = lua_newuserdatauv(L, sizeof *factor * (size_t)(count + 1), 0);
+  for (int i = 0; i < count; i++) {
+    lua_rawgeti(L, index, i + 1);
+    judge_read_factor(L, lua_gettop(L), &factor[i]);
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+  return s2_judge_multiply(judge, world, controls, count, factor);
+}
+
 static int batch_judge(lua_State *L) {
   const S2LuaWorld *lw = s2_lua_world(L, 1);
   int controls = (int)luaL_checkinteger(L, 2);
   luaL_checktype(L, 3, LUA_TTABLE);
   luaL_checktype(L, 4, LUA_TTABLE);
+  luaL_checktype(L, 5, LUA_TTABLE);
   int terms = (int)lua_rawlen(L, 3), bounds = (int)lua_rawlen(L, 4);
   // Lua owns the memory, so that an error does not leak it.
   S2CostTerm *term = lua_newuserdatauv(L, sizeof *term * (size_t)(terms + 1), 0);
@@ -235,6 +273,9 @@ static int batch_judge(lua_State *L) {
   lua_setmetatable(L, -2);
   S2Status status =
       s2_judge_create(lw->world, controls, terms, term, bounds, bound, &object->judge);
+  if (status.code == S2_OK) {
+    status = judge_multiply(L, 5, lw->world, controls, object->judge);
+  }
   if (status.code != S2_OK) {
     lua_pushnil(L);
     lua_pushstring(L, status.message);
@@ -282,6 +323,24 @@ static int judge_with(lua_State *L, Judging *judging) {
   return 1;
 }
 
+// Takes the name of a shape (sim.env.tolerance). Returns its number, or nil and all names.
+static int batch_shape(lua_State *L) {
+  const char *name = luaL_checkstring(L, 1);
+  for (int i = 0; s2_shape_names[i] != NULL; i++) {
+    if (strcmp(name, s2_shape_names[i]) == 0) {
+      lua_pushinteger(L, i);
+      return 1;
+    }
+  }
+  lua_pushnil(L);
+  lua_newtable(L);
+  for (int i = 0; s2_shape_names[i] != NULL; i++) {
+    lua_pushstring(L, s2_shape_names[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 2;
+}
+
 static int batch_running(lua_State *L) {
   return judge_with(L, s2_judge_running);
 }
@@ -291,12 +350,9 @@ static int batch_terminal(lua_State *L) {
 }
 
 void s2_lua_judge_functions(lua_State *L) {
-  static const luaL_Reg functions[] = {{"fields", batch_fields},
-                                       {"judge", batch_judge},
-                                       {"draws", batch_draws},
-                                       {"norm", batch_norm},
-                                       {"running", batch_running},
-                                       {"terminal", batch_terminal},
-                                       {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"fields", batch_fields},     {"judge", batch_judge},
+                                       {"draws", batch_draws},       {"norm", batch_norm},
+                                       {"shape", batch_shape},       {"running", batch_running},
+                                       {"terminal", batch_terminal}, {NULL, NULL}};
   luaL_setfuncs(L, functions, 0);
 }

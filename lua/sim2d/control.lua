@@ -582,6 +582,14 @@ return function(sim, host)
 
   local SEEN = { [1] = true, name = true, of = true, field = true, read = true, noise = true }
 
+  -- The value of a field, or of one of the names that only observations have: direction (cosine and sine of the angle)
+  -- and touches (1 if a body has a contact, else 0).
+  local function observed_field(of, field)
+    if field == "direction" then return { sim.cos(of.angle), sim.sin(of.angle) } end
+    if field == "touches" and getmetatable(of) == "Body" then return #of:contacts() > 0 and 1 or 0 end
+    return of[field]
+  end
+
   function methods.observe(world, def)
     local system = system_of(world)
     check_keys(def, "observe", SEEN)
@@ -605,7 +613,7 @@ return function(sim, host)
         def.of)
       check_key(type(fields) == "table" and #fields > 0, "observe", "field",
         "a name or a list of names", def.field)
-      for _, field in ipairs(fields) do local _ = def.of[field] end -- raises an error if the field does not exist
+      for _, field in ipairs(fields) do local _ = observed_field(def.of, field) end -- raises an error if there is none
     else
       check_key(def.field == nil, "observe", "field", "no value with 'read'", def.field)
     end
@@ -642,7 +650,7 @@ return function(sim, host)
       for i = 1, math.max(1, results.n) do gather(observation.name, results[i], list) end
     else
       for _, field in ipairs(observation.fields) do
-        gather(observation.name, observation.of[field], list)
+        gather(observation.name, observed_field(observation.of, field), list)
       end
     end
     return list

@@ -184,11 +184,10 @@ static int control_observe(lua_State *L) {
   static const struct {
     const char *name;
     const char *fields[3];
-  } groups[] = {{"position", {"x", "y"}},
-                {"velocity", {"vx", "vy"}},
-                {"q", {"angle", "x", "y"}},
-                {"v", {"angular_velocity", "vx", "vy"}},
-                {"omega", {"angular_velocity"}}};
+  } groups[] = {
+      {"position", {"x", "y"}},        {"velocity", {"vx", "vy"}},
+      {"q", {"angle", "x", "y"}},      {"v", {"angular_velocity", "vx", "vy"}},
+      {"omega", {"angular_velocity"}}, {"direction", {"cos_angle", "sin_angle"}}}; // also of joints
   S2LuaWorld *lw = s2_lua_world(L, 1);
   const S2LuaBody *body = s2_lua_test(L, 2, s2_type_body);
   const S2LuaJoint *joint = s2_lua_test(L, 2, s2_type_joint);
@@ -203,8 +202,9 @@ static int control_observe(lua_State *L) {
     lua_rawgeti(L, 3, i + 1);
     const char *name = luaL_checkstring(L, -1); // the list keeps the string alive
     const char *const one[3] = {name, NULL, NULL}, *const *names = one;
-    for (size_t k = 0; body != NULL && k < sizeof groups / sizeof *groups; k++) {
-      names = strcmp(name, groups[k].name) == 0 ? groups[k].fields : names;
+    for (size_t k = 0; k < sizeof groups / sizeof *groups; k++) {
+      bool has = body != NULL || strcmp(groups[k].name, "direction") == 0;
+      names = has && strcmp(name, groups[k].name) == 0 ? groups[k].fields : names;
     }
     for (int k = 0; k < 3 && names[k] != NULL && fits; k++) {
       fits = count < S2_OBSERVED_FIELDS;

@@ -35,22 +35,22 @@ def spaces_of(about: dict[str, Any]) -> tuple[gymnasium.Space, gymnasium.Space]:
     return observed, gymnasium.spaces.Box(low, high, dtype=np.float64)
 
 
-def action_numbers(action: Any, space: gymnasium.Space, shape: tuple[int, ...]) -> np.ndarray:
-    """The action as doubles; ValueError or TypeError if it is not in the space (values out of bounds are only clipped)."""
+def put_actions(action: Any, space: gymnasium.Space, numbers: np.ndarray) -> None:
+    """Writes the action to `numbers`; ValueError or TypeError if it is not in the space (values out of bounds are only
+    clipped)."""
     array = np.asarray(action)
     discrete = isinstance(space, (gymnasium.spaces.Discrete, gymnasium.spaces.MultiDiscrete))
     if array.dtype.kind not in ("iu" if discrete else "fiu"):
         raise TypeError(f"{'whole ' if discrete else ''}numbers expected as an action, got {action!r}")
-    if array.shape != shape:
-        raise ValueError(f"an action of shape {shape} expected, got {array.shape}")
-    numbers = np.ascontiguousarray(array, dtype=np.float64)
+    if array.shape != numbers.shape:
+        raise ValueError(f"an action of shape {numbers.shape} expected, got {array.shape}")
     if discrete:
         most = space.n if isinstance(space, gymnasium.spaces.Discrete) else int(space.nvec[0])
-        if not ((numbers >= 0) & (numbers < most)).all():
+        if array.min() < 0 or array.max() >= most:
             raise ValueError(f"an action from 0 to {most - 1} expected, got {action!r}")
-    elif np.isnan(numbers).any():
+    elif np.isnan(array).any():
         raise ValueError(f"an action without nan expected, got {action!r}")
-    return numbers
+    numbers[...] = array
 
 
 class Env(gymnasium.Env):
@@ -86,6 +86,7 @@ class Env(gymnasium.Env):
         self._most = about.get("actions") or 0
         self._observed = self.observation_space.shape[0]
         self._action = np.zeros(max(1, int(np.prod(self._shape))))
+        self._action_view = self._action.reshape(self._shape)
         self._told = np.zeros(self._observed + _TOLD)
         self._pointers = (pointer(self._action), len(self._action), pointer(self._told), len(self._told))
 
@@ -106,7 +107,7 @@ class Env(gymnasium.Env):
         if self._most > 0 and isinstance(action, (int, np.integer)) and 0 <= action < self._most:
             self._action[0] = action
         else:
-            self._action[:] = action_numbers(action, self.action_space, self._shape).ravel()
+            put_actions(action, self.action_space, self._action_view)
         self._bridge.exchange(self._number, *self._pointers)
         told = self._told.tolist()
         m = self._observed

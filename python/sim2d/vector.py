@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from ._bridge import Bridge, pointer
-from .environment import action_numbers, entropy_seed, spaces_of
+from .environment import entropy_seed, put_actions, spaces_of
 from ._tasks import task_source
 
 _MODES = {
@@ -24,7 +24,9 @@ _MODES = {
 class VectorEnv(gymnasium.vector.VectorEnv):
     """`num_envs` environments in one Lua state; their worlds are stepped in `threads` threads. `sim2d.make_vec` makes it.
 
-    With copy=False, `step` returns the same arrays each time, with new values."""
+    The engine reads the actions from an array of NumPy and writes its results to one. With copy=True, `reset` and `step`
+    return copies of the results. With copy=False they return the arrays that the engine writes: each call returns the
+    same arrays, with new values."""
 
     def __init__(self, name: str | os.PathLike[str], num_envs: int, *, code: bool = False, threads: int | None = None,
                  autoreset: str | AutoresetMode = AutoresetMode.NEXT_STEP, randomise: bool = False, copy: bool = True):
@@ -60,6 +62,8 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         self._seen, self._rewards = parts[0].reshape(n, m), parts[1]
         self._terminated, self._truncated, self._final = parts[2], parts[3], parts[4].reshape(n, m)
         self._unsolved, self._mode_changes = parts[5], parts[6]
+        self._ends = np.zeros((2, n), dtype=bool)  # terminated, truncated
+        self._both = self._told[ends[1] : ends[3]].reshape(2, n)
         self._stepped = np.ones(n, dtype=bool)
         self._stepped.flags.writeable = False  # it is in the info of every step
         self._pointers = (pointer(self._action), self._action.size, pointer(self._told), self._told.size)
@@ -93,20 +97,20 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         return self._seen.copy() if self.copy else self._seen, {}
 
     def step(self, actions: Any):
-        shape = self._action.shape
-        self._action[:] = action_numbers(actions, self.action_space, shape)
+        put_actions(actions, self.action_space, self._action)
         self._bridge.exchange(self._number, *self._pointers)
-        terminated, truncated = self._terminated != 0, self._truncated != 0
+        ends = np.not_equal(self._both, 0, out=None if self.copy else self._ends)
+        terminated, truncated = ends
         info: dict[str, Any] = {
             "unsolved": self._unsolved != 0, "_unsolved": self._stepped,
             "mode_changes": self._mode_changes.astype(np.int64), "_mode_changes": self._stepped,
         }
-        over = terminated | truncated
-        if self.autoreset_mode == AutoresetMode.SAME_STEP and over.any():
+        if self.autoreset_mode == AutoresetMode.SAME_STEP and ends.any():
+            over = terminated | truncated
             final = np.full(self.num_envs, None, dtype=object)
             for i in np.flatnonzero(over):
                 final[i] = self._final[i].copy()
-            info.update(final_obs=final, _final_obs=over.copy(), final_info={}, _final_info=over.copy())
+            info.update(final_obs=final, _final_obs=over, final_info={}, _final_info=over.copy())
         if self.copy:
             return self._seen.copy(), self._rewards.copy(), terminated, truncated, info
         return self._seen, self._rewards, terminated, truncated, info

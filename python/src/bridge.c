@@ -10,6 +10,7 @@
 #include "lua/parallel/pack.h"
 
 #include <lualib.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,7 +36,9 @@ typedef struct BridgeExchange {
   int number;
   const double *in;
   size_t in_count, out_count;
-  const double *told; // its numbers, in Lua's memory until the next call
+  double *out;
+  const double *told; // NULL if the function has written to `out`; else its numbers, in Lua's
+                      // memory until the next call
 } BridgeExchange;
 
 const char *s2_bridge_version(void) {
@@ -193,7 +196,16 @@ static S2LuaArray *exchange_array(lua_State *L, int table, const char *field, si
   return array;
 }
 
-// exchanges[number] = { to = array, run = function, from = array }: the function may replace `from`
+static void exchange_check(lua_State *L, int table, const char *field, size_t count) {
+  lua_getfield(L, table, field);
+  if ((size_t)lua_tointeger(L, -1) != count) {
+    luaL_error(L, "%s: %d numbers expected, got %d", field, (int)lua_tointeger(L, -1), (int)count);
+  }
+  lua_pop(L, 1);
+}
+
+// exchanges[number] = { to = array, run = function, from = array }, or { given = count, run =
+// function(given, results), results = count }: the function gets the caller's memory.
 static int bridge_trade(lua_State *L) {
   BridgeExchange *exchange = lua_touserdata(L, 1);
   lua_getfield(L, lua_upvalueindex(1), "exchanges");
@@ -201,6 +213,15 @@ static int bridge_trade(lua_State *L) {
     return luaL_error(L, "there is no exchange %d", exchange->number);
   }
   int table = lua_gettop(L);
+  if (lua_getfield(L, table, "given") != LUA_TNIL) {
+    exchange_check(L, table, "given", exchange->in_count);
+    exchange_check(L, table, "results", exchange->out_count);
+    lua_getfield(L, table, "run");
+    lua_pushlightuserdata(L, (void *)(uintptr_t)exchange->in); // NOLINT(*-no-int-to-ptr)
+    lua_pushlightuserdata(L, exchange->out);
+    lua_call(L, 2, 0);
+    return 0;
+  }
   S2LuaArray *to = exchange_array(L, table, "to", exchange->in_count);
   for (size_t i = 0; i < exchange->in_count; i++) {
     to->data[i] = exchange->in[i];
@@ -213,9 +234,9 @@ static int bridge_trade(lua_State *L) {
 
 int s2_bridge_exchange(S2Bridge *bridge, int exchange, const double *in, size_t in_count,
                        double *out, size_t out_count) {
-  BridgeExchange trade = {exchange, in, in_count, out_count, NULL};
+  BridgeExchange trade = {exchange, in, in_count, out_count, out, NULL};
   int failed = bridge_enter(bridge, bridge_trade, &trade);
-  for (size_t i = 0; failed == 0 && i < out_count; i++) {
+  for (size_t i = 0; failed == 0 && trade.told != NULL && i < out_count; i++) {
     out[i] = trade.told[i];
   }
   return failed;

@@ -267,20 +267,15 @@ end
 function bridge.env_world(number) return keep(objects, object(number).world) end
 
 -- In: the actions; out: observations, rewards, terminated, truncated, final observations (of episodes that ended),
--- unsolved steps, changes of mode.
+-- unsolved steps, changes of mode. The engine reads and writes the memory of Python.
 function bridge.vector(source, name, options)
-  local vector = sim.env.vector(load_env(source, name), options)
-  local n, env = vector.count, vector.envs[1]
-  local to, discrete = sim.zeros(n * commands_of(env)), env.action_space.n ~= nil
-  local exchange = { to = to }
-  function exchange.run()
-    local seen, rewards, terminated, truncated = vector:step(discrete and to + 1 or to)
-    exchange.from = sim.concat { seen, rewards, terminated, truncated, vector.final_observations, vector.unsolved,
-      vector.mode_changes }
-  end
+  local task = load_env(source, name)
+  local vector = sim.env.vector(task, options)
+  local n, m = vector.count, vector.observed
   local number = keep(objects, vector)
-  exchanges[number] = exchange
-  return number, describe(env)
+  exchanges[number] = { given = n * commands_of(task), results = 2 * n * m + 5 * n,
+    run = function(actions, results) vector:exchange(actions, results) end }
+  return number, describe(task)
 end
 
 function bridge.vector_reset(number, options) return object(number):reset(options) end

@@ -12,7 +12,7 @@ MODES = gymnasium.vector.AutoresetMode
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("name", ["cart_pole", "pendulum", "hopper"])
+@pytest.mark.parametrize("name", ["acrobot", "cart_pole", "pendulum", "hopper", "walker"])
 def test_each_is_as_alone(name, threads):
     n = 70  # more than a thread takes at a time
     vector = sim2d.make_vec(name, n, threads=threads)
@@ -34,7 +34,7 @@ def test_each_is_as_alone(name, threads):
             changes += alone[4]["mode_changes"]
             if alone[2] or alone[3]:
                 break
-    assert (changes > 0) == (name == "hopper")
+    assert (changes > 0) == (name in ("hopper", "walker"))
 
 
 DECLARED = """

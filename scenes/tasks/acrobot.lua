@@ -16,10 +16,8 @@ local function build()
   local shoulder = world:hinge { upper, name = "shoulder", anchor = { 0, 0 } }
   local elbow = world:hinge { lower, upper, name = "elbow", anchor = { 0, -1 } }
   world:actuator { "elbow", joint = elbow, kind = "torque", range = { -1, 1 } }
-  world:observe { "angles", read = function(w)
-    local a, b = w.joints.shoulder.angle, w.joints.elbow.angle
-    return { sim.cos(a), sim.sin(a), sim.cos(b), sim.sin(b) }
-  end }
+  world:observe { "upper direction", of = shoulder, field = "direction" }
+  world:observe { "lower direction", of = elbow, field = "direction" }
   world:observe { "shoulder", of = shoulder, field = "speed" }
   world:observe { "elbow", of = elbow, field = "speed" }
   return world
@@ -33,10 +31,7 @@ end
 local env = sim.env { name = "acrobot", world = build, period = 0.2, max_steps = 500, actions = { { -1 }, { 0 }, { 1 } },
   about_baseline = "torque in the direction of the elbow's motion",
   view = { { -2.6, -2.2 }, { 2.6, 2.2 } },
-  reset = function(world, random)
-    world.joints.shoulder.angle = random:uniform(-START, START)
-    world.joints.elbow.angle = random:uniform(-START, START)
-  end,
+  reset = { { of = "shoulder", field = "angle", uniform = { -START, START } }, { of = "elbow", field = "angle", uniform = { -START, START } } },
   reward = function(world) return height(world) > LINE and 0 or -1 end,
   terminated = function(world) return height(world) > LINE end,
   -- a torque in the direction of the elbow's motion, which adds energy

@@ -39,16 +39,9 @@ local env = sim.env { name = "cart_pole", world = build, max_steps = 500, action
   about_baseline = "the sign of LQR's command",
   view = { { -2.6, -0.5 }, { 2.6, 1.7 } },
   parameters = { cart = { 1, 0.5, 2 }, pole = { 0.1, 0.05, 0.2 }, half = { 0.5, 0.3, 0.8 } },
-  reset = function(world, random)
-    local cart, pole = world.bodies.cart, world.bodies.pole
-    local x, v = random:uniform(-START, START), random:uniform(-START, START)
-    local angle, omega = random:uniform(-START, START), random:uniform(-START, START)
-    -- the pole moves with the cart and turns about its end
-    local half = pole.y
-    cart.x, cart.vx = x, v
-    pole.x, pole.y, pole.angle = x + half * math.sin(angle), half * math.cos(angle), -angle
-    pole.omega, pole.vx, pole.vy = -omega, v + omega * half * math.cos(angle), -omega * half * math.sin(angle)
-  end,
+  reset = {
+    { of = "rail", field = "translation", uniform = { -START, START } }, { of = "rail", field = "speed", uniform = { -START, START } },
+    { of = "hinge", field = "angle", uniform = { -START, START } }, { of = "hinge", field = "speed", uniform = { -START, START } } },
   reward = 1,
   terminated = { { of = "rail", field = "translation", lo = -EDGE, hi = EDGE }, { of = "hinge", field = "angle", lo = -TILT, hi = TILT } },
   baseline = baseline, passed = 475 }

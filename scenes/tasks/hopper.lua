@@ -16,7 +16,7 @@ local function build(p)
   local world = sim.world { dt = 1 / 240 }
   world:box { name = "ground", type = "static", position = { 0, -0.5 }, size = { 200, 1 }, friction = p.friction }
   local body = world:box { name = "body", color = "#3b6fd4", size = { 0.6, 0.2 }, mass = p.mass, inertia = p.mass / 10, position = { 0, HIP }, category = 2, mask = 1 }
-  local hip = world:circle { name = "hip", color = "#6b7686", radius = 0.05, mass = 0.3, position = { 0, HIP }, mask = 0 }
+  local hip = world:circle { name = "hip disc", color = "#6b7686", radius = 0.05, mass = 0.3, position = { 0, HIP }, mask = 0 }
   local foot = world:circle { name = "foot", color = "#e08a3c", radius = SOLE, mass = 0.15, position = { 0, SOLE }, friction = p.friction, category = 2, mask = 1 }
   local joint = world:hinge { hip, body, name = "hip", anchor = { 0, HIP } }
   local leg = world:slider { foot, hip, name = "leg", axis = { 0, -1 }, anchor = { 0, SOLE }, stiffness = 1500, damping = 8, limits = { -0.25, 0.1 } }
@@ -29,7 +29,7 @@ local function build(p)
   world:observe { "hip_speed", of = joint, field = "speed" }
   world:observe { "leg_speed", of = leg, field = "speed" }
   world:observe { "forwards", of = body, field = "vx" }
-  world:observe { "stands", read = function(w) return #w.bodies.foot:contacts() > 0 and 1 or 0 end }
+  world:observe { "stands", of = foot, field = "touches" }
   return world
 end
 
@@ -50,27 +50,17 @@ local function baseline()
   end
 end
 
-local function fallen(world)
-  local body = world.bodies.body
-  return math.abs(body.angle) > LEANS or #body:contacts() > 0
-end
-
 local env = sim.env { name = "hopper", world = build, period = 1 / 60, max_steps = 600,
   about_baseline = "three loops after Raibert, gains by CMA-ES", follow = "body",
   view = { { -1.5, -0.3 }, { 1.5, 1.7 } },
   parameters = { mass = { 5, 4, 6 }, friction = { 0.9, 0.6, 1.2 } },
-  reset = function(world, random)
-    local up = random:uniform(0, 0.2)
-    for _, name in ipairs { "body", "hip", "foot" } do world.bodies[name].y = world.bodies[name].y + up end
-    world.bodies.body.angle = random:uniform(-0.05, 0.05)
-  end,
-  reward = function(world, u)
-    local body = world.bodies.body
-    local fast = sim.env.tolerance(body.vx, { FORWARDS, math.huge }, FORWARDS, "linear", 0.01)
-    local upright = sim.env.tolerance(body.angle, { -0.2, 0.2 }, LEANS, "linear", 0.01)
-    return fast * upright - 1e-3 * ((u[1] / TORQUE) ^ 2 + (u[2] / FORCE) ^ 2)
-  end,
-  terminated = fallen, baseline = baseline, passed = 400 }
+  reset = { { of = { "body", "hip disc", "foot" }, field = "y", relative = true, uniform = { 0, 0.2 } },
+    { of = "body", field = "angle", uniform = { -0.05, 0.05 } } },
+  reward = {
+    factors = { { of = "body", field = "vx", bounds = { FORWARDS, math.huge }, margin = FORWARDS, shape = "linear", value = 0.01 },
+      { of = "body", field = "angle", bounds = { -0.2, 0.2 }, margin = LEANS, shape = "linear", value = 0.01 } },
+    { of = "controls", scale = { TORQUE, FORCE }, weight = 2e-3 } },
+  terminated = { { of = "body", field = "angle", lo = -LEANS, hi = LEANS }, { of = "body", field = "touches", hi = 0 } }, baseline = baseline, passed = 400 }
 
 if sim.is_main() then env:show() end
 return env

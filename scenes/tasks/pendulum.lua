@@ -12,10 +12,7 @@ local function build(p)
     position = { 0, p.length / 2 }, mask = 0 }
   local pivot = world:hinge { rod, name = "pivot", anchor = { 0, 0 } }
   world:actuator { "motor", joint = pivot, kind = "torque", range = { -2, 2 } }
-  world:observe { "direction", read = function(w)
-    local angle = w.joints.pivot.angle
-    return { sim.cos(angle), sim.sin(angle) }
-  end }
+  world:observe { "direction", of = pivot, field = "direction" }
   world:observe { "speed", of = pivot, field = "speed" }
   return world
 end
@@ -33,13 +30,7 @@ local env = sim.env { name = "pendulum", world = build, period = 0.05, max_steps
   view = { { -1.6, -1.2 }, { 1.6, 1.2 } },
   keys = { left = { 2 }, right = { -2 } },
   parameters = { mass = { 1, 0.8, 1.25 }, length = { 1, 0.8, 1.25 } },
-  reset = function(world, random)
-    world.joints.pivot.angle = random:uniform(-math.pi, math.pi)
-    world.bodies.rod.omega = 0
-    local speed = random:uniform(-1, 1)
-    local rod = world.bodies.rod
-    rod.omega, rod.vx, rod.vy = speed, -speed * rod.y, speed * rod.x
-  end,
+  reset = { { of = "pivot", field = "angle", uniform = { -math.pi, math.pi } }, { of = "pivot", field = "speed", uniform = { -1, 1 } } },
   reward = { { of = "pivot", field = "angle", wrap = true, weight = 2 }, { of = "pivot", field = "speed", weight = 0.2 },
     { of = "controls", weight = 0.002 } }, baseline = baseline, passed = -400 }
 

@@ -34,9 +34,7 @@ local function build(p)
   for _, name in ipairs(NAMES) do world:observe { name, of = world.joints[name], field = "angle" } end
   world:observe { "speeds", of = trunk, field = { "vx", "vy", "omega" } }
   for _, name in ipairs(NAMES) do world:observe { name .. " speed", of = world.joints[name], field = "speed" } end
-  world:observe { "stands", read = function(w)
-    return { #w.bodies["foot 1"]:contacts() > 0 and 1 or 0, #w.bodies["foot 2"]:contacts() > 0 and 1 or 0 }
-  end }
+  for side = 1, 2 do world:observe { "stands " .. side, of = world.bodies["foot " .. side], field = "touches" } end
   return world
 end
 
@@ -80,10 +78,13 @@ local function baseline()
   end
 end
 
-local function fallen(world)
-  local trunk = world.bodies.trunk
-  return trunk.y < LOW or math.abs(trunk.angle) > LEANS
+-- Small random angles of all joints. The walker is then lifted off the ground.
+local start = {}
+for i, name in ipairs(NAMES) do
+  start[i] = { of = name, field = "angle", uniform = { -0.05, 0.05 }, add = name:find "knee" and -0.1 or 0 }
 end
+start[#start + 1] = { of = { "trunk", "thigh 1", "shin 1", "foot 1", "thigh 2", "shin 2", "foot 2" }, field = "y", relative = true,
+  constant = 0.03 }
 
 local env = sim.env { name = "walker", world = build, period = 1 / 60, max_steps = 600,
   about_baseline = "two phases after SIMBICON, gains by CMA-ES", follow = "trunk",
@@ -91,19 +92,11 @@ local env = sim.env { name = "walker", world = build, period = 1 / 60, max_steps
   keys = { q = { 120, 0, 0, -120 }, w = { -120, 0, 0, 120 }, -- q and w turn the thighs, o and p the shins
     o = { 0, 90, 0, 0, -90 }, p = { 0, -90, 0, 0, 90 } },
   parameters = { mass = { 12, 10, 14 }, friction = { 0.9, 0.7, 1.2 } },
-  reset = function(world, random)
-    for _, name in ipairs(NAMES) do world.joints[name].angle = (name:find "knee" and -0.1 or 0) + random:uniform(-0.05, 0.05) end
-    -- lifts the walker off the ground
-    for _, body in ipairs(world.bodies) do
-      if body.type == "dynamic" then body.y = body.y + 0.03 end
-    end
-  end,
-  reward = function(world)
-    local trunk = world.bodies.trunk
-    local fast = sim.env.tolerance(trunk.vx, { FORWARDS, math.huge }, FORWARDS, "linear", 0.01)
-    return fast * sim.env.tolerance(trunk.angle, { -0.2, 0.2 }, LEANS, "linear", 0.01)
-  end,
-  terminated = fallen, baseline = baseline, passed = 400 }
+  reset = start,
+  reward = { factors = {
+    { of = "trunk", field = "vx", bounds = { FORWARDS, math.huge }, margin = FORWARDS, shape = "linear", value = 0.01 },
+    { of = "trunk", field = "angle", bounds = { -0.2, 0.2 }, margin = LEANS, shape = "linear", value = 0.01 } } },
+  terminated = { { of = "trunk", field = "y", lo = LOW }, { of = "trunk", field = "angle", lo = -LEANS, hi = LEANS } }, baseline = baseline, passed = 400 }
 
 if sim.is_main() then env:show() end
 return env

@@ -127,7 +127,7 @@ static void run_batch(int threads, S2AutoReset autoreset, Out *out) {
   S2Judge *judge = judge_of(worlds[0]);
   S2Draw draws[2] = {
       {.of = joint_reading(s2_world_joint(worlds[0], 1), S2_JOINT_ANGLE), .a = -0.3, .b = 0.3},
-      {.of = body_reading(disc_of(worlds[0]), S2_BODY_VX), .normal = true, .b = 1}};
+      {.of = body_reading(disc_of(worlds[0]), S2_BODY_VX), .kind = S2_DRAW_NORMAL, .b = 1}};
   S2BatchDef def = {.autoreset = autoreset,
                     .max_steps = 40,
                     .seed = 7,

@@ -68,7 +68,10 @@ typedef struct S2ObservationDef {
   const char *name;
   S2BodyId body; // set exactly one of body and joint
   S2JointId joint;
-  const char *const *fields; // names of fields as in fields.def and s2_body_field
+  // Names of fields as in fields.def and s2_body_field, or one of these: cos_angle and sin_angle of
+  // a body or a joint with an angle, and touches: 1 if the body has a contact (s2_body_touches),
+  // else 0.
+  const char *const *fields;
   int field_count;
   double noise; // standard deviation, >= 0
 } S2ObservationDef;
@@ -77,6 +80,9 @@ enum { S2_OBSERVED_FIELDS = 12 }; // largest number of fields of one observation
 
 S2Status s2_observation_create(S2World *world, const S2ObservationDef *def, int *index);
 int s2_world_observation_size(const S2World *world); // observed values
+// The index of a field of a body or a joint in the observation, or -1 if it is not observed, or
+// with noise. Pass the null handle for the other one of the two.
+int s2_world_observed_at(const S2World *world, S2BodyId body, S2JointId joint, int field);
 S2Status s2_world_observe(S2World *world, double *numbers);
 // Noise is a function of this seed and of the world's time, so a clone observes the same noise as
 // its original. s2_world_noise_seed returns 0 if no noise is declared. Images store the seed.

@@ -1,11 +1,29 @@
 #include "dynamics/control/control.h"
 
+#include "dynamics/joints/joint.h"
 #include "dynamics/world/world.h"
 
 #include <string.h>
 
+// Numbers that are computed from fields. They follow the fields of bodies and of joints.
+enum { MORE_COS, MORE_SIN, MORE_TOUCHES, MORE_COUNT };
+
+static const char *const more_names[MORE_COUNT] = {"cos_angle", "sin_angle", "touches"};
+
+static bool observed_has_more(const S2World *world, const S2ObservationDef *def, int more) {
+  bool joint = def->joint.index != 0;
+  return !joint || (more != MORE_TOUCHES && // of the joint that the definition names
+                    s2_joint_type_has(world->joints.at[def->joint.index - 1].type, S2_JOINT_ANGLE));
+}
+
 // Returns the index of the field with this name, or -1 if there is none.
 static int observed_field(const S2World *world, const S2ObservationDef *def, const char *name) {
+  int fields = def->joint.index == 0 ? (int)S2_BODY_FIELD_COUNT : (int)S2_JOINT_FIELD_COUNT;
+  for (int k = 0; k < MORE_COUNT; k++) {
+    if (strcmp(more_names[k], name) == 0) {
+      return observed_has_more(world, def, k) ? fields + k : -1;
+    }
+  }
   if (def->joint.index == 0) {
     for (int i = 0; i < S2_BODY_FIELD_COUNT; i++) {
       if (strcmp(s2_body_field((S2BodyField)i)->name, name) == 0) {
@@ -61,6 +79,21 @@ int s2_world_observation_size(const S2World *world) {
   return size;
 }
 
+int s2_world_observed_at(const S2World *world, S2BodyId body, S2JointId joint, int field) {
+  int at = 0;
+  for (int i = 0; i < world->observations.count; i++) {
+    const S2Observation *of = &world->observations.at[i];
+    bool same = of->body.index == body.index && of->body.serial == body.serial &&
+                of->joint.index == joint.index && of->joint.serial == joint.serial;
+    for (int k = 0; k < of->count; k++, at++) {
+      if (same && of->noise == 0 && of->field[k] == field) {
+        return at;
+      }
+    }
+  }
+  return -1;
+}
+
 void s2_world_set_noise_seed(S2World *world, uint64_t seed) {
   world->noise_seed = seed;
 }
@@ -78,21 +111,56 @@ void s2_world_renew_noise(S2World *world, S2Rng *rng) {
   } while (world->noise_seed == 0);
 }
 
+static S2Status observe_more(const S2World *world, const S2Observation *of, int more,
+                             double *value) {
+  bool touches;
+  if (more == MORE_TOUCHES) {
+    S2_TRY(s2_body_touches(world, of->body, &touches));
+    *value = touches ? 1 : 0;
+    return s2_ok();
+  }
+  double angle;
+  S2_TRY(of->joint.index != 0 ? s2_joint_get(world, of->joint, S2_JOINT_ANGLE, &angle)
+                              : s2_body_get(world, of->body, S2_BODY_ANGLE, &angle));
+  *value = more == MORE_COS ? cos(angle) : sin(angle);
+  return s2_ok();
+}
+
+static S2Status observe_field(const S2World *world, const S2Observation *of, int field,
+                              double *value) {
+  bool joint = of->joint.index != 0;
+  int fields = joint ? (int)S2_JOINT_FIELD_COUNT : (int)S2_BODY_FIELD_COUNT;
+  if (field >= fields) {
+    return observe_more(world, of, field - fields, value);
+  }
+  return joint ? s2_joint_get(world, of->joint, (S2JointField)field, value)
+               : s2_body_get(world, of->body, (S2BodyField)field, value);
+}
+
 S2Status s2_world_observe(S2World *world, double *numbers) {
   // The noise depends only on seed and time, so it is reproducible.
   double t = s2_world_time(world);
   uint64_t bits;
   memcpy(&bits, &t, sizeof bits);
-  S2Rng rng = s2_rng_seeded(world->noise_seed ^ bits);
+  S2Rng rng = {{0}};
+  bool seeded = false; // most worlds have no noise
   for (int i = 0; i < world->observations.count; i++) {
     const S2Observation *observation = &world->observations.at[i];
     for (int k = 0; k < observation->count; k++) {
-      int field = observation->field[k];
       double *value = numbers++;
-      S2_TRY(observation->joint.index != 0
-                 ? s2_joint_get(world, observation->joint, (S2JointField)field, value)
-                 : s2_body_get(world, observation->body, (S2BodyField)field, value));
+      bool pair = k + 1 < observation->count && observation->noise == 0 &&
+                  observation->joint.index != 0 && observation->field[k + 1] == S2_JOINT_SPEED &&
+                  s2_joint_get_motion(world, observation->joint,
+                                      (S2JointField)observation->field[k], value, value + 1);
+      if (pair) {
+        k += 1;
+        numbers += 1;
+        continue;
+      }
+      S2_TRY(observe_field(world, observation, observation->field[k], value));
       if (observation->noise > 0) {
+        rng = seeded ? rng : s2_rng_seeded(world->noise_seed ^ bits);
+        seeded = true;
         *value += observation->noise * s2_rng_normal(&rng);
       }
     }

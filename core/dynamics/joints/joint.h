@@ -176,6 +176,10 @@ bool s2_joint_row_angular(const S2JointRow *row);
 
 // The rotation of a body, or the identity for S2_NONE, the world.
 S2Rot s2_joint_turn(const S2JointAt *at, int32_t slot);
+// Reads the coordinate `field` of a joint and its speed together, which is faster than two calls of
+// s2_joint_get. Returns false if that is not possible for this field.
+bool s2_joint_get_motion(const S2World *world, S2JointId id, S2JointField field, double *value,
+                         double *speed);
 S2Measure s2_measure_angle; // theta_a - theta_b - angle0
 S2Measure s2_measure_x;     // position of the anchor on a relative to the anchor on b, along x of b
 S2Measure s2_measure_y;

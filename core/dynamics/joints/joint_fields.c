@@ -154,6 +154,27 @@ S2Status s2_joint_get(const S2World *world, S2JointId id, S2JointField field, do
   return s2_ok();
 }
 
+bool s2_joint_get_motion(const S2World *world, S2JointId id, S2JointField field, double *value,
+                         double *speed) {
+  int32_t slot;
+  if (s2_joint_slot(world, id, &slot).code != S2_OK) {
+    return false;
+  }
+  const S2Joint *joint = &world->joints.at[slot];
+  const S2JointKind *kind = s2_joint_kind(joint->type);
+  bool drives = (field == S2_JOINT_ANGLE && kind->drive == s2_measure_angle) ||
+                (field == S2_JOINT_TRANSLATION && kind->drive == s2_measure_translation);
+  if (!drives || !s2_joint_type_has(joint->type, field)) {
+    return false;
+  }
+  S2JointAt at = joint_here(world, joint);
+  S2JointRow row;
+  kind->drive(&at, &row, NULL);
+  *value = row.value;
+  *speed = joint_rate(world, joint, &row);
+  return true;
+}
+
 // Bounds and friction exist only for constraints that were created with them.
 static S2Status joint_check_constraint(const S2Joint *joint, S2JointField field, double value) {
   const char *name = fields[field].name;

@@ -168,6 +168,8 @@ static void step_one(Many *many, int index) {
     many_tell(many, index, s2_program_stopped(world));
   } else if ((pushed = s2_world_push(world)).code != S2_OK) {
     many_tell(many, index, pushed);
+  } else if (!s2_program_apart(world)) {
+    step_alone(many, index, true);
   } else if (lanes == 1 || world->program->islands > ISLANDS) {
     Queue alone = {.count = 1, .index = {index}};
     queue_flush(many, &alone);

@@ -121,7 +121,7 @@ static void apart_set_box(const S2World *world, S2ProgramNear *near, double slac
 
 bool s2_program_apart(const S2World *world) {
   S2Program *program = world->program;
-  for (int i = 0; i < program->near_count; i++) {
+  for (int i = 0; i < program->near_count && program->pairs > 0; i++) {
     S2ProgramNear *near = &program->near[i];
     const double *q = world->q.at + 3 * near->slot;
     if (!near->stays) {
@@ -231,8 +231,7 @@ bool s2_program_ready(S2World *world) {
   }
   bool noted = world->notes != NULL && (world->recorder == NULL || !s2_program_records(world));
   bool fits = world->lanes > 0 && !noted && world->dump_directory == NULL &&
-              world->touches.count == 0 && world->acted.count == 0 && world->couples.count == 0 &&
-              (program->pairs == 0 || s2_program_apart(world));
+              world->touches.count == 0 && world->acted.count == 0 && world->couples.count == 0;
   // Clear the corrections if no step has written any since the state was set.
   int numbers = 3 * world->bodies.count;
   if (fits && world->corrected.count == 0 && world->corrected.capacity >= numbers) {
@@ -551,7 +550,7 @@ bool s2_program_hangs(const S2World *world) {
 }
 
 bool s2_program_step(S2World *world, S2Status *status) {
-  if (!s2_program_ready(world)) {
+  if (!s2_program_ready(world) || !s2_program_apart(world)) {
     return false;
   }
   if (!s2_program_proceeds(world)) {

@@ -64,7 +64,8 @@ void s2_program_prepare(S2World *world);
 // world.
 void s2_program_hasten(S2World *world);
 
-// Returns true if the world's program can do the next step. Call this exactly once per step.
+// Returns true if the world's program can do the next step, if s2_program_apart is also true. Call
+// this exactly once per step.
 bool s2_program_ready(S2World *world);
 // Steps a world that is ready and whose callback has agreed to proceed. Returns false if the
 // general path must do the step. In that case nothing was written. *status: as for s2_world_step.
@@ -85,7 +86,7 @@ S2Status s2_program_stopped(S2World *world);
 bool s2_program_hangs(const S2World *world);
 
 // Returns true if no bodies of the world can come near each other in the next step, so that its
-// search finds no pairs.
+// search finds no pairs. The actuators have already added their forces (s2_world_push).
 bool s2_program_apart(const S2World *world);
 // Returns true if the search would still find no pairs with a body whose pose at the end of the
 // step is q, which may be farther away than the first search expects.

@@ -32,7 +32,7 @@ static void excluded_insert(S2World *world, int32_t body, int32_t other, bool by
   int i = excluded_find(world, body, other);
   s2_line_insert(world->excluded, i);
   S2SlotPair *pair = &world->excluded.at[i];
-  memset(pair, 0, sizeof *pair); // zero the padding, which is part of images
+  memset(pair, 0, sizeof *pair); // images contain the padding, so it must be zero
   pair->body = body;
   pair->other = other;
   pair->by_user = by_user;

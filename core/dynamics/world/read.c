@@ -191,3 +191,16 @@ const S2Contact *s2_world_contacts(S2World *world, int *count) {
   *count = world->contacts.count;
   return world->contacts.at;
 }
+
+S2Status s2_body_touches(const S2World *world, S2BodyId body, bool *touches) {
+  int32_t slot;
+  S2_TRY(s2_body_slot(world, body, &slot));
+  int count;
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the list is made on demand, and is not a state
+  const S2Contact *contacts = s2_world_contacts((S2World *)(uintptr_t)world, &count);
+  *touches = false;
+  for (int i = 0; i < count && !*touches; i++) {
+    *touches = contacts[i].a.serial == body.serial || contacts[i].b.serial == body.serial;
+  }
+  return s2_ok();
+}

@@ -103,12 +103,22 @@ static S2Status world_check_def(const S2WorldDef *def) {
   return world_check_together(def);
 }
 
+// Copies the settings without their padding, because images contain it, so it must be zero.
+static void world_set_def(S2World *world, const S2WorldDef *def) {
+  memset(&world->kept.def, 0, sizeof world->kept.def);
+#define S2_SETTING(member, type, default, domain, names, unit, derivative, meaning)                \
+  world->kept.def.member = def->member;
+#define S2_PROGRAM_SETTING(member, type, default, domain, names, unit, derivative, meaning)        \
+  world->kept.def.member = def->member;
+#include "dynamics/fields.def"
+}
+
 S2Status s2_world_create(const S2WorldDef *def, S2World **out) {
   *out = NULL;
   S2_TRY(world_check_def(def));
   // A zeroed world is empty, except that free lists must end with S2_NONE.
   S2World *world = s2_memory_take_zeroed(sizeof *world);
-  world->kept.def = *def;
+  world_set_def(world, def);
   world->kept.free_body = world->kept.free_joint = world->kept.free_piece = S2_NONE;
   for (int i = 0; i < S2_VERTEX_CLASSES; i++) {
     world->kept.free_vertices[i] = S2_NONE;
@@ -188,7 +198,7 @@ const S2WorldDef *s2_world_settings(const S2World *world) {
 S2Status s2_world_configure(S2World *world, const S2WorldDef *def) {
   S2_TRY(s2_world_idle(world));
   S2_TRY(world_check_def(def));
-  world->kept.def = *def;
+  world_set_def(world, def);
   s2_world_changed(world);
   return s2_ok();
 }

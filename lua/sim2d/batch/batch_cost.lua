@@ -3,10 +3,14 @@
 
 local TURN = 2 * math.pi -- rad
 
-local TERM = { of = true, field = true, goal = true, weight = true, terminal = true, norm = true, p = true,
+local TERM = { of = true, field = true, goal = true, scale = true, weight = true, terminal = true, norm = true, p = true,
   wrap = true }
 local BOUND = { of = true, field = true, lo = true, hi = true }
-local DRAW = { of = true, field = true, values = true, uniform = true, normal = true }
+local FACTOR = { of = true, field = true, bounds = true, margin = true, shape = true, value = true }
+local DRAW = { of = true, field = true, values = true, uniform = true, normal = true, constant = true, add = true,
+  relative = true }
+local KINDS = { uniform = 0, normal = 1, constant = 2 }
+local AT_MARGIN = 0.1 -- as in sim.env.tolerance
 
 return function(sim, host)
   local C = host.batch
@@ -115,17 +119,22 @@ return function(sim, host)
   local function read_term(what, worlds, term, controls)
     costs.check_keys(what, term, TERM)
     local reading, count, names = costs.read(what, worlds, term.of, term.field, controls)
-    -- one goal for all numbers, or one goal for each number
-    local goals = {}
-    if type(term.goal) == "table" or type(term.goal) == "userdata" then
-      if #term.goal ~= count then
-        host.fail("%s: goal: %d numbers expected, got %d", what, count, #term.goal)
+    -- one goal and one scale for all numbers, or one for each number
+    local function each(key, default)
+      local list, given = {}, term[key]
+      if (type(given) == "table" or type(given) == "userdata") and #given ~= count then
+        host.fail("%s: %s: %d numbers expected, got %d", what, key, count, #given)
       end
+      for i = 1, count do
+        local value = given
+        if value ~= nil and type(value) ~= "number" then value = value[i] end
+        list[i] = number(what .. ": " .. key, value, default)
+      end
+      return list
     end
-    for i = 1, count do
-      local goal = term.goal
-      if goal ~= nil and type(goal) ~= "number" then goal = goal[i] end
-      goals[i] = number(what .. ": goal", goal, 0)
+    local goals, scales = each("goal", 0), each("scale", 1)
+    for _, scale in ipairs(scales) do
+      if scale <= 0 then host.fail("%s: scale: a number above 0 expected, got %g", what, scale) end
     end
     -- the norm and its parameter
     local norm, p = C.norm(term.norm == nil and "quadratic" or tostring(term.norm))
@@ -135,7 +144,7 @@ return function(sim, host)
     if term.wrap ~= nil and type(term.wrap) ~= "boolean" then
       host.fail("%s: wrap: true or false expected, got %s", what, host.describe(term.wrap))
     end
-    return { reading = reading, goals = goals, names = names, wrap = term.wrap or false, norm = norm,
+    return { reading = reading, goals = goals, scales = scales, names = names, wrap = term.wrap or false, norm = norm,
       kind = term.norm or "quadratic", p = number(what .. ": p", term.p, p),
       weight = number(what .. ": weight", term.weight, term.terminal and 0 or 1),
       terminal = number(what .. ": terminal", term.terminal, 0) }
@@ -150,18 +159,45 @@ return function(sim, host)
     return list
   end
 
-  -- Returns the declared cost and bounds as a judge (core/batch/judge.h) and as terms for Lua. `key` names the option
-  -- that contains the cost.
-  function costs.judge(what, worlds, controls, cost, terminated, key)
-    local terms, bounds = {}, {}
+  local function read_factor(what, worlds, factor, controls)
+    costs.check_keys(what, factor, FACTOR)
+    local reading, count, names = costs.read(what, worlds, factor.of, factor.field, controls)
+    if count ~= 1 then host.fail("%s: field: a single number expected, got %d", what, count) end
+    local bounds = type(factor.bounds) == "number" and { factor.bounds, factor.bounds } or factor.bounds or { 0, 0 }
+    local lo, hi = bounds[1], bounds[2]
+    if type(lo) ~= "number" or type(hi) ~= "number" or not (lo <= hi) then
+      host.fail("%s: bounds: { lo, hi } with lo <= hi expected, got %s", what, host.describe(factor.bounds))
+    end
+    local shape, known = C.shape(factor.shape == nil and "gaussian" or tostring(factor.shape))
+    if not shape then
+      host.fail("%s: shape: one of %s expected, got %s", what, table.concat(known, ", "), host.describe(factor.shape))
+    end
+    return { reading = reading, names = names, lo = lo, hi = hi, margin = number(what .. ": margin", factor.margin, 0),
+      shape = shape, kind = factor.shape or "gaussian", value = number(what .. ": value", factor.value, AT_MARGIN) }
+  end
+
+  local function read_bound(what, worlds, bound)
+    costs.check_keys(what, bound, BOUND)
+    if bound.field ~= "touches" then return costs.read(what, worlds, bound.of, bound.field) end
+    local object = object_of(what, worlds, bound.of)
+    if getmetatable(object) ~= "Body" then host.fail("%s: field: only bodies have 'touches'", what) end
+    return { object, -1 }, 1
+  end
+
+  -- Returns the declared cost, bounds and factors as a judge (core/batch/judge.h), and terms and factors for Lua. `key`
+  -- names the option that contains the cost.
+  function costs.judge(what, worlds, controls, cost, terminated, key, product)
+    local terms, bounds, factors = {}, {}, {}
     key = key or "cost"
+    for i, factor in ipairs(list_of(what .. ": " .. key .. ".factors", product)) do
+      factors[i] = read_factor(("%s: %s.factors[%d]"):format(what, key, i), worlds, factor, controls)
+    end
     for i, term in ipairs(list_of(what .. ": " .. key, cost)) do
       terms[i] = read_term(("%s: %s[%d]"):format(what, key, i), worlds, term, controls)
     end
     for i, bound in ipairs(list_of(what .. ": terminated", terminated)) do
       local where = ("%s: terminated[%d]"):format(what, i)
-      costs.check_keys(where, bound, BOUND)
-      local reading, count = costs.read(where, worlds, bound.of, bound.field)
+      local reading, count = read_bound(where, worlds, bound)
       for k = 1, count do
         local lo, hi = bound.lo or -math.huge, bound.hi or math.huge
         if type(lo) ~= "number" or type(hi) ~= "number" or not (lo <= hi) then
@@ -170,9 +206,9 @@ return function(sim, host)
         bounds[#bounds + 1] = { reading = { reading[2 * k - 1], reading[2 * k] }, lo = lo, hi = hi }
       end
     end
-    local judge, message = C.judge(worlds[1], controls, terms, bounds)
+    local judge, message = C.judge(worlds[1], controls, terms, bounds, factors)
     if not judge then host.fail("%s: %s", what, message) end
-    return judge, terms
+    return judge, terms, factors
   end
 
   local function pair(where, key, value)
@@ -190,20 +226,40 @@ return function(sim, host)
     for i, parameter in ipairs(list_of(what .. ": " .. name, list)) do
       local where = ("%s: %s[%d]"):format(what, name, i)
       costs.check_keys(where, parameter, DRAW)
-      local reading, count = costs.read(where, worlds, parameter.of, parameter.field)
+      local objects = type(parameter.of) == "table" and getmetatable(parameter.of) == nil and parameter.of or { parameter.of }
       local given = 0
-      for _, key in ipairs { "values", "uniform", "normal" } do
+      for _, key in ipairs { "values", "uniform", "normal", "constant" } do
         given = given + (parameter[key] ~= nil and 1 or 0)
       end
-      if given ~= 1 then host.fail("%s: one of values, uniform and normal expected", where) end
+      if given ~= 1 then host.fail("%s: one of values, uniform, normal and constant expected", where) end
+      if parameter.relative ~= nil and type(parameter.relative) ~= "boolean" then
+        host.fail("%s: relative: true or false expected, got %s", where, host.describe(parameter.relative))
+      end
+      local readings, count = {}, 0
+      for o, object in ipairs(objects) do
+        readings[o], count = costs.read(where, worlds, object, parameter.field)
+      end
+      if count == 0 then host.fail("%s: of: a body or joint, or a list of them, expected", where) end
+      local reading = readings[1]
       if parameter.values ~= nil then
+        if #objects > 1 or parameter.add ~= nil or parameter.relative then
+          host.fail("%s: values: cannot be combined with add, relative or several objects", where)
+        end
         sets[#sets + 1] = { where = where, reading = reading, count = count, values = parameter.values }
       else
-        local key = parameter.normal and "normal" or "uniform"
-        local a, b = pair(where, key, parameter[key])
+        local key = parameter.normal and "normal" or parameter.uniform and "uniform" or "constant"
+        local a, b
+        if key == "constant" then
+          a, b = number(where .. ": constant", parameter.constant), 0.0
+        else
+          a, b = pair(where, key, parameter[key])
+        end
+        -- all objects take the same random number
         for k = 1, count do
-          draws[#draws + 1] = { reading = { reading[2 * k - 1], reading[2 * k] }, normal = key == "normal",
-            a = a, b = b }
+          for o, of in ipairs(readings) do
+            draws[#draws + 1] = { reading = { of[2 * k - 1], of[2 * k] }, kind = KINDS[key], a = a, b = b,
+              add = number(where .. ": add", parameter.add, 0), relative = parameter.relative, again = o > 1 }
+          end
         end
       end
     end
@@ -229,12 +285,24 @@ return function(sim, host)
       local value = object and host.counterpart(world, object)[term.names[i]] or controls[term.names[i]]
       local r = value - goal
       if term.wrap then r = r - TURN * math.floor(sim.stop_gradient(r) / TURN + 0.5) end
+      r = r / term.scales[i]
       sum = sum + (term.kind == "l2" and r * r or norms[term.kind](r, term.p))
     end
     return term.kind == "l2" and sim.sqrt(sum + term.p * term.p) - term.p or sum
   end
 
   costs.value = value_of
+
+  -- The product of factors, as sim.env.tolerance computes them.
+  function costs.product(factors, world, controls)
+    local product = 1
+    for _, factor in ipairs(factors) do
+      local object, name = factor.reading[1], factor.names[1]
+      local x = object and host.counterpart(world, object)[name] or controls[name]
+      product = product * sim.env.tolerance(x, { factor.lo, factor.hi }, factor.margin, factor.kind, factor.value)
+    end
+    return product
+  end
 
   -- The sum of weight times norm over all terms. `key` selects the weight: "weight" or "terminal".
   function costs.sum(terms, key, world, controls)

@@ -317,14 +317,15 @@ return function(sim, host)
 
   -- ---- Making an environment --------------------------------------------------------------------
 
-  local function new(def)
+  -- `random` is the generator of the environment (default: a new one).
+  local function new(def, random)
     check_keys("env", def, KEYS)
     host.check_function("env: world", 1, def.world)
     if def.baseline ~= nil then host.check_function("env: baseline", 1, def.baseline) end
     local rules = host.env_declared.read(def)
     local env = setmetatable({ name = def.name or "task", doc = def.doc, builder = def.world, start = rules.start, ended = rules.ended,
       reward = rules.reward, rules = rules, randomised = read_parameters(def), baseline = def.baseline, actions = def.actions,
-      random = sim.random.split(), passed = def.passed, max_steps = def.max_steps or MOST_STEPS }, Env)
+      random = random or sim.random.split(), passed = def.passed, max_steps = def.max_steps or MOST_STEPS }, Env)
     if not host.whole(env.max_steps) or env.max_steps < 1 then bad("env", "max_steps", "a whole number of at least 1", def.max_steps) end
     env.max_steps = math.tointeger(env.max_steps)
     -- build a first world to find its actuators and observations
@@ -346,6 +347,6 @@ return function(sim, host)
 
   -- Used by lua/sim2d/env/env_vector.lua.
   host.env = { new = new, is = function(value) return type(value) == "table" and getmetatable(value) == Env end,
-    command_of = command_of, observed = observed, begin = begin, check_keys = check_keys }
+    command_of = command_of, observed = observed, begin = begin, check_keys = check_keys, go_back = go_back }
   rawset(sim, "env", setmetatable({}, { __call = function(_, def) return new(def) end }))
 end

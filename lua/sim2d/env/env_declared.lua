@@ -2,8 +2,8 @@
 -- sim.batch. C evaluates them (core/batch/judge.h). This file reads them and converts them for each world that an
 -- environment builds.
 
-local FORMS = "a number, a list of terms { of =, field =, ... } (and constant =), or a function(world, u, env)"
-local KEY = { cost = true, constant = true }
+local FORMS = "a number, a list of terms { of =, field =, ... } (and constant =, factors =), or a function(world, u, env)"
+local KEY = { cost = true, constant = true, factors = true }
 
 return function(sim, host)
   local fail, describe = host.fail, host.describe
@@ -48,16 +48,16 @@ return function(sim, host)
     else
       local constant = def.constant == nil and 0.0 or def.constant
       if not host.finite(constant) then bad("reward.constant", "a finite number", constant) end
-      rules.constant, rules.terms = constant + 0.0, table.move(def, 1, #def, 1, {})
+      rules.constant, rules.terms, rules.factors = constant + 0.0, table.move(def, 1, #def, 1, {}), def.factors
       -- all other keys are errors
       for _, key in ipairs(host.sorted_keys(def)) do
         if not (math.type(key) == "integer" and key >= 1 and key <= #def) and not KEY[key] then
-          local near = type(key) == "string" and host.nearest(key, { "constant", "controls", "terminal" })
+          local near = type(key) == "string" and host.nearest(key, { "constant", "controls", "factors", "terminal" })
           fail("bad argument #1 to 'env' (key 'reward': unknown key '%s'%s)", tostring(key),
             near and ("; did you mean '%s'?"):format(near) or "; there are 'constant' and terms as a list")
         end
       end
-      if #def == 0 and def.constant == nil then bad("reward", FORMS, def) end
+      if #def == 0 and def.constant == nil and def.factors == nil then bad("reward", FORMS, def) end
     end
   end
 
@@ -84,12 +84,12 @@ return function(sim, host)
     return rules
   end
 
-  -- Returns the declarations for a world: { judge =, terms =, draws = }, each nil if absent.
+  -- Returns the declarations for a world: { judge =, terms =, factors =, draws = }, each nil if absent.
   function declared.of_world(env, world)
     local rules, made = env.rules, {}
     if rules.terms or rules.bounds then
-      made.judge, made.terms = host.batch_cost.judge("sim.env", { world }, host.control.count(world), rules.terms, rules.bounds,
-        "reward")
+      made.judge, made.terms, made.factors = host.batch_cost.judge("sim.env", { world }, host.control.count(world),
+        rules.terms, rules.bounds, "reward", rules.factors)
     end
     if rules.draws then
       local _, draws = host.batch_cost.parameters("sim.env", { world }, rules.draws, "reset")
@@ -113,6 +113,7 @@ return function(sim, host)
     local _, ended = host.batch.judged(made.judge, world, plain, 0.0)
     if not rules.terms then return nil, ended, nil end
     local reward = rules.constant
+    if #made.factors > 0 then reward = reward + host.batch_cost.product(made.factors, world, u) end
     for _, term in ipairs(made.terms) do
       if term.weight ~= 0 then reward = reward - term.weight * host.batch_cost.value(term, world, u) end
     end

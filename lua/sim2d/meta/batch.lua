@@ -1,11 +1,12 @@
 ---@meta _
 -- sim.batch and sim.rollout: functions for many worlds at once.
 
----A term of a cost: a norm of field - goal.
+---A term of a cost: a norm of (field - goal) / scale.
 ---@class sim2d.BatchTerm
 ---@field of string|sim2d.Body|sim2d.Joint a body or joint, its name, or "controls"
 ---@field field? string|integer|(string|integer)[] one or several fields; for "controls" the numbers of the commands, by default all
 ---@field goal? number|number[] default 0
+---@field scale? number|number[] divides the residuals; default 1
 ---@field weight? number weight of the integral over time; default 1, or 0 if only `terminal` is given
 ---@field terminal? number weight in the last state; default 0
 ---@field norm? "quadratic"|"smooth_abs"|"huber"|"l2"|"power"|"linear" default "quadratic"
@@ -26,6 +27,9 @@
 ---@field values? sim2d.Array|number[]|number initial values, one for each world
 ---@field uniform? number[] {lo, hi} of a uniform distribution, from which each reset draws a value
 ---@field normal? number[] {mean, deviation} of a normal distribution, from which each reset draws a value
+---@field constant? number a value that each reset sets
+---@field add? number added to the drawn number; default 0
+---@field relative? boolean true: adds to the present value
 
 ---@class sim2d.BatchOptions
 ---@field threads? integer number of threads; default: the number of cores that the process may use

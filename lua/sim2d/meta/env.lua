@@ -65,14 +65,27 @@ function Env:show(options) end
 ---Terms of a cost that is subtracted from the constant.
 ---@class sim2d.EnvReward
 ---@field constant? number default 0
+---@field factors? sim2d.EnvFactor[] their product is added to the constant
 ---@field [integer] sim2d.BatchTerm|sim2d.CostTerm
+
+---A factor of a reward: the value of `sim.env.tolerance` for a field.
+---@class sim2d.EnvFactor
+---@field of string
+---@field field string|integer
+---@field bounds? number|number[] {lo, hi}
+---@field margin? number
+---@field shape? string
+---@field value? number
 
 ---A number that is drawn at the start of an episode.
 ---@class sim2d.EnvDraw
----@field of string
+---@field of string|string[] all objects of a list take the same random number
 ---@field field string|string[]
 ---@field uniform? number[] {lo, hi}
 ---@field normal? number[] {mean, deviation}
+---@field constant? number
+---@field add? number added to the drawn number; default 0
+---@field relative? boolean true: adds to the present value
 
 ---Many environments of one task. Each call overwrites the arrays. An array of observations contains the numbers of all
 ---environments, one environment after another.
@@ -97,6 +110,12 @@ function EnvVector:reset(options) end
 ---@param actions any[]|sim2d.Array one action for each environment
 ---@return sim2d.Array observations, sim2d.Array rewards, sim2d.Array terminated, sim2d.Array truncated
 function EnvVector:step(actions) end
+
+---A step for programs in other languages, without arrays of Lua. Actions are numbers from 0, or commands. The results
+---are observations, rewards, terminated, truncated, final observations, unsolved steps and changes of mode.
+---@param actions lightuserdata address of the actions of all environments
+---@param results lightuserdata address of memory for all results
+function EnvVector:exchange(actions, results) end
 
 ---@class sim2d.EnvLibrary
 ---@overload fun(def: sim2d.EnvDefinition): sim2d.Env

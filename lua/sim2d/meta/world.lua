@@ -775,7 +775,7 @@ function World:act(u) end
 ---@field [1]? string name of the observation
 ---@field name? string name of the observation, if it is not the first entry
 ---@field of? sim2d.Body|sim2d.Joint
----@field field? string|string[] fields of `of`
+---@field field? string|string[] fields of `of`, "direction" (cosine and sine of the angle) or "touches" (1 if the body has a contact, else 0)
 ---@field read? fun(world: sim2d.World): ... function that returns the numbers, instead of `of` and `field`
 ---@field noise? number standard deviation of the noise; default 0
 

@@ -226,11 +226,58 @@ static void test_alone(void **state) {
   crowd_free(&crowd);
 }
 
+// A chain above a floor, whose actuator pushes it down: whether bodies come near each other depends
+// on the actuator.
+static S2World *pushed_world(void) {
+  S2WorldDef def = s2_world_def();
+  def.dt = 0.01;
+  S2World *world;
+  must(s2_world_create(&def, &world));
+  S2BodyDef floor = at(0, -1);
+  floor.type = S2_STATIC;
+  add_box(world, floor, 20, 2);
+  S2BodyId body = add_box(world, at(0, 0.6), 0.4, 0.4), arm = add_box(world, at(0, 1.2), 0.1, 0.8);
+  S2JointDef hinge = hinge_def(arm, body, 0, 0.8);
+  S2JointId turns;
+  must(s2_joint_create(world, &hinge, &turns));
+  S2ActuatorDef push = s2_actuator_def();
+  int index;
+  push.name = "push";
+  push.body = body;
+  push.direction = s2_vec2(0.1, -1);
+  must(s2_actuator_create(world, &push, &index));
+  return world;
+}
+
+static void test_actuators_push_before_the_search_for_near_bodies(void **state) {
+  (void)state;
+  S2Rng rng = s2_rng_seeded(4);
+  for (int run = 0; run < 30; run++) {
+    S2World *side = pushed_world(), *alone = pushed_world();
+    s2_world_set_lanes(alone, 0);
+    for (int step = 0, contacts = 0; step < 40 && contacts == 0; step++) {
+      double u = 300 * s2_rng_uniform(&rng);
+      must(s2_world_act(side, &u, 1, NULL));
+      must(s2_world_act(alone, &u, 1, NULL));
+      must(s2_world_step(alone));
+      must(s2_worlds_step_many(&side, 1, NULL));
+      assert_same_world(side, alone, "a pushed chain");
+      (void)s2_world_contacts(alone, &contacts);
+    }
+    s2_world_destroy(side);
+    s2_world_destroy(alone);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_one_lane),    cmocka_unit_test(test_four_lanes),
-      cmocka_unit_test(test_eight_lanes), cmocka_unit_test(test_stock),
-      cmocka_unit_test(test_bad_input),   cmocka_unit_test(test_one_fails),
+      cmocka_unit_test(test_actuators_push_before_the_search_for_near_bodies),
+      cmocka_unit_test(test_one_lane),
+      cmocka_unit_test(test_four_lanes),
+      cmocka_unit_test(test_eight_lanes),
+      cmocka_unit_test(test_stock),
+      cmocka_unit_test(test_bad_input),
+      cmocka_unit_test(test_one_fails),
       cmocka_unit_test(test_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -273,7 +273,7 @@ test("impossible costs, bounds and parameters", function()
   refused("field: the number of a control, 1 to 1, expected, got 2", { cost = { { of = "controls", field = 2 } } })
   refused("terminated%[1%]: numbers lo <= hi expected, got 2 and 1",
     { terminated = { { of = "cart", field = "x", lo = 2, hi = 1 } } })
-  refused("parameters%[1%]: one of values, uniform and normal expected",
+  refused("parameters%[1%]: one of values, uniform, normal and constant expected",
     { parameters = { { of = "cart", field = "mass" } } })
   refused("draw 1: lo <= hi expected", { parameters = { { of = "cart", field = "mass", uniform = { 2, 1 } } } })
   refused("draw 1: mass", { parameters = { { of = "cart", field = "mass", uniform = { -2, -1 } } } })

@@ -18,6 +18,8 @@ local REWARD = { constant = 2, { of = "rail", field = "translation", goal = 0.2,
   { of = "cart", field = "vx", terminal = 3 }, { of = "controls", weight = 0.2 } }
 local BOUNDS = { { of = "rail", field = "translation", lo = 0.8 }, { of = "hinge", field = "angle", lo = -2, hi = 2 } }
 
+local compare_later = {} -- tasks of a test, for another one
+
 local function def(changes)
   local all = { name = "cart", period = 0.02, max_steps = 30, parameters = { mass = { 1, 0.5, 2 } }, world = world, reset = DRAWS,
     reward = REWARD, terminated = BOUNDS }
@@ -28,7 +30,7 @@ end
 test("declared terms equal terms by functions", function()
   local one = sim.env(def())
   local other = sim.env(def { reset = function(w, random)
-    w.joints.rail.translation = 0.5 + (1.5 - 0.5) * random:uniform()
+    w.joints.rail.translation = random:uniform(0.5, 1.5)
     w.joints.hinge.angle = 0 + 0.3 * random:normal()
   end, reward = function(w, u, env)
     local x, angle, speed = w.joints.rail.translation, w.joints.hinge.angle, w.bodies.cart.vx
@@ -87,7 +89,126 @@ test("declared rewards have derivatives", function()
   near(slope, (loss(0.7 + 1e-5) - loss(0.7 - 1e-5)) / 2e-5, 1e-6)
 end)
 
+-- A walker with all kinds of declarations, and the same one by functions.
+local function stepper()
+  local w = sim.world { dt = 0.01 }
+  w:box { name = "ground", type = "static", size = { 20, 1 }, position = { 0, -0.5 }, friction = 0.5 }
+  local body = w:box { name = "body", size = { 0.4, 0.4 }, position = { 0, 0.25 }, friction = 0.5 }
+  local arm = w:box { name = "arm", size = { 0.1, 0.8 }, mass = 0.5, position = { 0, 0.8 } }
+  local joint = w:hinge { arm, body, name = "joint", anchor = { 0, 0.4 } }
+  w:actuator { "turn", joint = joint, kind = "torque", range = { -5, 5 } }
+  w:actuator { "push", body = body, kind = "force", direction = { 1, 0 }, range = { -30, 30 } }
+  return w
+end
+
+test("factors, scales, touches, directions and relative draws have the bits of functions", function()
+  local SHAPES = { "gaussian", "linear", "quadratic", "long_tail", "reciprocal", "hyperbolic", "cosine" }
+  local random = sim.random.split()
+  random:seed(2)
+  for _, shape in ipairs(SHAPES) do
+    local value, lo = random:uniform(0.01, 0.4), random:uniform(0.1, 0.5)
+    local one = sim.env { period = 0.02, max_steps = 40, world = function()
+      local w = stepper()
+      w:observe { "arm", of = w.joints.joint, field = "direction" }
+      w:observe { "body", of = w.bodies.body, field = { "direction", "touches", "y" } }
+      return w
+    end, reset = { { of = { "body", "arm" }, field = "y", relative = true, uniform = { 0.01, 0.3 } },
+      { of = "joint", field = "angle", uniform = { -0.1, 0.1 }, add = -0.3 }, { of = "joint", field = "speed", normal = { 0, 3 } },
+      { of = { "arm", "body" }, field = { "x", "vx" }, relative = true, constant = 0.07 } },
+      reward = { constant = 0.25, factors = { { of = "body", field = "vx", bounds = { lo, math.huge }, margin = 0.7, shape = shape, value = value },
+        { of = "joint", field = "angle", bounds = 0.1, margin = 2, shape = shape }, { of = "body", field = "y", bounds = { 0, 9 } } },
+        { of = "controls", scale = { 5, 30 }, weight = 2e-2 } },
+      terminated = { { of = "joint", field = "angle", lo = -9, hi = 9 }, { of = "arm", field = "touches", hi = 0 } } }
+    local other = sim.env { period = 0.02, max_steps = 40, world = function()
+      local w = stepper()
+      w:observe { "arm", read = function() return { math.cos(w.joints.joint.angle), math.sin(w.joints.joint.angle) } end }
+      w:observe { "body", read = function(v)
+        local b = v.bodies.body
+        return { math.cos(b.angle), math.sin(b.angle), #b:contacts() > 0 and 1 or 0, b.y }
+      end }
+      return w
+    end, reset = function(w, r)
+      local body, arm, joint = w.bodies.body, w.bodies.arm, w.joints.joint
+      local up = r:uniform(0.01, 0.3)
+      body.y, arm.y = body.y + up, arm.y + up
+      joint.angle = -0.3 + r:uniform(-0.1, 0.1)
+      joint.speed = r:normal(0, 3)
+      for _, b in ipairs { body, arm } do b.x, b.vx = b.x + 0.07, b.vx + 0.07 end
+    end, reward = function(w, u)
+      local T = sim.env.tolerance
+      local product = T(w.bodies.body.vx, { lo, math.huge }, 0.7, shape, value) * T(w.joints.joint.angle, 0.1, 2, shape)
+        * T(w.bodies.body.y, { 0, 9 })
+      return 0.25 + product - 2e-2 * ((u[1] / 5) ^ 2 / 2 + (u[2] / 30) ^ 2 / 2)
+    end, terminated = function(w) return math.abs(w.joints.joint.angle) > 9 or #w.bodies.arm:contacts() > 0 end }
+    local touched, ended = 0, 0
+    for seed = 1, 6 do
+      eq(other:reset { seed = seed }, (one:reset { seed = seed }))
+      for _ = 1, 40 do
+        local u = { random:uniform(-0.5, 0.5), random:uniform(-30, 30) }
+        local first, second = { one:step(u) }, { other:step(u) }
+        eq({ second[1], second[2], second[3], second[4] }, { first[1], first[2], first[3], first[4] })
+        touched = touched + first[1][5]
+        ended = ended + (first[3] and 1 or 0)
+        if first[3] or first[4] then break end
+      end
+    end
+    ok(touched > 0 and ended > 0, ("%s: %d touched, %d ended"):format(shape, touched, ended))
+    compare_later[#compare_later + 1] = one
+  end
+end)
+
+test("declared factors have derivatives", function()
+  local env = sim.env { period = 0.02, max_steps = 10, world = function()
+    local w = stepper()
+    w:observe { "arm", of = w.joints.joint, field = "direction" }
+    return w
+  end, reset = { { of = { "body", "arm" }, field = "y", relative = true, constant = 0.5 } },
+    reward = { factors = { { of = "joint", field = "angle", bounds = { 1, 2 }, margin = 2, shape = "gaussian" } },
+      { of = "controls", field = 1, scale = 5 } } }
+  local function loss(u)
+    local seen = env:reset { seed = 1 }
+    local sum, reward = 0, nil
+    for k = 1, 10 do
+      seen, reward = env:step { u * k, 0 }
+      sum = sum - reward + seen[2]
+    end
+    return sum
+  end
+  local value, slope = sim.value_and_grad(loss, 0.3)
+  near(value, loss(0.3), 1e-12)
+  near(slope, (loss(0.3 + 1e-5) - loss(0.3 - 1e-5)) / 2e-5, 1e-6)
+end)
+
 -- ---- Many ---------------------------------------------------------------------------------------
+
+test("vectors of tasks with factors and contacts", function()
+  ok(#compare_later > 0)
+  for k, task in ipairs(compare_later) do
+    local vector = sim.env.vector(task, { count = 5, threads = 1 + k % 3 })
+    local random = sim.random.split()
+    vector:reset { seed = 4 }
+    local alone = {}
+    for i = 1, 5 do
+      alone[i] = sim.env(task.def)
+      alone[i]:reset { seed = 4 + i - 1 }
+    end
+    for _ = 1, 60 do
+      local actions = {}
+      for i = 1, 5 do actions[i] = { random:uniform(-0.5, 0.5), random:uniform(-30, 30) } end
+      local _, rewards, terminated, truncated = vector:step(actions)
+      for i = 1, 5 do
+        local seen, reward, stop, cut
+        if alone[i].over then
+          seen, reward, stop, cut = alone[i]:reset(), 0, false, false
+        else
+          seen, reward, stop, cut = alone[i]:step(actions[i])
+        end
+        eq({ rewards[i], terminated[i], truncated[i] }, { reward, stop and 1 or 0, cut and 1 or 0 })
+        for j = 1, #seen do eq(vector.observations[(i - 1) * #seen + j], seen[j]) end
+      end
+    end
+  end
+end)
 
 local VARIANTS = {
   declared = {},
@@ -114,8 +235,9 @@ local VARIANTS = {
   ["actions by number"] = { actions = { { -9 }, { 0.5 }, { 1 } } },
 }
 
--- Compares the results of a vector in this mode with those of single environments.
-local function compare(name, task, mode, threads, randomise)
+-- Compares the results of a vector in this mode with those of single environments. From step `look` on, reads their
+-- Lua objects, too.
+local function compare(name, task, mode, threads, randomise, look)
   local n, m = 20, -- more than a thread takes at a time
     #task.observation_space.low
   local vector = sim.env.vector(task, { count = n, threads = threads, autoreset = mode, randomise = randomise })
@@ -153,7 +275,7 @@ local function compare(name, task, mode, threads, randomise)
           due[i] = true
         end
         same(i, seen, "goes elsewhere")
-        if mode ~= "same_step" then eq({ vector.envs[i].steps, vector.envs[i].over }, { alone[i].steps, alone[i].over }) end
+        if k >= look then eq({ vector.envs[i].steps, vector.envs[i].over }, { alone[i].steps, alone[i].over }) end
       end
     end
     if mode == "disabled" and next(over) then
@@ -168,10 +290,12 @@ for name, changes in pairs(VARIANTS) do
   test("a vector gives the results of single environments: " .. name, function()
     changes.max_steps = 9
     local task = sim.env(def(changes))
-    compare(name, task, "next_step", 1, false)
-    compare(name, task, "next_step", 3, false)
-    compare(name, task, "same_step", 2, true)
-    compare(name, task, "disabled", 3, false)
+    compare(name, task, "next_step", 1, false, 1)
+    compare(name, task, "next_step", 3, false, 17)
+    compare(name, task, "next_step", 2, false, 99)
+    compare(name, task, "same_step", 2, true, 99)
+    compare(name, task, "same_step", 1, false, 99)
+    compare(name, task, "disabled", 3, false, 24)
   end)
 end
 
@@ -254,11 +378,22 @@ test("declarations that are refused", function()
   refused("sim.env: reward%[1%]: field: there is no 'angel'; did you mean 'angle'", { reward = { { of = "hinge", field = "angel" } } })
   refused("sim.env: reward%[1%]: of: 'wheel': no body or joint has this name", { reward = { { of = "wheel", field = "angle" } } })
   refused("sim.env: reward%[1%]: unknown key 'wieght'; did you mean 'weight'", { reward = { { of = "hinge", field = "angle", wieght = 1 } } })
+  refused("sim.env: reward.factors%[1%]: shape: one of .* expected, got 'flat'",
+    { reward = { factors = { { of = "hinge", field = "angle", shape = "flat" } } } })
+  refused("sim.env: reward.factors%[1%]: bounds: { lo, hi } with lo <= hi expected",
+    { reward = { factors = { { of = "hinge", field = "angle", bounds = { 2, 1 } } } } })
+  refused("factor 1: lo <= hi, a margin of at least 0 and a value between 0 and 1 expected",
+    { reward = { factors = { { of = "hinge", field = "angle", value = 2 } } } })
+  refused("sim.env: reward%[1%]: scale: a number above 0 expected, got 0", { reward = { { of = "hinge", field = "angle", scale = 0 } } })
+  refused("sim.env: terminated%[1%]: field: only bodies have 'touches'", { terminated = { { of = "hinge", field = "touches" } } })
+  refused("sim.env: reset%[1%]: relative: true or false expected, got 1",
+    { reset = { { of = "rail", field = "translation", constant = 1, relative = 1 } } })
+  refused("sim.env: reset%[1%]: of: a body or joint, or a list of them, expected", { reset = { { of = {}, field = "x", constant = 1 } } })
   refused("key 'terminated': a function, or a list of bounds { of =, field =, lo =, hi = } expected, got 3", { terminated = 3 })
   refused("key 'terminated': a function, or a list of bounds", { terminated = { of = "rail", field = "x" } })
   refused("sim.env: terminated%[1%]: numbers lo <= hi expected", { terminated = { { of = "rail", field = "translation", lo = 2, hi = 1 } } })
   refused("key 'reset': a function, or a list of draws { of =, field =, uniform = {lo, hi} } expected", { reset = "none of it" })
   refused("sim.env: reset%[1%]: the key 'values' applies only to sim.batch", { reset = { { of = "rail", field = "translation", values = 1 } } })
-  refused("sim.env: reset%[1%]: one of values, uniform and normal expected", { reset = { { of = "rail", field = "translation" } } })
+  refused("sim.env: reset%[1%]: one of values, uniform, normal and constant expected", { reset = { { of = "rail", field = "translation" } } })
   refused("sim.env: reset%[1%]: uniform: two numbers expected", { reset = { { of = "rail", field = "translation", uniform = { 1 } } } })
 end)
