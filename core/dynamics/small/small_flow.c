@@ -373,6 +373,7 @@ static bool small_take_pieces(S2Small *small, Sums *sums) {
                    (frees && small_find_limit(small, false, &row) != S2_SMALL_SOLVED))) {
       return false;
     }
+    // If a limit closes, the piece ends there, and the derivative needs the rise of its value.
     whole = row == S2_NONE;
     bool noted = sums->record != NULL;
     small->closes = row;

@@ -461,6 +461,7 @@ static bool small_search(S2SmallStage *stage, S2SmallProblem *to, int most) {
       small_speeds_of(to);
       small_strain(to);
     }
+    // If no mode is wrong, refine the impulses, which may then indicate other modes.
     int wrong = s2_small_change_modes(stage, to, all);
     if (wrong == 0) {
       small_write_impulses(stage, to);
@@ -553,7 +554,7 @@ bool s2_small_solve(S2SmallStage *stage, S2SmallProblem *to) {
       break;
     }
   }
-  // The last search may have left other modes than those of the answer.
+  // The last search may have changed the modes, so restore those of the answer.
   if (!factored) {
     for (int i = 0; i < to->units; i++) {
       to->unit[i].mode = modes[i];

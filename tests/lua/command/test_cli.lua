@@ -361,7 +361,7 @@ world:segment { from = { -5, 0 }, to = { 5, 0 } }
 world:box { size = { 1, 1 }, position = { 0, 0.5 }, velocity = { 1, 0 } }
 world:step(2)]]
   eq(run_script(text, { "--dump-problems", "problems" }).status, 0)
-  -- A box slides. Of the two stages the first carries half of the weight, and the impulses of the second include those of
+  -- A box slides. The first of the two stages carries half of the weight, and the impulses of the second include those of
   -- the first.
   for stage = 0, 1 do
     local impulses = require("sim2d").problem.solve(("%s/problems/problem-000000-0%d.txt"):format(FOLDER, stage))
