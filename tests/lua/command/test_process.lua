@@ -149,7 +149,7 @@ test("the threads of OpenBLAS end before the script runs", function()
     print(sim.linalg.inv(sim.array { { 2, 1 }, { 1, 2 } })[1][1])
     print(io.open("/proc/self/status"):read("a"):match "Threads:%s*(%d+)")' >out)]]
   eq(status, 0, err)
-  eq(io.open("out"):read "a", "0.66666666666667\n1\n")
+  eq(read_file "out", "0.66666666666667\n1\n")
 end)
 
 -- ---- Files that were cut ------------------------------------------------------------------------
