@@ -35,8 +35,8 @@ static b2BodyId box2d3_body(b2WorldId world, const PeerScene *scene, const PeerB
     (void)b2CreatePolygonShape(body, &shape, &box);
   }
   if (of->mass > 0) {
-    b2MassData mass = {.mass = (float)of->mass, .rotationalInertia = (float)of->inertia};
-    b2Body_SetMassData(body, mass);
+    b2MassData own = {.mass = (float)of->mass, .rotationalInertia = (float)of->inertia};
+    b2Body_SetMassData(body, own);
   }
   return body;
 }

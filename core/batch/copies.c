@@ -8,7 +8,8 @@
 
 S2Status s2_copies_create(S2Batch *batch, const S2World *model) {
   // All copies share the image of the model.
-  S2BatchWorld first = {.world = (S2World *)(uintptr_t)model}; // only read
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the model is only read
+  S2BatchWorld first = {.world = (S2World *)(uintptr_t)model};
   s2_episode_starts(&first);
   for (int i = 0; i < batch->count; i++) {
     batch->world[i].image = first.image;
@@ -20,6 +21,7 @@ S2Status s2_copies_create(S2Batch *batch, const S2World *model) {
   batch->seen = s2_memory_take(sizeof *batch->seen * (size_t)(bounds + 1));
   s2_judge_find(batch->def.judge, model, batch->seen);
   int workers = s2_workers_count(batch->workers);
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers
   batch->stages = s2_memory_take_zeroed(sizeof *batch->stages * (size_t)workers);
   for (int w = 0; w < workers; w++) {
     batch->stages[w] = s2_stage_new(model);

@@ -331,7 +331,7 @@ S2Status s2_judge_slopes(const S2Judge *judge, const S2World *world, const doubl
   *cost = 0;
   for (int i = 0; i < s2_judge_terms(judge); i++) {
     const S2CostTerm *term = &judge->term[i];
-    double value, slope[S2_TERM_MOST], weight = terminal ? term->terminal : term->weight;
+    double value, slope[S2_TERM_MOST] = {0}, weight = terminal ? term->terminal : term->weight;
     if (weight != 0) {
       S2_TRY(judge_term(term, world, controls, &value, slope));
       *cost += weight * value;

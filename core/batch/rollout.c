@@ -293,6 +293,7 @@ S2Status s2_rollout(S2Workers *workers, const S2World *world, const S2Rollout *r
   int tapes = 0;
   if (status.code == S2_OK && rollout_can_tape(rollout, run.scratch[0])) {
     tapes = s2_workers_count(workers);
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers
     run.tape = s2_memory_take(sizeof *run.tape * (size_t)tapes);
   }
   for (int i = 0; i < tapes; i++) {

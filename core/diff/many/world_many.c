@@ -170,6 +170,7 @@ static S2Status many_step_traced(void *user, S2World *world, int index) {
   Stepping *stepping = user;
   S2ManyTape *tape = stepping->tape;
   if (tape->traces_used == tape->traces.count) {
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers
     *s2_array_append(tape->traces) = s2_trace_new();
   }
   S2Trace *trace = tape->traces.at[tape->traces_used++];

@@ -37,7 +37,7 @@ size_t s2_trace_bytes(const S2Trace *trace) {
 // Copies the record of a step that the program has taken.
 static void trace_keep(S2Trace *trace, const S2World *world, const S2RecordedStep *step) {
   const S2Program *program = world->program;
-  int size[S2_RECORDED_MOST], sum = 0;
+  int size[S2_RECORDED_MOST] = {0}, sum = 0;
   for (int i = 0; i < program->islands; i++) {
     const S2Table *table = &program->island[i].table;
     int head = s2_table_head(table);

@@ -53,10 +53,10 @@ typedef struct S2WorldGradient {
   S2JointGradient *joint;
   S2ContactGradient *contact; // contact points that the loss depends on
   int contacts;
+  unsigned flags; // S2GradientFlag values of all steps in the sweep
   S2Vec2 gravity;
   double dt, alpha, beta, time;
-  S2Tape *tape;   // tape with the nodes S2Slope.origin, or NULL if the slopes are constants
-  unsigned flags; // S2GradientFlag values of all steps in the sweep
+  S2Tape *tape; // tape with the nodes S2Slope.origin, or NULL if the slopes are constants
   // Nonzero for numbers that depend on a parameter. If NULL, all numbers may depend on one.
   const struct S2WorldGradient *tracked;
   S2Quiet *quiet; // receives observations of sweeps, or NULL

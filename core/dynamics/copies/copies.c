@@ -66,9 +66,10 @@ S2Stage *s2_stage_new(const S2World *model) {
                 JOINT_NUMBERS * stage->joints + stage->actuators;
   // The kernels need memory that begins at a multiple of the size of a vector.
   size_t apart = STATE + CONSTANTS, align = LANES * sizeof(double);
-  stage->memory = s2_memory_take_zeroed(apart * sizeof(double) * (size_t)program->islands + align);
-  size_t beyond = (size_t)((uintptr_t)stage->memory % align);
-  stage->state = (double *)((char *)stage->memory + (align - beyond));
+  unsigned char *memory =
+      s2_memory_take_zeroed(apart * sizeof(double) * (size_t)program->islands + align);
+  stage->memory = memory;
+  stage->state = (void *)(memory + (align - (uintptr_t)memory % align));
   stage->constants = stage->state + STATE * (size_t)program->islands;
   for (int i = 0; i < program->islands; i++) {
     for (int lane = 0; lane < lanes; lane++) {

@@ -13,8 +13,9 @@ void s2_recorder_init(S2Recorder *recorder, int lanes) {
   s2_arena_init(&recorder->arena);
   // Numbers of a record that a kernel does not write keep these zeros.
   size_t align = S2_ARENA_ALIGNMENT;
-  recorder->memory = s2_memory_take_zeroed(record_most(lanes) + align);
-  recorder->scratch = (void *)(((uintptr_t)recorder->memory + align - 1) / align * align);
+  unsigned char *memory = s2_memory_take_zeroed(record_most(lanes) + align);
+  recorder->memory = memory;
+  recorder->scratch = (void *)(memory + (align - (uintptr_t)memory % align));
 }
 
 void s2_recorder_reset(S2Recorder *recorder) {

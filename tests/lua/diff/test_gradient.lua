@@ -224,8 +224,9 @@ end)
 
 test("the peak of a tape counts steps that are made again", function()
   local function loss(v)
-    local w = sim.world { dt = 0.01 }
-    local ball = w:circle { radius = 0.1, velocity = { v, 0 } }
+    local w = sim.world { dt = 0.01 } -- contact: a program would record these steps in a few numbers
+    w:segment { from = { -5, 0 }, to = { 5, 0 } }
+    local ball = w:circle { radius = 0.1, position = { 0, 0.1 }, velocity = { v, 0 } }
     w:step(100)
     return ball.x
   end
