@@ -139,6 +139,15 @@ static void resting_box(S2World *world, double u) {
   box(world, u, 0.25, 0, 0.5, 0.5, 1, UINT32_MAX);
 }
 
+// A box without friction, which bounces for ever.
+static void thrown_box(S2World *world, double u) {
+  ground(world, 0, 1);
+  S2BodyId id = box(world, 0, 1 + 0.3 * u, u, 0.5, 0.5, 1, UINT32_MAX);
+  must(s2_body_set(world, id, S2_BODY_RESTITUTION, 1));
+  must(s2_body_set(world, id, S2_BODY_FRICTION, 0));
+  must(s2_body_set_v(world, id, (const double[3]){3 * u, 1, 2}));
+}
+
 // Foot, leg, thigh and torso (the sizes of Gym's hopper), which touch the floor only.
 enum { PARTS = 4, FLOOR = 1, PART = 2 };
 static const double parts[PARTS][5] = { // x, y, width, height, mass
@@ -165,6 +174,19 @@ static void stand_hopper(S2World *world, double u, bool limited) {
     }
     last = id;
   }
+}
+
+// A cart-pole that may touch a floor 2 m below.
+static void floor_cart_pole(S2World *world, double u) {
+  double a = 0.5 * u;
+  ground(world, 0.5, 0);
+  must(s2_body_set(world, s2_world_body(world, 0), S2_BODY_CATEGORY, FLOOR));
+  S2BodyId cart = box(world, 0, 2, 0, 0.5, 0.3, 1, FLOOR);
+  S2BodyId pole = box(world, -0.5 * sin(a), 2 + 0.5 * cos(a), a, 0.1, 1, 0.1, FLOOR);
+  must(s2_body_set(world, cart, S2_BODY_CATEGORY, PART));
+  must(s2_body_set(world, pole, S2_BODY_CATEGORY, PART));
+  joint(world, S2_SLIDER, cart, none, 0, 2);
+  joint(world, S2_HINGE, pole, cart, 0, 2);
 }
 
 static void hopper(S2World *world, double u) {
@@ -272,6 +294,34 @@ static void rival_resting_box(cpSpace *space, double u) {
   rival_ground(space, 0.5, 0);
   rival_box(space, u, 0.25, 0, 0.5, 0.5, 1, true);
 }
+
+static void rival_thrown_box(cpSpace *space, double u) {
+  rival_ground(space, 0, 1);
+  cpBody *body = cpSpaceAddBody(space, cpBodyNew(1, cpMomentForBox(1, 0.5, 0.5)));
+  cpBodySetPosition(body, cpv(0, 1 + 0.3 * u));
+  cpBodySetAngle(body, u);
+  cpBodySetVelocity(body, cpv(1, 2));
+  cpBodySetAngularVelocity(body, 3 * u);
+  cpShape *shape = cpSpaceAddShape(space, cpBoxShapeNew(body, 0.5, 0.5, 0));
+  cpShapeSetElasticity(shape, 1);
+}
+
+static void rival_floor_cart_pole(cpSpace *space, double u) {
+  double a = 0.5 * u;
+  rival_ground(space, 0.5, 0);
+  cpBody *part[2] = {rival_box(space, 0, 2, 0, 0.5, 0.3, 1, false),
+                     rival_box(space, -0.5 * sin(a), 2 + 0.5 * cos(a), a, 0.1, 1, 0.1, false)};
+  for (int i = 0; i < 2; i++) {
+    cpShape *shape =
+        cpSpaceAddShape(space, cpBoxShapeNew(part[i], i == 0 ? 0.5 : 0.1, i == 0 ? 0.3 : 1, 0));
+    cpShapeSetFilter(shape, cpShapeFilterNew(1, CP_ALL_CATEGORIES, CP_ALL_CATEGORIES)); // a group
+  }
+  cpBody *still = cpSpaceGetStaticBody(space);
+  cpSpaceAddConstraint(space,
+                       cpGrooveJointNew(still, part[0], cpv(-FAR, 2), cpv(FAR, 2), cpv(0, 0)));
+  cpSpaceAddConstraint(space, cpGearJointNew(still, part[0], 0, 1));
+  rival_pivot(space, part[1], part[0], 0, 2);
+}
 #define RIVAL(function) .rival = (function),
 #else
 #define RIVAL(function)
@@ -283,6 +333,8 @@ static const Scene scenes[] = {
     {.name = "chain_of_6", .dt = DT, .build = chain},
     {.name = "ball", .dt = DT, .build = ball, RIVAL(rival_ball)},
     {.name = "resting_box", .dt = DT, .build = resting_box, RIVAL(rival_resting_box)},
+    {.name = "thrown_box", .dt = DT, .build = thrown_box, RIVAL(rival_thrown_box)},
+    {.name = "floor_cart_pole", .dt = DT, .build = floor_cart_pole, RIVAL(rival_floor_cart_pole)},
     {.name = "hopper", .dt = 1.0 / 120, .build = hopper, .act = twitch},
     {.name = "limited_hopper", .dt = 1.0 / 120, .build = limited_hopper, .act = twitch},
     {.name = "pushed_box", .dt = 1.0 / 120, .build = pushed_box, .act = push},
