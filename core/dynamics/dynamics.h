@@ -388,8 +388,7 @@ typedef struct S2JointInfo {
   S2Vec2 way[S2_JOINT_WAY];
   S2Vec2 axis;            // slider, wheel: unit vector in world coordinates
   S2Vec2 target;          // mouse
-  bool driven;            // lock
-  bool has_law;           // spring
+  bool driven, has_law;   // lock, spring
   double velocity[3];     // lock: angle, x, y; the mean of the last substep if driven
   S2Vec2 impulse;         // on a, N s, of the last step or part of it, in world axes
   double angular_impulse; // on a, about its anchor, N m s
@@ -401,6 +400,8 @@ typedef struct S2JointInfo {
 } S2JointInfo;
 
 S2Status s2_joint_info(const S2World *world, S2JointId joint, S2JointInfo *info);
+// Sets only the type, a, b, the anchors and the axis, in a tenth of the time.
+S2Status s2_joint_ends(const S2World *world, S2JointId joint, S2JointInfo *info);
 S2JointType s2_joint_type(const S2World *world, S2JointId joint); // the joint must exist
 const char *s2_joint_name(const S2World *world, S2JointId joint); // "" if the joint was destroyed
 int s2_world_joints(const S2World *world, S2JointId *joints, int capacity); // creation order

@@ -356,7 +356,7 @@ static S2Status actuator_effort(S2World *world, const S2Actuator *actuator, doub
   }
   // Apply equal and opposite forces to both bodies along the joint's coordinate.
   S2JointInfo info;
-  s2_joint_ends(world, (int32_t)actuator->joint.index - 1, &info); // cannot fail: the joint exists
+  S2_TRY(s2_joint_ends(world, actuator->joint, &info));
   if (actuator->turns) {
     S2_TRY(actuator_turn(world, info.a, value));
     return actuator_turn(world, info.b, -value);

@@ -35,7 +35,8 @@ typedef struct Speed {
 static bool speed_motion(const S2World *world, const S2Joint *joint, bool child_a, bool *turns,
                          S2Vec2 *at, S2Vec2 *along) {
   S2JointInfo info;
-  s2_joint_ends(world, (int32_t)(joint - world->joints.at), &info);
+  S2JointId id = {(uint32_t)(joint - world->joints.at) + 1, joint->serial};
+  (void)s2_joint_ends(world, id, &info);
   *turns = joint->type == S2_HINGE || joint->type == S2_WHEEL;
   // A hinge turns about the anchor of the body that stays. A wheel turns about its hub on a.
   *at = child_a && joint->type == S2_HINGE ? info.anchor_b : info.anchor_a;

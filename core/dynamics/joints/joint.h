@@ -130,8 +130,6 @@ void s2_joint_label(const S2World *world, int32_t slot, char label[S2_NAME_SIZE 
 // move, and none is disabled.
 bool s2_joint_active(const S2World *world, const S2Joint *joint);
 S2Status s2_joint_slot(const S2World *world, S2JointId id, int32_t *slot);
-// Fills in only the type, bodies, axis and anchors of `info`. Actuators need these in every step.
-void s2_joint_ends(const S2World *world, int32_t slot, S2JointInfo *info);
 // Returns true if all equations of the joint are rigid, without compliance or a spring.
 bool s2_joint_is_rigid(const S2Joint *joint);
 // Computes the joint's rigid equations and returns their number. With matrices, they are

@@ -455,13 +455,16 @@ static S2Vec2 info_axis(const S2World *world, const S2Joint *joint) {
   return s2_rotate(s2_rot(joint->b == S2_NONE ? 0 : world->q.at[3 * joint->b]), joint->axis);
 }
 
-void s2_joint_ends(const S2World *world, int32_t slot, S2JointInfo *info) {
+S2Status s2_joint_ends(const S2World *world, S2JointId id, S2JointInfo *info) {
+  int32_t slot;
+  S2_TRY(s2_joint_slot(world, id, &slot));
   const S2Joint *joint = &world->joints.at[slot];
   info->type = joint->type;
   info->a = s2_body_id(world, joint->a);
   info->b = s2_body_id(world, joint->b);
   info->axis = info_axis(world, joint);
   info_anchors(world, joint, info);
+  return s2_ok();
 }
 
 S2JointType s2_joint_type(const S2World *world, S2JointId id) {

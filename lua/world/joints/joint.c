@@ -243,7 +243,7 @@ static void joint_measure(const void *user, const S2World *world, double *number
     return;
   }
   S2JointInfo info = {0};
-  (void)s2_joint_info(world, measured->id, &info);
+  (void)s2_joint_ends(world, measured->id, &info);
   S2Vec2 point = measured->field == FIELD_ANCHOR_A   ? info.anchor_a
                  : measured->field == FIELD_ANCHOR_B ? info.anchor_b
                                                      : info.axis;
