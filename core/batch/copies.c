@@ -1,5 +1,5 @@
-// Batches of copies of one world. A copy is packed while programs do its steps (S2Stage), and
-// otherwise a world of its own until its next reset.
+// Batches of copies of one world. A copy is packed while programs take its steps (S2Stage). After a
+// step that no program takes, the copy is a separate world until its next reset.
 #include "batch/episode.h"
 
 #include "base/memory.h"

@@ -165,7 +165,7 @@ static void rollout_gradient(const RolloutRun *run, S2World *world, int sample) 
   run->status[sample] = status.code == S2_OK ? s2_rollout_gradient(world, &at) : status;
 }
 
-// Adds the derivatives with respect to the efforts of an actuator to those of the controls.
+// Adds the derivatives by the efforts of an actuator to the derivatives by the controls.
 static void rollout_add_efforts(const RolloutRun *run, const RolloutLanes *lanes, int lane, int c) {
   const S2Rollout *rollout = run->rollout;
   int sample = lanes->first + lane;

@@ -76,7 +76,7 @@ void s2_many_tape_free(S2ManyTape *tape) {
   s2_memory_free(tape);
 }
 
-// ---- Support  -----------------------------------------------------------------------
+// ---- Support ------------------------------------------------------------------------------------
 
 void s2_many_tape_prepare(S2World *world) {
   s2_program_restart(world);
@@ -217,7 +217,7 @@ static void many_add(Side *side, int32_t place, double value) {
   }
 }
 
-// Angles and angular speeds are differences of those of the bodies.
+// The angle of a hinge is the angle of body a minus the angle of body b. The same holds for speeds.
 static void many_read_turn(Side *side, const S2Joint *joint, int first, double slope) {
   if (joint->a != S2_NONE) {
     many_add(side, first + 3 * joint->a, slope);

@@ -40,6 +40,9 @@
 // iteration reduces the error to at most the fraction CHORD.
 #define S2_RATTLE_PASSES 25
 #define S2_RATTLE_CHORD  1e-3
+// Bodies that do not move: a gap counts as closed below this multiple of the rounding error of
+// positions.
+#define S2_RATTLE_GAP_ROUNDED 2.0
 // Scaled residuals of a stage. If Newton's method stalls below ROUNDING, only rounding errors
 // remain. The active set of a certified solution counts as correct if its residual is at most
 // SOLVED.

@@ -21,7 +21,7 @@ static const double ROUNDING = S2_RATTLE_ROUNDING, SOLVED = S2_RATTLE_SOLVED;
 static const double NO_SPEED = S2_RATTLE_NO_SPEED;
 // Multiples of the rounding error of positions. GAP_ROUNDED: a smaller gap counts as closed.
 // SPRING_ROUNDED: the permitted deformation error of a spring whose impulse balances the forces.
-static const double GAP_ROUNDED = 2, SPRING_ROUNDED = 16;
+static const double GAP_ROUNDED = S2_RATTLE_GAP_ROUNDED, SPRING_ROUNDED = 16;
 // An impulse may exceed its bound by this fraction of the bounds or of the impulse, because of
 // rounding errors.
 static const double SLACK = 1e-15;

@@ -554,7 +554,7 @@ bool s2_small_solve(S2SmallStage *stage, S2SmallProblem *to) {
       break;
     }
   }
-  // The last search may have changed the modes, so restore those of the answer.
+  // The last search may have changed the modes. Restore the modes of the answer.
   if (!factored) {
     for (int i = 0; i < to->units; i++) {
       to->unit[i].mode = modes[i];

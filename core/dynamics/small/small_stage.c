@@ -10,9 +10,6 @@
 // modes that hold; largest number of corrections.
 static const double GUESS_HOLDS = 1e-14, MODES_HOLD = 1e-11;
 enum { CORRECTIONS = 40 };
-// As in rattle_stage.c: a smaller gap counts as closed, in multiples of the rounding error of
-// positions.
-static const double GAP_ROUNDED = 2;
 
 static void small_start_stage(S2Small *small, bool second, S2SmallStage *stage) {
   stage->small = small;
@@ -149,7 +146,8 @@ static void small_take_slopes(S2SmallStage *stage) {
 }
 
 // Linearises stage 1 at the velocities of the guess or, if these are far from v0, at v0. Computes
-// the speeds of the rows for the guess. Returns true if they are those of the true rows.
+// the speeds r for the guess. Returns true if r comes from the true rows and not from the linear
+// problem.
 static bool small_set_out(S2SmallStage *stage) {
   S2Small *small = stage->small;
   double guess[3 * S2_SMALL_NODES];
@@ -241,7 +239,7 @@ bool s2_small_first(S2Small *small, bool frees) {
     }
     residual = s2_small_residual(&stage, small->problem);
   }
-  // A gap with the rounding error of positions is closed.
+  // Rounding errors of positions may cause a residual above MODES_HOLD.
   if (!(residual.scaled <= fmax(MODES_HOLD, small->rounding / (small->h * stage.scale)))) {
     return false;
   }
@@ -297,7 +295,8 @@ static void small_set_still(S2SmallStage *stage) {
   small_measure_first(stage);
   for (int i = 0; i < small->points; i++) {
     int r = small->point[i].row;
-    stage->r[r] = fabs(small->at1[r].value) <= GAP_ROUNDED * small->rounding ? 0 : stage->r[r];
+    bool closed = fabs(small->at1[r].value) <= S2_RATTLE_GAP_ROUNDED * small->rounding;
+    stage->r[r] = closed ? 0 : stage->r[r];
   }
   small_take_slopes(stage);
   for (int i = 0; i < stage->unknown; i++) {
