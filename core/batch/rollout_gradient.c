@@ -1,7 +1,7 @@
 #include "batch/rollout_gradient.h"
 
-#include "base/memory.h"
 #include "diff/world/world_control.h"
+#include "dynamics/control/control.h"
 
 #include <math.h>
 #include <string.h>
@@ -15,8 +15,7 @@ typedef struct Taped {
   S2Tape *tape;
   S2WorldTape *on_tape;
   int controls;
-  S2Var input;             // all controls
-  S2TapeCommand *commands; // [controls][knots]
+  S2Var input; // all controls
   double cost;
   S2Var sum; // its node
 } Taped;
@@ -70,11 +69,14 @@ static S2Status taped_terms(Taped *taped, int knot, bool terminal, double scale)
 static S2Status taped_act(Taped *taped, int knot) {
   const S2RolloutSample *sample = taped->sample;
   const double *u = sample->controls + (size_t)knot * (size_t)taped->controls;
+  S2_TRY(s2_world_act(taped->world, u, taped->controls, NULL));
   for (int c = 0; c < taped->controls; c++) {
-    taped->commands[(size_t)c * (size_t)sample->knots + (size_t)knot] =
-        (S2TapeCommand){s2_world_time(taped->world), u[c], taped_control(taped, knot, c)};
+    if (s2_actuator_value(taped->world, c) == u[c]) { // clipped commands are constants
+      s2_actuator_set_origin(taped->world, c, S2_ACTUATOR_COMMAND,
+                             s2_tape_origin(taped->tape, taped_control(taped, knot, c)));
+    }
   }
-  return s2_world_act(taped->world, u, taped->controls, NULL);
+  return s2_ok();
 }
 
 static S2Status taped_run(Taped *taped) {
@@ -83,7 +85,6 @@ static S2Status taped_run(Taped *taped) {
     S2_TRY(taped_act(taped, k));
     for (int i = 0; i < sample->hold; i++) {
       double before = s2_world_time(taped->world);
-      s2_world_tape_actuate(taped->on_tape, taped->world, sample->knots, k + 1, taped->commands);
       S2_TRY(s2_world_tape_step(taped->on_tape, taped->world, 0));
       S2_TRY(taped_terms(taped, k, false, s2_world_time(taped->world) - before));
     }
@@ -98,7 +99,6 @@ S2Status s2_rollout_gradient(S2World *world, const S2RolloutSample *sample) {
   taped.tape = s2_tape_new();
   taped.input = s2_tape_input(taped.tape, sample->controls, count);
   taped.on_tape = s2_world_tape_new(taped.tape, NULL);
-  taped.commands = s2_memory_take(sizeof *taped.commands * (size_t)(count + 1));
   // Take the steps, then sweep backwards unless the cost is constant.
   S2Status status = taped_run(&taped);
   if (status.code == S2_OK && taped.sum != 0) {
@@ -108,7 +108,6 @@ S2Status s2_rollout_gradient(S2World *world, const S2RolloutSample *sample) {
              sizeof *sample->gradient * (size_t)count);
     }
   }
-  s2_memory_free(taped.commands);
   s2_tape_free(taped.tape);
   return status;
 }

@@ -44,6 +44,7 @@ static void gradient_start_tape(lua_State *L, S2LuaDiff *diff) {
   // Generation 0 marks values that belong to no tape.
   diff->last = diff->last == UINT32_MAX ? 1 : diff->last + 1;
   diff->generation = diff->last;
+  s2_tape_set_generation(diff->tape, diff->generation);
   diff->L = L;
 }
 

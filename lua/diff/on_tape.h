@@ -9,9 +9,6 @@
 
 #include "diff/world/world_tape.h"
 
-// Applies the actuators of the world at argument 1 as forces on the tape, at the start of a step.
-void s2_lua_actuate_by_hand(lua_State *L, S2LuaWorld *lw, double t);
-
 // True while a gradient call records.
 static inline bool s2_lua_recording(const S2LuaWorld *lw) {
   return lw->diff->generation != 0;

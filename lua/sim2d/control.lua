@@ -133,13 +133,7 @@ return function(sim, host)
     if not SHOWN[key] then fail("Actuator has no field '%s'", tostring(key)) end
     if key == "input" then return as_input(inside) end
     if key ~= "value" then return inside[key] end
-    -- the last command, tracked if it is on the tape
-    local value = host.actuator_value(inside.world, inside.index)
-    for _, tracked in pairs(inside.tracked or {}) do
-      tracked = live(tracked)
-      if sim.stop_gradient(tracked) == value then return tracked end
-    end
-    return value
+    return host.actuator_value(inside.world, inside.index)
   end
   local tune -- defined below
   Actuator.__newindex = function(self, key, value)
@@ -170,82 +164,6 @@ return function(sim, host)
     local lo, hi = live(actuator.range[1]), live(actuator.range[2])
     return value < lo and lo or value > hi and hi or value
   end
-
-  -- Returns the command in effect. C stores the plain value; if it came from a tracked number, that number is returned.
-  local function command_now(world, actuator)
-    local value, time = host.actuator_held(world, actuator.index)
-    if time == -math.huge then return clip(actuator, 0) end
-    local tracked = actuator.tracked and live(actuator.tracked[time])
-    return tracked and sim.stop_gradient(tracked) == value and tracked or value
-  end
-
-  local function push(body, force, at)
-    if body then body:apply_force(force, at) end
-  end
-
-  local function turn(body, torque)
-    if body then body:apply_torque(torque) end
-  end
-
-  -- Applies a force along the coordinate of a joint: along its axis, or along the line between its anchors.
-  local function push_joint(joint, force)
-    local p, n = joint.anchor_a, nil
-    if joint.type == "slider" or joint.type == "wheel" then
-      n = joint.axis
-    else
-      local q = joint.anchor_b
-      local dx, dy = p.x - q.x, p.y - q.y
-      local length = sim.sqrt(dx * dx + dy * dy)
-      if not (length > 0) then return end
-      n = { x = dx / length, y = dy / length }
-    end
-    push(joint.a, { force * n.x, force * n.y }, { at = p })
-    push(joint.b, { -force * n.x, -force * n.y }, { at = p })
-  end
-
-  local function effort(actuator, value)
-    local joint, body = actuator.joint, actuator.body
-    if joint and actuator.turns then
-      turn(joint.a, value)
-      turn(joint.b, -value)
-    elseif joint then
-      push_joint(joint, value)
-    elseif actuator.turns then
-      turn(body, value)
-    else
-      local d, p = actuator.direction, actuator.at
-      local x, y = live(d[1]), live(d[2])
-      if actuator.frame then
-        local c, s = sim.cos(body.angle), sim.sin(body.angle)
-        turn(body, value * (live(p[1]) * y - live(p[2]) * x))
-        x, y = c * x - s * y, s * x + c * y
-      end
-      push(body, { value * x, value * y })
-    end
-  end
-
-  local function apply(world, actuator)
-    local object = actuator.joint or actuator.body
-    if not object.alive then fail("actuator '%s': its joint or body is destroyed", actuator.name) end
-    local value = command_now(world, actuator)
-    if actuator.kind == "speed" then
-      object.motor_speed = value
-    elseif actuator.implicit then
-      object.servo_goal = value
-    elseif actuator.kind == "position" then
-      local at = actuator.turns and object.angle or object.translation or object.length
-      local most = live(actuator.most)
-      local given = live(actuator.kp) * (value - at) - live(actuator.kd) * object.speed
-      effort(actuator, given > most and most or given < -most and -most or given)
-    else
-      effort(actuator, value)
-    end
-  end
-
-  -- Applies actuators in gradient calls. Otherwise the engine applies them, with bitwise identical results.
-  host.actuate_by_hand(function(world)
-    for _, actuator in ipairs(systems[world] and systems[world].actuators or {}) do apply(world, actuator) end
-  end)
 
   local TURNING = { hinge = true, wheel = true, weld = true }
   local PUSHED = { slider = true, spring = true, distance = true, rope = true }
@@ -351,30 +269,39 @@ return function(sim, host)
     return shown
   end
 
+  -- Notes that the engine's number came from a tracked one.
+  local function track(actuator, number, value)
+    if is_tracked(value) then host.actuator_track(actuator.world, actuator.index, number, value) end
+  end
+
   -- Declares the actuator in the engine.
   local function declare(world, actuator)
     local d, at, plain = actuator.direction or { 1, 0 }, actuator.at or { 0, 0 }, sim.stop_gradient
-    for _, value in ipairs { actuator.range[1], actuator.range[2], d[1], d[2], at[1], at[2] } do
-      if is_tracked(value) then host.control_in_lua(world) end
-    end
     actuator.index = host.actuator(world, actuator.name, actuator.kind, actuator.joint or actuator.body,
       plain(d[1]), plain(d[2]), plain(actuator.range[1]), plain(actuator.range[2]), actuator.delay,
       plain(actuator.kp), plain(actuator.kd), actuator.implicit, actuator.frame == "body", plain(at[1]), plain(at[2]),
       plain(actuator.most))
+    track(actuator, "idle", clip(actuator, 0))
+    track(actuator, "direction_x", d[1])
+    track(actuator, "direction_y", d[2])
+    track(actuator, "at_x", at[1])
+    track(actuator, "at_y", at[2])
     if actuator.kind == "position" then tune(actuator) end
     if actuator.kind == "speed" and actuator.limit then actuator.joint.motor_max = actuator.most end
   end
 
-  -- Passes gains to the engine. If gains are tracked, they become fields of the joint, or Lua computes the effort.
+  -- Passes gains to the engine. The gains of an implicit actuator are fields of its joint.
   function tune(actuator)
-    local world, kp, kd, most = actuator.world, live(actuator.kp), live(actuator.kd), live(actuator.most)
+    local kp, kd, most = live(actuator.kp), live(actuator.kd), live(actuator.most)
     local plain = sim.stop_gradient
-    host.actuator_tune(world, actuator.index, plain(kp), plain(kd), plain(most))
+    host.actuator_tune(actuator.world, actuator.index, plain(kp), plain(kd), plain(most))
     if actuator.implicit then
       local joint = actuator.joint
       joint.servo_kp, joint.servo_kd, joint.servo_max = kp, kd, most
-    elseif is_tracked(kp) or is_tracked(kd) or is_tracked(most) then
-      host.control_in_lua(world)
+    else
+      track(actuator, "kp", kp)
+      track(actuator, "kd", kd)
+      track(actuator, "most", most)
     end
   end
 
@@ -432,14 +359,9 @@ return function(sim, host)
   local function command(world, actuator, value)
     local clipped = clip(actuator, value)
     if clipped ~= value and type(value) ~= "number" then host.actuator_clipped(actuator.name) end
-    host.actuator_command(world, actuator.index, sim.stop_gradient(clipped))
-    if is_tracked(clipped) then
-      actuator.tracked = actuator.tracked or {}
-      actuator.tracked[sim.stop_gradient(world.time)] = clipped
-    elseif not host.recording_gradient(world) then
-      actuator.tracked = nil
-    end
-    return sim.stop_gradient(clipped) ~= sim.stop_gradient(value)
+    local plain = sim.stop_gradient(clipped)
+    host.actuator_command(world, actuator.index, plain, clipped)
+    return plain ~= sim.stop_gradient(value)
   end
 
   local function suggest(key, named)
@@ -513,36 +435,12 @@ return function(sim, host)
 
   -- ---- Snapshots and clones ---------------------------------------------------------------------
 
-  -- Snapshots of the engine contain only plain commands. Tracked commands are stored here.
-  local kept = setmetatable({}, { __mode = "k" }) -- maps a Snapshot to its tracked commands by actuator index
-  local snapshot, restore, clone = methods.snapshot, methods.restore, methods.clone
-
-  local function copy_tracked(tracked)
-    if not tracked then return nil end
-    local copy = {}
-    for time, value in pairs(tracked) do copy[time] = value end
-    return copy
-  end
-
-  function methods.snapshot(world)
-    local image = snapshot(world)
-    local system = systems[world]
-    local commands
-    for i, actuator in ipairs(system and system.actuators or {}) do
-      commands = commands or {}
-      commands[i] = copy_tracked(actuator.tracked)
-    end
-    kept[image] = commands
-    return image
-  end
+  local restore, clone = methods.restore, methods.clone
 
   function methods.restore(world, image)
     restore(world, image)
     local system = systems[world]
     if not system then return end
-    for i, actuator in ipairs(system.actuators) do
-      actuator.tracked = copy_tracked(kept[image] and kept[image][i])
-    end
     -- Declare the actuators again that were added after the snapshot.
     for i = host.actuator_count(world) + 1, #system.actuators do declare(world, system.actuators[i]) end
     if system.plan then plan_again(world, system) end
@@ -562,7 +460,7 @@ return function(sim, host)
     local other = system_of(copy)
     for _, actuator in ipairs(system.actuators) do
       local twin = copy_table(actuator)
-      twin.world, twin.tracked = copy, copy_tracked(actuator.tracked)
+      twin.world = copy
       twin.joint = twin.joint and host.counterpart(copy, twin.joint)
       twin.body = twin.body and host.counterpart(copy, twin.body)
       add_actuator(other, twin)

@@ -139,7 +139,7 @@ struct S2LuaWorld {
   bool marked, failed; // s2_world_mark was called; a callback in the engine raised an error
   bool stepped;        // whether the world was stepped at least once
   const bool *held;    // while *held is true, a batch steps this world: do not close it
-  bool control_in_lua; // some observations or actuators exist only in Lua
+  bool control_in_lua; // some observations exist only in Lua
   S2Rng random_before;
   S2Progress progress;
 

@@ -67,26 +67,43 @@ static int control_observed(lua_State *L) {
   return 1;
 }
 
-// (world, index): returns the last command
+// Sets the origin of a number of an actuator to the tracked number at `value`, if it is one.
+static void control_set_origin(lua_State *L, S2LuaWorld *lw, int index, S2ActuatorNumber number,
+                               int value) {
+  double plain;
+  S2Var var;
+  if (s2_lua_tracked_get(L, value, &plain, &var)) {
+    (void)s2_lua_put_on_tape(lw);
+    s2_actuator_set_origin(lw->world, index, number, s2_tape_origin(lw->diff->tape, var));
+  }
+}
+
+// (world, index): returns the last command, which is tracked if it is on the tape
 static int control_value(lua_State *L) {
   const S2LuaWorld *lw = s2_lua_world(L, 1);
-  lua_pushnumber(L, s2_actuator_value(lw->world, control_index(L, lw)));
+  int index = control_index(L, lw);
+  uint64_t origin = s2_actuator_origin(lw->world, index, S2_ACTUATOR_COMMAND);
+  s2_lua_tracked_push(L, s2_actuator_value(lw->world, index),
+                      s2_lua_recording(lw) ? s2_tape_var(lw->diff->tape, origin) : 0);
   return 1;
 }
 
-// (world, index): returns the command in effect and the time when it was given
-static int control_held(lua_State *L) {
-  const S2LuaWorld *lw = s2_lua_world(L, 1);
-  double time;
-  lua_pushnumber(L, s2_actuator_held(lw->world, control_index(L, lw), &time));
-  lua_pushnumber(L, time);
-  return 2;
+// (world, index, value, tracked value): sets the command
+static int control_command(lua_State *L) {
+  S2LuaWorld *lw = s2_lua_world(L, 1);
+  int index = control_index(L, lw);
+  s2_lua_try(L, s2_actuator_command(lw->world, index, luaL_checknumber(L, 3), NULL));
+  control_set_origin(L, lw, index, S2_ACTUATOR_COMMAND, 4);
+  return 0;
 }
 
-// (world, index, value): sets the command
-static int control_command(lua_State *L) {
-  const S2LuaWorld *lw = s2_lua_world(L, 1);
-  s2_lua_try(L, s2_actuator_command(lw->world, control_index(L, lw), luaL_checknumber(L, 3), NULL));
+// (world, index, number, value): notes that this number of the actuator was set to a tracked value
+static int control_track(lua_State *L) {
+  static const char *const names[] = {"command", "idle", "direction_x", "direction_y", "at_x",
+                                      "at_y",    "kp",   "kd",          "most",        NULL};
+  S2LuaWorld *lw = s2_lua_world(L, 1);
+  int index = control_index(L, lw);
+  control_set_origin(L, lw, index, (S2ActuatorNumber)luaL_checkoption(L, 3, NULL, names), 4);
   return 0;
 }
 
@@ -291,7 +308,7 @@ static int control_make_observation(lua_State *L) {
 
 // ---- On a tape --------------------------------------------------------------------------------
 
-// (world): marks that some actuators or observations exist only in Lua
+// (world): marks that some observations exist only in Lua
 static int control_in_lua(lua_State *L) {
   s2_lua_world(L, 1)->control_in_lua = true;
   return 0;
@@ -333,29 +350,12 @@ static int control_clipped(lua_State *L) {
   return 0;
 }
 
-static const char BY_HAND[] = "sim2d.actuate_by_hand"; // Registry key.
-
-// (function): f(world, t, dt) applies the actuators as forces on the tape
-static int control_by_hand(lua_State *L) {
-  lua_settop(L, 1);
-  lua_setfield(L, LUA_REGISTRYINDEX, BY_HAND);
-  return 0;
-}
-
-void s2_lua_actuate_by_hand(lua_State *L, S2LuaWorld *lw, double t) {
-  lua_getfield(L, LUA_REGISTRYINDEX, BY_HAND);
-  lua_pushvalue(L, 1);
-  s2_lua_push_time(L, lw, t);
-  s2_lua_push_dt(L, lw, s2_world_settings(lw->world)->dt);
-  lua_call(L, 3, 0);
-}
-
 const luaL_Reg s2_lua_control_functions[] = {{"actuator", control_actuator},
                                              {"actuator_tune", control_tune},
                                              {"actuator_count", control_count},
                                              {"observation_count", control_observed},
                                              {"actuator_value", control_value},
-                                             {"actuator_held", control_held},
+                                             {"actuator_track", control_track},
                                              {"actuator_command", control_command},
                                              {"actuator_clipped", control_clipped},
                                              {"act", control_make_act},
@@ -367,6 +367,5 @@ const luaL_Reg s2_lua_control_functions[] = {{"actuator", control_actuator},
                                              {"observe", control_observe},
                                              {"observation", control_make_observation},
                                              {"recording_gradient", control_recording},
-                                             {"actuate_by_hand", control_by_hand},
                                              {"speed_by_hand", s2_lua_speed_by_hand},
                                              {NULL, NULL}};

@@ -6,8 +6,6 @@
 #include "lua/diff/on_tape.h"
 #include "lua/record/live.h"
 
-#include "dynamics/control/control.h"
-
 #include <math.h>
 
 // A run ends early by this fraction of a step, because rounding errors make sums of dt miss the
@@ -119,9 +117,8 @@ static void step_once(lua_State *L, S2LuaWorld *lw) {
   double before = s2_world_time(lw->world);
   // A mark is needed only if script functions run before the engine's step.
   lw->random_before = lw->session->random->rng;
-  bool by_hand = s2_lua_recording(lw) && s2_world_actuator_count(lw->world) > 0;
-  lw->marked = by_hand || lw->hooks[S2_HOOK_BEFORE] > 0 || lw->hooks[S2_HOOK_NOW] > 0 ||
-               lw->hooks[S2_HOOK_CONTROL] > 0;
+  lw->marked =
+      lw->hooks[S2_HOOK_BEFORE] > 0 || lw->hooks[S2_HOOK_NOW] > 0 || lw->hooks[S2_HOOK_CONTROL] > 0;
   if (lw->marked) {
     s2_world_mark(lw->world);
     lw->tape_mark = NULL;
@@ -133,9 +130,6 @@ static void step_once(lua_State *L, S2LuaWorld *lw) {
     s2_lua_timers_call(L, lw, S2_HOOK_NOW, before, before);
     s2_lua_hooks_call(L, lw, S2_HOOK_CONTROL, before);
     s2_lua_hooks_call(L, lw, S2_HOOK_BEFORE, before);
-    if (by_hand) { // apply actuators on the tape, so that they have derivatives
-      s2_lua_actuate_by_hand(L, lw, before);
-    }
   }
   // After this point, the engine undoes a failed step.
   lw->phase = S2_INSIDE;
@@ -144,10 +138,8 @@ static void step_once(lua_State *L, S2LuaWorld *lw) {
     s2_lua_put_on_tape(lw); // script functions may return tracked numbers
   }
   S2WorldTape *tape = s2_lua_on_tape(lw);
-  s2_world_set_actuated(lw->world, !by_hand);
   S2Status status = tape == NULL ? s2_world_step(lw->world)
                                  : s2_world_tape_step(tape, lw->world, lw->diff->checkpoint);
-  s2_world_set_actuated(lw->world, true);
   if (status.code != S2_OK) {
     s2_lua_step_failed(L, lw, status);
   }

@@ -352,6 +352,23 @@ static MeasureVjp *const own_vjps[S2_JOINT_TYPE_COUNT] = {
     [S2_CONSTRAINT] = s2_answer_constraint_vjp,
 };
 
+static MeasureVjp *measure_vjp_of(S2Measure *measure) {
+  MeasureVjp *vjp = NULL;
+  for (size_t i = 0; i < sizeof measure_vjps / sizeof measure_vjps[0] && vjp == NULL; i++) {
+    vjp = measure != NULL && measure_vjps[i].measure == measure ? measure_vjps[i].vjp : NULL;
+  }
+  return vjp;
+}
+
+bool s2_measure_vjp(const S2JointAt *at, S2Measure *measure, const S2RowBar *bar,
+                    const S2PlaceBar *to) {
+  MeasureVjp *vjp = measure_vjp_of(measure);
+  if (vjp != NULL) {
+    vjp(at, measure == s2_measure_x ? 0 : 1, bar, to);
+  }
+  return vjp != NULL;
+}
+
 void s2_joint_function_vjp(const S2JointAt *at, int function, const S2RowBar *bar,
                            const S2PlaceBar *to) {
   S2JointType type = at->joint->type;
@@ -360,10 +377,7 @@ void s2_joint_function_vjp(const S2JointAt *at, int function, const S2RowBar *ba
   S2Measure *measure = equation                       ? kind->equation[function]
                        : function == S2_OF_COORDINATE ? kind->coordinate
                                                       : kind->drive;
-  MeasureVjp *vjp = own_vjps[type];
-  for (size_t i = 0; i < sizeof measure_vjps / sizeof measure_vjps[0] && vjp == NULL; i++) {
-    vjp = measure != NULL && measure_vjps[i].measure == measure ? measure_vjps[i].vjp : NULL;
-  }
+  MeasureVjp *vjp = own_vjps[type] != NULL ? own_vjps[type] : measure_vjp_of(measure);
   if (vjp != NULL) {
     vjp(at, equation ? function : 0, bar, to);
   }

@@ -29,6 +29,9 @@ enum { S2_OF_COORDINATE = S2_JOINT_EQUATIONS, S2_OF_DRIVE };
 // the joint's own parameters.
 void s2_joint_function_vjp(const S2JointAt *at, int function, const S2RowBar *bar,
                            const S2PlaceBar *to);
+// Like s2_joint_function_vjp, for a measure. Returns false if its derivative is not known.
+bool s2_measure_vjp(const S2JointAt *at, S2Measure *measure, const S2RowBar *bar,
+                    const S2PlaceBar *to);
 
 // Passes on the adjoints of both offsets of a pin joint, along x and y of b.
 typedef struct S2PinBar {

@@ -84,6 +84,22 @@ int64_t s2_tape_nodes(const S2Tape *tape) {
   return (int64_t)tape->nodes - 1;
 }
 
+// ---- Origins ----------------------------------------------------------------------------------
+
+void s2_tape_set_generation(S2Tape *tape, uint32_t generation) {
+  tape->generation = generation;
+}
+
+uint64_t s2_tape_origin(const S2Tape *tape, S2Var var) {
+  return var == 0 ? 0 : (uint64_t)tape->generation << 32 | var;
+}
+
+S2Var s2_tape_var(const S2Tape *tape, uint64_t origin) {
+  return origin >> 32 == tape->generation ? (S2Var)origin : 0;
+}
+
+// ---- Nodes ------------------------------------------------------------------------------------
+
 // Reserves a node of `count` numbers. Returns its number, or 0 if the tape is full.
 static S2Var tape_append(S2Tape *tape, size_t count) {
   assert(!tape->sweeping);

@@ -30,6 +30,13 @@ size_t s2_tape_bytes(const S2Tape *tape);
 size_t s2_tape_peak(const S2Tape *tape); // the maximum since the tape was cleared
 int64_t s2_tape_nodes(const S2Tape *tape);
 
+// Origins identify nodes beyond the end of a recording, for numbers that are stored elsewhere. Each
+// recording of a tape has a generation. It is 0 unless the caller sets it before the first node.
+// s2_tape_var returns the node of an origin, or 0 if the origin belongs to another generation.
+void s2_tape_set_generation(S2Tape *tape, uint32_t generation);
+uint64_t s2_tape_origin(const S2Tape *tape, S2Var var); // 0 for a constant
+S2Var s2_tape_var(const S2Tape *tape, uint64_t origin);
+
 // An input. Derivatives are taken with respect to its `count` numbers, which are copied.
 S2Var s2_tape_input(S2Tape *tape, const double *values, int count);
 

@@ -51,6 +51,7 @@ struct S2Tape {
   S2Arena arena;
   ptrdiff_t outside, most_outside; // bytes
   S2TapePass pass;
+  uint32_t generation;
   bool full, sweeping, probing;
 };
 

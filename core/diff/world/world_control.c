@@ -1,63 +1,16 @@
 #include "diff/world/world_control.h"
 
-#include "diff/world/world_readings.h"
+#include "diff/world/world_measures.h"
+#include "diff/world/world_tape_parts.h"
 #include "dynamics/control/apply.h"
 
-#include <assert.h>
+#include <math.h>
 
-enum {
-  MOVED = 12, // number of pose and velocity components of two bodies
-  FORCES = 6  // torque, x, y on each of two bodies
-};
-
-// ---- Measures of joints ------------------------------------------------------------------------
-
-// The places of the coordinates of a joint's moving bodies: poses and, with `speeds`, velocities.
-static int moved_places(const S2World *world, const S2Joint *joint, bool speeds,
-                        S2Place places[MOVED]) {
-  const int32_t bodies[2] = {joint->a, joint->b};
-  int count = 0;
-  for (int kind = 0; kind < (speeds ? 2 : 1); kind++) {
-    for (int k = 0; k < 2; k++) {
-      bool moves = bodies[k] != S2_NONE && world->bodies.at[bodies[k]].type != S2_STATIC;
-      for (int c = 0; moves && c < 3; c++) {
-        places[count++] = s2_place(kind == 0 ? S2_PLACE_Q : S2_PLACE_V, bodies[k], c);
-      }
-    }
-  }
-  return count;
-}
-
-typedef struct Measured {
-  S2JointId joint;
-  S2JointField field;
-} Measured;
-
-static void measure_field(const void *user, const S2World *world, double *numbers) {
-  const Measured *measured = user;
-  S2Status status = s2_joint_get(world, measured->joint, measured->field, numbers);
-  assert(status.code == S2_OK); // reading it has already succeeded once
-  (void)status;
-}
-
-// Subtracts the angles or the angular velocities of two bodies.
-static S2Var field_between(S2WorldTape *tape, const S2World *world, const S2Joint *joint,
-                           S2PlaceKind kind, double value) {
-  S2Term terms[2];
-  int used = 0;
-  if (joint->a != S2_NONE) {
-    terms[used++] = (S2Term){.to = 0, .source = s2_place(kind, joint->a, 0), .factor = 1};
-  }
-  if (joint->b != S2_NONE) {
-    terms[used++] = (S2Term){.to = 0, .source = s2_place(kind, joint->b, 0), .factor = -1};
-  }
-  return s2_world_tape_read(tape, world, 1, &value, used, terms);
-}
+// ---- Fields -----------------------------------------------------------------------------------
 
 static S2Status joint_field(S2WorldTape *tape, S2World *world, S2JointId id, S2JointField field,
                             double value, S2Var *var) {
   const S2Joint *joint = &world->joints.at[id.index - 1];
-  bool plain = joint->type != S2_GEAR && joint->type != S2_CONSTRAINT && joint->type != S2_PULLEY;
   switch (field) {
   case S2_JOINT_FORCE:
   case S2_JOINT_TORQUE:
@@ -69,21 +22,9 @@ static S2Status joint_field(S2WorldTape *tape, S2World *world, S2JointId id, S2J
   case S2_JOINT_SPEED:
     break;
   default: // a constant: only motor commands change such fields, and costs do not read them
-    *var = 0;
     return s2_ok();
   }
-  // Angles are differences of the bodies' angles. Differentiate all other measures numerically.
-  bool turns = s2_joint_traits(joint->type)->turns;
-  if (plain && field == S2_JOINT_ANGLE) {
-    *var = field_between(tape, world, joint, S2_PLACE_Q, value);
-  } else if (plain && field == S2_JOINT_SPEED && turns) {
-    *var = field_between(tape, world, joint, S2_PLACE_V, value);
-  } else if (plain) {
-    S2Place places[MOVED];
-    int count = moved_places(world, joint, field == S2_JOINT_SPEED, places);
-    Measured measured = {id, field};
-    *var = s2_world_tape_measure(tape, world, 1, &value, measure_field, &measured, count, places);
-  } else {
+  if (!s2_world_tape_joint_field(tape, world, (int32_t)id.index - 1, field, value, var)) {
     return s2_error(S2_UNAVAILABLE, "a rollout cannot differentiate a measurement of a %s",
                     s2_joint_type_name(joint->type));
   }
@@ -110,189 +51,261 @@ S2Status s2_world_tape_field(S2WorldTape *tape, S2World *world, S2BodyId body, S
 
 // ---- Actuators --------------------------------------------------------------------------------
 
-// The effort of an actuator, and its tape node.
+enum {
+  MOVED = 6,   // components of the poses, velocities or forces of two bodies
+  COMMANDS = 4 // command, kp, kd, most
+};
+enum { CAUSES = COMMANDS + S2_MEASURED_PLACES + MOVED };
+
+// The effort of an actuator and its derivatives: with respect to tape nodes, or to numbers of the
+// world where `from` is 0.
 typedef struct Effort {
   double value;
-  S2Var var;
+  int count;
+  S2Term cause[CAUSES]; // `to` is unused
 } Effort;
 
-// Adds factors[i] times the effort to the forces of a body.
-static void add_force(S2WorldTape *tape, const S2World *world, S2BodyId body, S2Var effort,
-                      const double factors[3]) {
-  S2Place places[3];
-  S2Term terms[3];
-  if (body.index == 0 || !s2_body_yields(&world->bodies.at[body.index - 1]) || effort == 0) {
-    return;
-  }
-  for (int c = 0; c < 3; c++) {
-    places[c] = s2_place(S2_PLACE_F, (int32_t)body.index - 1, c);
-    terms[c] = (S2Term){.to = c, .from = effort, .factor = factors[c]};
-  }
-  s2_world_tape_add(tape, world, 3, places, 3, terms);
-}
+// The forces of all actuators in the order of their places, and the terms of these forces.
+typedef struct Forces {
+  S2WorldTape *tape;
+  const S2World *world;
+  int places, terms;
+  S2Place *place;
+  S2Term *term;
+} Forces;
 
-// Adds an effort to a component of a body's forces. `part` is the tape node of the direction
-// component, by which the effort is multiplied.
-static void add_measured(S2WorldTape *tape, const S2World *world, int32_t slot, int number,
-                         const Effort *effort, double push, S2Var part) {
-  S2Tape *of = s2_world_tape_of(tape);
-  S2Var force = s2_tape_scalar2(of, effort->value * push, effort->var, push, part, effort->value);
-  if (force != 0) {
-    S2Place place = s2_place(S2_PLACE_F, slot, number);
-    S2Term term = {.to = 0, .from = force, .factor = 1};
-    s2_world_tape_add(tape, world, 1, &place, 1, &term);
+// Largest numbers of places and terms of one actuator.
+enum { MOST_PLACES = MOVED, MOST_TERMS = MOVED * (CAUSES + S2_MEASURED_PLACES) };
+
+static void effort_by_var(Effort *effort, S2Var var, double slope) {
+  if (var != 0 && slope != 0) {
+    effort->cause[effort->count++] = (S2Term){.from = var, .factor = slope};
   }
 }
 
-static S2Var push_part(S2WorldTape *tape, S2Var node, int k) {
-  return node != 0 ? s2_tape_element(s2_world_tape_of(tape), node, k) : 0;
-}
-
-// Computes torque and force (x, y) on both bodies of a joint for an effort of 1.
-static void measure_push(const void *user, const S2World *world, double *numbers) {
-  const S2JointId *joint = user;
-  S2JointInfo info;
-  S2Status status = s2_joint_info(world, *joint, &info);
-  assert(status.code == S2_OK);
-  (void)status;
-  S2Vec2 n;
-  bool some = s2_joint_push_line(&info, &n);
-  const S2BodyId bodies[2] = {info.a, info.b};
-  for (int k = 0; k < 2; k++) {
-    double *push = numbers + 3 * k, sign = k == 0 ? 1 : -1;
-    push[0] = push[1] = push[2] = 0;
-    if (some && bodies[k].index != 0) {
-      const double *q = world->q.at + 3 * (bodies[k].index - 1);
-      S2Vec2 arm = s2_vec2(info.anchor_a.x - q[1], info.anchor_a.y - q[2]);
-      push[0] = sign * (arm.x * n.y - arm.y * n.x);
-      push[1] = sign * n.x;
-      push[2] = sign * n.y;
-    }
+static void effort_by_place(Effort *effort, S2Place place, double slope) {
+  if (slope != 0) {
+    effort->cause[effort->count++] = (S2Term){.source = place, .factor = slope};
   }
 }
 
-static void control_push_joint(S2WorldTape *tape, S2World *world, const S2Actuator *actuator,
-                               const Effort *effort) {
-  const S2Joint *joint = &world->joints.at[actuator->joint.index - 1];
-  // The line of action and its distance from the centres depend on the poses.
-  S2Place places[MOVED];
-  double push[FORCES];
-  int count = moved_places(world, joint, false, places);
-  S2Var node = s2_world_tape_measure(tape, world, FORCES, push, measure_push, &actuator->joint,
-                                     count, places);
-  const S2BodyId bodies[2] = {s2_body_id(world, joint->a), s2_body_id(world, joint->b)};
-  for (int k = 0; k < FORCES; k++) {
-    S2BodyId body = bodies[k / 3];
-    if (body.index == 0 || !s2_body_yields(&world->bodies.at[body.index - 1])) {
-      continue;
-    }
-    add_measured(tape, world, (int32_t)body.index - 1, k % 3, effort, push[k],
-                 push_part(tape, node, k));
-  }
+static S2Var actuator_var(const Forces *forces, int index, S2ActuatorNumber number) {
+  uint64_t origin = forces->world->actuators.at[index].origin[number];
+  return s2_tape_var(forces->tape->tape, origin);
 }
 
-// Computes the torque and force (x, y) of an effort of 1. The force is fixed to its body.
-static void measure_thrust(const void *user, const S2World *world, double *numbers) {
-  const S2Actuator *actuator = user;
-  double angle = world->q.at[3 * (actuator->body.index - 1)];
-  S2Vec2 along = s2_rotate(s2_rot(angle), actuator->direction);
-  numbers[0] = s2_actuator_arm(actuator);
-  numbers[1] = along.x;
-  numbers[2] = along.y;
-}
-
-static void control_thrust(S2WorldTape *tape, S2World *world, const S2Actuator *actuator,
-                           const Effort *effort) {
-  int32_t slot = (int32_t)actuator->body.index - 1;
-  if (!s2_body_yields(&world->bodies.at[slot])) {
-    return;
-  }
-  S2Place angle = s2_place(S2_PLACE_Q, slot, 0);
-  double push[3];
-  S2Var node = s2_world_tape_measure(tape, world, 3, push, measure_thrust, actuator, 1, &angle);
-  for (int k = 0; k < 3; k++) {
-    add_measured(tape, world, slot, k, effort, push[k], push_part(tape, node, k));
-  }
-}
-
-static void control_exert(S2WorldTape *tape, S2World *world, const S2Actuator *actuator,
-                          const Effort *effort) {
-  static const double turn[3] = {1, 0, 0}, back[3] = {-1, 0, 0};
-  if (actuator->fixed) {
-    control_thrust(tape, world, actuator, effort);
-  } else if (!actuator->on_joint) {
-    const double along[3] = {0, actuator->direction.x, actuator->direction.y};
-    add_force(tape, world, actuator->body, effort->var, actuator->turns ? turn : along);
-  } else if (actuator->turns) {
-    const S2Joint *joint = &world->joints.at[actuator->joint.index - 1];
-    add_force(tape, world, s2_body_id(world, joint->a), effort->var, turn);
-    add_force(tape, world, s2_body_id(world, joint->b), effort->var, back);
-  } else {
-    control_push_joint(tape, world, actuator, effort);
-  }
-}
-
-// The effort of a position actuator: kp (goal - position) - kd speed.
-static Effort position_effort(S2WorldTape *tape, S2World *world, const S2Actuator *actuator,
-                              const Effort *goal) {
-  S2Tape *of = s2_world_tape_of(tape);
-  double at = 0, speed = 0;
-  S2Var at_var = 0, speed_var = 0;
-  const S2BodyId none = {0, 0};
-  S2JointField field = s2_actuator_coordinate(world, actuator);
-  S2Status status =
-      s2_world_tape_field(tape, world, none, actuator->joint, (int)field, &at, &at_var);
-  assert(status.code == S2_OK); // hinge, slider, spring
-  status =
-      s2_world_tape_field(tape, world, none, actuator->joint, S2_JOINT_SPEED, &speed, &speed_var);
-  assert(status.code == S2_OK);
-  (void)status;
-  double held = actuator->kp * (goal->value - at);
-  S2Var sum = s2_tape_scalar2(of, held, goal->var, actuator->kp, at_var, -actuator->kp);
-  double value = held - actuator->kd * speed;
-  if (fabs(value) > actuator->most) {
-    return (Effort){copysign(actuator->most, value), 0};
-  }
-  return (Effort){value, s2_tape_scalar2(of, value, sum, 1, speed_var, -actuator->kd)};
-}
-
-static void control_actuate(S2WorldTape *tape, S2World *world, int index, int count,
-                            const S2TapeCommand *command) {
-  const S2Actuator *actuator = &world->actuators.at[index];
-  // The command that is in effect, and whether it was clipped.
+// Reads the command in force.
+static Effort control_command(const Forces *forces, S2World *world, int index) {
   int due;
-  Effort effort = {s2_actuator_due(world, index, &due), 0};
-  for (int i = count - 1; due != S2_NONE && i >= 0; i--) {
-    if (command[i].t == world->commands.at[due].t) {
-      bool within = command[i].u == effort.value;
-      effort.var = within ? command[i].var : 0;
-      if (!within && command[i].var != 0) {
-        s2_world_tape_clipped(tape, s2_actuator_name(world, index));
-      }
-      break;
-    }
-  }
-  if (actuator->kind == S2_ACTUATOR_SPEED || actuator->implicit) {
-    int number = actuator->implicit ? S2_OF_SERVO_GOAL : S2_OF_MOTOR_SPEED;
-    S2Place place = s2_place(S2_PLACE_JOINT, (int32_t)actuator->joint.index - 1, number);
-    S2Term term = {.to = 0, .from = effort.var, .factor = 1};
-    s2_world_tape_write(tape, world, 1, &place, effort.var != 0 ? 1 : 0, &term);
-    return;
-  }
-  if (actuator->kind == S2_ACTUATOR_POSITION) {
-    effort = position_effort(tape, world, actuator, &effort);
-  }
-  control_exert(tape, world, actuator, &effort);
+  Effort effort = {.value = s2_actuator_due(world, index, &due)};
+  S2Var var = due == S2_NONE ? actuator_var(forces, index, S2_ACTUATOR_IDLE)
+                             : s2_tape_var(forces->tape->tape, world->commands.at[due].origin);
+  effort_by_var(&effort, var, 1);
+  return effort;
 }
 
-void s2_world_tape_actuate(S2WorldTape *tape, S2World *world, int room, int count,
-                           const S2TapeCommand *command) {
-  for (int i = 0; i < world->actuators.count; i++) {
-    const S2Actuator *actuator = &world->actuators.at[i];
-    bool alive = actuator->on_joint ? s2_joint_alive(world, actuator->joint)
-                                    : s2_body_alive(world, actuator->body);
-    if (alive) { // ignore destroyed targets, which the step reports
-      control_actuate(tape, world, i, count, command + (size_t)i * (size_t)room);
+static void add_term(Forces *forces, int to, S2Term term, double factor) {
+  term.to = to;
+  term.factor *= factor;
+  if (term.factor != 0) {
+    forces->term[forces->terms++] = term;
+  }
+}
+
+// The index of a component of a body's force among the places. `number` is 0 .. 2: torque, x, y.
+static int force_place(Forces *forces, int32_t slot, int number) {
+  int at = forces->places - 1;
+  while (at >= 0 && (forces->place[at].kind != S2_PLACE_F || forces->place[at].slot != slot ||
+                     forces->place[at].number != number)) {
+    at -= 1;
+  }
+  if (at < 0) {
+    at = forces->places++;
+    forces->place[at] = s2_place(S2_PLACE_F, slot, number);
+  }
+  return at;
+}
+
+// Adds `push` times the effort to a component of a body's force. `by` (`count` terms) are the
+// derivatives of `push`.
+static void add_force(Forces *forces, int32_t slot, int number, const Effort *effort, double push,
+                      int count, const S2Term *by) {
+  if (slot == S2_NONE || !s2_body_yields(&forces->world->bodies.at[slot])) {
+    return;
+  }
+  int to = force_place(forces, slot, number);
+  for (int i = 0; i < effort->count; i++) {
+    add_term(forces, to, effort->cause[i], push);
+  }
+  for (int i = 0; i < count; i++) {
+    add_term(forces, to, by[i], effort->value);
+  }
+}
+
+// The measure of a joint along whose gradient the actuator pushes.
+static S2Measure *control_measure(const S2Actuator *actuator, const S2Joint *joint) {
+  bool slides = joint->type == S2_SLIDER || joint->type == S2_WHEEL;
+  return actuator->turns ? s2_measure_angle : slides ? s2_measure_translation : s2_measure_length;
+}
+
+// The forces are the effort times the gradient of the measure, which depends on the poses.
+static void control_push_joint(Forces *forces, const S2Actuator *actuator, const Effort *effort) {
+  const S2World *world = forces->world;
+  int32_t slot = (int32_t)actuator->joint.index - 1;
+  const S2Joint *joint = &world->joints.at[slot];
+  S2Measured measured;
+  S2PlaceSlope slopes[S2_MEASURED_PLACES];
+  S2Term by[S2_MEASURED_PLACES];
+  bool known = s2_measured_at(world, slot, control_measure(actuator, joint), &measured);
+  bool none = measured.measure == s2_measure_length && !(measured.row.value > 0);
+  for (int k = 0; k < MOVED && known && !none; k++) {
+    double along[MOVED] = {0};
+    int32_t body = k < 3 ? joint->a : joint->b;
+    along[k] = 1;
+    int count = actuator->turns ? 0 // a torque does not depend on the poses
+                                : s2_measured_vjp(forces->tape, world, &measured, 0, along, slopes);
+    for (int i = 0; i < count; i++) {
+      by[i] = (S2Term){.source = slopes[i].place, .factor = slopes[i].slope};
+    }
+    double push = s2_measured_slope(&measured, k);
+    if (push != 0 || count > 0) {
+      add_force(forces, body, k % 3, effort, push, count, by);
     }
   }
+}
+
+// A force on a body. With `fixed`, direction and point turn with the body.
+static void control_push_body(Forces *forces, int index, const Effort *effort) {
+  const S2Actuator *actuator = &forces->world->actuators.at[index];
+  int32_t slot = (int32_t)actuator->body.index - 1;
+  S2Vec2 d = actuator->direction, p = actuator->at;
+  S2Rot turn = actuator->fixed ? s2_rot(forces->world->q.at[3 * slot]) : (S2Rot){1, 0};
+  S2Vec2 along = s2_rotate(turn, d);
+  S2Var dx = actuator_var(forces, index, S2_ACTUATOR_DIRECTION_X);
+  S2Var dy = actuator_var(forces, index, S2_ACTUATOR_DIRECTION_Y);
+  S2Place angle = s2_place(S2_PLACE_Q, slot, 0);
+  double bends = actuator->fixed ? 1 : 0;
+  const S2Term by_x[] = {{.from = dx, .factor = dx == 0 ? 0 : turn.c},
+                         {.from = dy, .factor = dy == 0 ? 0 : -turn.s},
+                         {.source = angle, .factor = -along.y * bends}};
+  const S2Term by_y[] = {{.from = dx, .factor = dx == 0 ? 0 : turn.s},
+                         {.from = dy, .factor = dy == 0 ? 0 : turn.c},
+                         {.source = angle, .factor = along.x * bends}};
+  add_force(forces, slot, 1, effort, along.x, 3, by_x);
+  add_force(forces, slot, 2, effort, along.y, 3, by_y);
+  if (actuator->fixed) { // the torque is p_x d_y - p_y d_x
+    S2Var px = actuator_var(forces, index, S2_ACTUATOR_AT_X);
+    S2Var py = actuator_var(forces, index, S2_ACTUATOR_AT_Y);
+    const S2Term by_arm[] = {{.from = px, .factor = px == 0 ? 0 : d.y},
+                             {.from = py, .factor = py == 0 ? 0 : -d.x},
+                             {.from = dy, .factor = dy == 0 ? 0 : p.x},
+                             {.from = dx, .factor = dx == 0 ? 0 : -p.y}};
+    add_force(forces, slot, 0, effort, s2_actuator_arm(actuator), 4, by_arm);
+  }
+}
+
+static void control_exert(Forces *forces, int index, const Effort *effort) {
+  const S2Actuator *actuator = &forces->world->actuators.at[index];
+  if (actuator->on_joint) {
+    control_push_joint(forces, actuator, effort);
+  } else if (actuator->turns) {
+    add_force(forces, (int32_t)actuator->body.index - 1, 0, effort, 1, 0, NULL);
+  } else {
+    control_push_body(forces, index, effort);
+  }
+}
+
+// The effort of an explicit position actuator: kp (goal - position) - kd speed, at most `most`.
+static Effort control_hold(Forces *forces, int index, const Effort *goal) {
+  const S2World *world = forces->world;
+  const S2Actuator *actuator = &world->actuators.at[index];
+  int32_t slot = (int32_t)actuator->joint.index - 1;
+  const S2Joint *joint = &world->joints.at[slot];
+  S2Measured measured = {0};
+  S2PlaceSlope slopes[S2_MEASURED_PLACES];
+  double v[MOVED], along[MOVED], speed = 0;
+  (void)s2_measured_at(world, slot, control_measure(actuator, joint), &measured);
+  s2_measured_velocities(world, &measured, v);
+  for (int k = 0; k < MOVED; k++) {
+    speed += s2_measured_slope(&measured, k) * v[k];
+    along[k] = -actuator->kd * v[k];
+  }
+  double apart = goal->value - measured.row.value;
+  Effort effort = {.value = actuator->kp * apart - actuator->kd * speed};
+  if (fabs(effort.value) > actuator->most) {
+    double sign = copysign(1, effort.value);
+    effort.value = sign * actuator->most;
+    effort_by_var(&effort, actuator_var(forces, index, S2_ACTUATOR_MOST), sign);
+    return effort;
+  }
+  effort_by_var(&effort, goal->count > 0 ? goal->cause[0].from : 0, actuator->kp);
+  effort_by_var(&effort, actuator_var(forces, index, S2_ACTUATOR_KP), apart);
+  effort_by_var(&effort, actuator_var(forces, index, S2_ACTUATOR_KD), -speed);
+  int count = s2_measured_vjp(forces->tape, world, &measured, -actuator->kp, along, slopes);
+  for (int i = 0; i < count; i++) {
+    effort_by_place(&effort, slopes[i].place, slopes[i].slope);
+  }
+  for (int k = 0; k < MOVED; k++) {
+    int32_t body = k < 3 ? joint->a : joint->b;
+    if (body != S2_NONE) {
+      effort_by_place(&effort, s2_place(S2_PLACE_V, body, k % 3),
+                      -actuator->kd * s2_measured_slope(&measured, k));
+    }
+  }
+  return effort;
+}
+
+// Writes the speed of a motor or the goal of a servo.
+static void control_set(Forces *forces, S2World *world, int index) {
+  const S2Actuator *actuator = &world->actuators.at[index];
+  int number = actuator->implicit ? S2_OF_SERVO_GOAL : S2_OF_MOTOR_SPEED;
+  Effort goal = control_command(forces, world, index);
+  forces->place[forces->places] =
+      s2_place(S2_PLACE_JOINT, (int32_t)actuator->joint.index - 1, number);
+  for (int i = 0; i < goal.count; i++) {
+    add_term(forces, forces->places, goal.cause[i], 1);
+  }
+  forces->places += 1;
+}
+
+static bool control_sets(const S2Actuator *actuator) {
+  return actuator->kind == S2_ACTUATOR_SPEED || actuator->implicit;
+}
+
+// Ignores destroyed targets, which the step reports.
+static bool control_acts(const S2World *world, const S2Actuator *actuator) {
+  return actuator->on_joint ? s2_joint_alive(world, actuator->joint)
+                            : s2_body_alive(world, actuator->body);
+}
+
+S2WorldAct *s2_world_tape_actuate(S2WorldTape *tape, S2World *world) {
+  int count = world->actuated ? world->actuators.count : 0;
+  if (count == 0) {
+    return NULL;
+  }
+  s2_arena_reset(&tape->arena);
+  Forces forces = {.tape = tape,
+                   .world = world,
+                   .place = S2_TAKE(&tape->arena, S2Place, MOST_PLACES * (size_t)count),
+                   .term = S2_TAKE(&tape->arena, S2Term, MOST_TERMS * (size_t)count)};
+  // The places that are replaced come first.
+  for (int i = 0; i < count; i++) {
+    const S2Actuator *actuator = &world->actuators.at[i];
+    if (control_acts(world, actuator) && control_sets(actuator)) {
+      control_set(&forces, world, i);
+    }
+  }
+  int replaced = forces.places;
+  for (int i = 0; i < count; i++) {
+    const S2Actuator *actuator = &world->actuators.at[i];
+    if (control_acts(world, actuator) && !control_sets(actuator)) {
+      Effort effort = control_command(&forces, world, i);
+      effort = actuator->kind == S2_ACTUATOR_POSITION ? control_hold(&forces, i, &effort) : effort;
+      control_exert(&forces, i, &effort);
+    }
+  }
+  return forces.terms == 0 && replaced == 0
+             ? NULL
+             : s2_world_tape_act(tape, world, replaced, forces.places, forces.place, forces.terms,
+                                 forces.term);
 }

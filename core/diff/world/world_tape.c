@@ -92,14 +92,7 @@ static double *world_tape_bar_of(S2WorldTape *world, S2Place place) {
 
 // ---- Writing and reading ----------------------------------------------------------------------
 
-typedef struct Act {
-  S2WorldTape *world;
-  bool adds;   // true if it adds to the former values instead of replacing them
-  bool within; // true if a force law reads the number within a step
-  int places, terms;
-  S2Place *place;
-  S2Term *term;
-} Act;
+typedef S2WorldAct Act;
 
 static Act *world_tape_take_act(S2WorldTape *tape, int count, const S2Place *places, int terms,
                                 const S2Term *term) {
@@ -175,7 +168,7 @@ static S2Status world_tape_undo_write(S2Tape *tape, S2Var node, void *data) {
   for (int i = 0; i < act->places; i++) {
     double *at = world_tape_bar_of(world, act->place[i]);
     bar[i] = *at;
-    *at = act->adds ? *at : 0;
+    *at = i < act->replaced ? 0 : *at;
   }
   world_tape_hand_on(act, bar);
   return s2_ok();
@@ -209,7 +202,7 @@ static S2Status world_tape_push_write(S2Tape *tape, S2Var node, void *data) {
   (void)node;
   double *rows = s2_world_tangents_fresh(tangents, act->places);
   memset(rows, 0, sizeof *rows * columns * (size_t)act->places);
-  for (int i = 0; i < act->places && act->adds; i++) {
+  for (int i = act->replaced; i < act->places; i++) {
     s2_world_tangents_add(tangents, act->place[i], 1, rows + (size_t)i * columns);
   }
   world_tape_add_tangents(act, (int)columns, rows);
@@ -219,11 +212,11 @@ static S2Status world_tape_push_write(S2Tape *tape, S2Var node, void *data) {
   return s2_ok();
 }
 
-static void world_tape_note_write(S2WorldTape *tape, const S2World *world, bool adds, int count,
-                                  const S2Place *places, int terms, const S2Term *term) {
+S2WorldAct *s2_world_tape_act(S2WorldTape *tape, const S2World *world, int replaced, int count,
+                              const S2Place *places, int terms, const S2Term *term) {
   s2_world_gradient_fit(&tape->gradient, world);
   Act *act = world_tape_take_act(tape, count, places, terms, term);
-  act->adds = adds;
+  act->replaced = replaced;
   s2_world_gradient_fit(&tape->tracked, world);
   for (int i = 0; i < terms; i++) {
     S2PlaceKind kind = places[term[i].to].kind;
@@ -232,17 +225,18 @@ static void world_tape_note_write(S2WorldTape *tape, const S2World *world, bool 
   }
   S2Var node = s2_tape_node(tape->tape, 0, NULL, world_tape_undo_write, NULL, act);
   s2_tape_set_forward(tape->tape, node, world_tape_push_write, NULL);
+  return act;
 }
 
 void s2_world_tape_write(S2WorldTape *tape, const S2World *world, int count, const S2Place *places,
                          int terms, const S2Term *term) {
-  world_tape_note_write(tape, world, false, count, places, terms, term);
+  (void)s2_world_tape_act(tape, world, count, count, places, terms, term);
 }
 
 void s2_world_tape_add(S2WorldTape *tape, const S2World *world, int count, const S2Place *places,
                        int terms, const S2Term *term) {
   if (terms > 0) {
-    world_tape_note_write(tape, world, true, count, places, terms, term);
+    (void)s2_world_tape_act(tape, world, 0, count, places, terms, term);
   }
 }
 

@@ -100,6 +100,11 @@ typedef struct S2ClosestVars {
 S2Status s2_world_tape_closest(S2WorldTape *tape, const S2World *world, S2BodyId a, S2BodyId b,
                                const S2ClosestBodies *closest, S2ClosestVars *vars);
 
+// The node of a coordinate or the speed of a joint, whose value is `value`. The derivatives are
+// exact. Returns false if they are not known, for gears, pulleys and constraints.
+bool s2_world_tape_joint_field(S2WorldTape *tape, const S2World *world, int32_t slot,
+                               S2JointField field, double value, S2Var *var);
+
 // The node of numbers that a function computes from places of the world. Its derivatives are
 // extrapolated central differences, accurate to about 1e-10. The world is not changed.
 typedef void S2WorldMeasure(const void *user, const S2World *world, double *numbers);
@@ -138,7 +143,8 @@ void s2_world_tape_law_begin(S2WorldTape *tape);
 void s2_world_tape_law_clear(S2WorldTape *tape); // the adjoints are 0
 const S2LawInput *s2_world_tape_law_inputs(const S2WorldTape *tape, int *count);
 void s2_world_tape_law_end(S2WorldTape *tape);
-// Advances the world and records the step. A step that fails is not recorded. If `every` > 0,
+// Advances the world and records the step, with its actuators. A step that fails is not recorded.
+// Commands and gains of actuators are tracked by their origins (s2_tape_origin). If `every` > 0,
 // stores an image of the world at intervals of `every` steps, and the sweep repeats the steps from
 // these images.
 S2Status s2_world_tape_step(S2WorldTape *tape, S2World *world, int every);

@@ -25,6 +25,26 @@ struct S2WorldTape {
   S2_ARRAY(S2LawInput) inputs; // inputs of the running law
 };
 
+// Writes to a world, or readings from it, as one node.
+typedef struct S2WorldAct {
+  S2WorldTape *world;
+  bool within;  // true if a force law reads the number within a step
+  int replaced; // the first places are replaced, and the sums of terms are added to the others
+  int places, terms;
+  S2Place *place;
+  S2Term *term;
+} S2WorldAct;
+
+// Records writes to `count` places, each listed once. To take them back, set the numbers of places
+// and terms to 0.
+S2WorldAct *s2_world_tape_act(S2WorldTape *tape, const S2World *world, int replaced, int count,
+                              const S2Place *places, int terms, const S2Term *term);
+
+// Records the effect of all actuators on the next step, which applies them: the forces, the goals
+// of servos and the speeds of motors. They depend on the state, and on the numbers of actuators
+// with an origin on this tape. Returns NULL if nothing was recorded.
+S2WorldAct *s2_world_tape_actuate(S2WorldTape *tape, S2World *world);
+
 S2Quiet *s2_world_tape_looks(const S2WorldTape *world); // NULL: sweeps make no observations
 
 #endif

@@ -188,6 +188,7 @@ S2Status s2_actuator_tune(S2World *world, int index, double kp, double kd, doubl
   actuator->kp = kp;
   actuator->kd = kd;
   actuator->most = most;
+  memset(&actuator->origin[S2_ACTUATOR_KP], 0, 3 * sizeof actuator->origin[0]); // kp, kd, most
   return actuator->implicit ? servo_tune(world, actuator) : s2_ok();
 }
 
@@ -196,13 +197,35 @@ void s2_actuator_range(const S2World *world, int index, double *lo, double *hi) 
   *hi = world->actuators.at[index].hi;
 }
 
-double s2_actuator_value(const S2World *world, int index) {
-  for (int i = world->commands.count - 1; i >= 0; i--) {
-    if (world->commands.at[i].actuator == index) {
-      return world->commands.at[i].value;
-    }
+// The index of the last command in world->commands, or S2_NONE.
+static int command_last(const S2World *world, int index) {
+  int last = world->commands.count - 1;
+  while (last >= 0 && world->commands.at[last].actuator != index) {
+    last -= 1;
   }
-  return actuator_clip(&world->actuators.at[index], 0);
+  return last >= 0 ? last : S2_NONE;
+}
+
+double s2_actuator_value(const S2World *world, int index) {
+  int last = command_last(world, index);
+  return last == S2_NONE ? actuator_clip(&world->actuators.at[index], 0)
+                         : world->commands.at[last].value;
+}
+
+void s2_actuator_set_origin(S2World *world, int index, S2ActuatorNumber number, uint64_t origin) {
+  int last = number == S2_ACTUATOR_COMMAND ? command_last(world, index) : S2_NONE;
+  if (last != S2_NONE) {
+    world->commands.at[last].origin = origin;
+  } else if (number != S2_ACTUATOR_COMMAND) {
+    world->actuators.at[index].origin[number] = origin;
+  }
+}
+
+uint64_t s2_actuator_origin(const S2World *world, int index, S2ActuatorNumber number) {
+  int last = number == S2_ACTUATOR_COMMAND ? command_last(world, index) : S2_NONE;
+  return last != S2_NONE                 ? world->commands.at[last].origin
+         : number == S2_ACTUATOR_COMMAND ? world->actuators.at[index].origin[S2_ACTUATOR_IDLE]
+                                         : world->actuators.at[index].origin[number];
 }
 
 double s2_actuator_held(S2World *world, int index, double *time) {

@@ -60,6 +60,23 @@ S2Status s2_actuator_tune(S2World *world, int index, double kp, double kd, doubl
 double s2_actuator_value(const S2World *world, int index); // the last command, clipped
 // The command in force and the time at which it was given (-INFINITY if there is none).
 double s2_actuator_held(S2World *world, int index, double *time);
+// Numbers of an actuator that a caller may have computed from other numbers.
+typedef enum S2ActuatorNumber {
+  S2_ACTUATOR_COMMAND, // the last command
+  S2_ACTUATOR_IDLE,    // the effort or goal before the first command
+  S2_ACTUATOR_DIRECTION_X,
+  S2_ACTUATOR_DIRECTION_Y,
+  S2_ACTUATOR_AT_X,
+  S2_ACTUATOR_AT_Y,
+  S2_ACTUATOR_KP,
+  S2_ACTUATOR_KD,
+  S2_ACTUATOR_MOST,
+  S2_ACTUATOR_NUMBERS
+} S2ActuatorNumber;
+// The origin of a number: the node of a tape that computed it (s2_tape_origin), or 0. Steps ignore
+// origins. Images and clones contain them. Setting the number sets its origin to 0.
+void s2_actuator_set_origin(S2World *world, int index, S2ActuatorNumber number, uint64_t origin);
+uint64_t s2_actuator_origin(const S2World *world, int index, S2ActuatorNumber number);
 // Switches actuators on or off for all steps. They are initially on. Images do not store this
 // setting. If you switch them off, apply their effects yourself with forces and motor speeds.
 void s2_world_set_actuated(S2World *world, bool actuated);

@@ -174,6 +174,10 @@ bool s2_joint_row_angular(const S2JointRow *row);
 
 // The rotation of a body, or the identity for S2_NONE, the world.
 S2Rot s2_joint_turn(const S2JointAt *at, int32_t slot);
+// Returns the measure of a coordinate field, or the measure whose rate is the field `speed`. That
+// is the coordinate of the motor, else that of the limits, else the length or the angle. Returns
+// NULL for other fields and for the speed of a constraint.
+S2Measure *s2_joint_measure(const S2Joint *joint, S2JointField field);
 // Reads the coordinate `field` of a joint and its speed together, which is faster than two calls of
 // s2_joint_get. Returns false if that is not possible for this field.
 bool s2_joint_get_motion(const S2World *world, S2JointId id, S2JointField field, double *value,

@@ -54,22 +54,33 @@ static double joint_rate(const S2World *world, const S2Joint *joint, const S2Joi
   return rate;
 }
 
-// The speed of the driven coordinate. Without a drive, this is the speed of the limited coordinate,
-// or else of the length.
-static double joint_speed(const S2World *world, const S2Joint *joint) {
+S2Measure *s2_joint_measure(const S2Joint *joint, S2JointField field) {
   const S2JointKind *kind = s2_joint_kind(joint->type);
+  switch (field) {
+  case S2_JOINT_ANGLE:
+    return s2_measure_angle;
+  case S2_JOINT_TRANSLATION:
+    return s2_measure_translation;
+  case S2_JOINT_LENGTH:
+    return kind->length != NULL ? kind->length : s2_measure_length;
+  case S2_JOINT_SPEED:
+    break;
+  default:
+    return NULL;
+  }
+  return joint->type == S2_CONSTRAINT         ? NULL
+         : kind->drive != NULL                ? kind->drive
+         : kind->coordinate != NULL           ? kind->coordinate
+         : (kind->parts & S2_HAS_LENGTH) != 0 ? s2_measure_length
+                                              : s2_measure_angle;
+}
+
+static double joint_speed(const S2World *world, const S2Joint *joint) {
+  S2Measure *measure = s2_joint_measure(joint, S2_JOINT_SPEED);
   S2JointAt at = joint_here(world, joint);
-  S2JointRow row;
-  if (joint->type == S2_CONSTRAINT) {
-    row = joint->last[0];
-  } else if (kind->drive != NULL) {
-    kind->drive(&at, &row, NULL);
-  } else if (kind->coordinate != NULL) {
-    kind->coordinate(&at, &row, NULL);
-  } else if ((kind->parts & S2_HAS_LENGTH) != 0) {
-    s2_measure_length(&at, &row, NULL);
-  } else {
-    s2_measure_angle(&at, &row, NULL);
+  S2JointRow row = joint->last[0]; // of a constraint
+  if (measure != NULL) {
+    measure(&at, &row, NULL);
   }
   return joint_rate(world, joint, &row);
 }
@@ -90,14 +101,7 @@ static double joint_reaction(const S2Joint *joint, double impulse) {
 static double joint_measured(const S2World *world, const S2Joint *joint, S2JointField field) {
   S2JointAt at = joint_here(world, joint);
   S2JointRow row = {0};
-  if (field == S2_JOINT_ANGLE) {
-    s2_measure_angle(&at, &row, NULL);
-  } else if (field == S2_JOINT_TRANSLATION) {
-    s2_measure_translation(&at, &row, NULL);
-  } else {
-    S2Measure *length = s2_joint_kind(joint->type)->length;
-    (length != NULL ? length : s2_measure_length)(&at, &row, NULL);
-  }
+  s2_joint_measure(joint, field)(&at, &row, NULL);
   return row.value;
 }
 

@@ -398,11 +398,13 @@ typedef struct S2Actuator { // dynamics/control
   S2Vec2 direction; // unit
   S2Vec2 at;
   double lo, hi, delay, kp, kd, most;
+  uint64_t origin[S2_ACTUATOR_NUMBERS]; // S2_ACTUATOR_COMMAND is unused: see S2Command
 } S2Actuator;
 
 typedef struct S2Command { // a command of an actuator, valid at and after the time `t`
   int32_t actuator;
   double t, value;
+  uint64_t origin; // of the value (s2_actuator_set_origin)
 } S2Command;
 
 typedef struct S2Observation {

@@ -254,8 +254,20 @@ static void joint_measure(const void *user, const S2World *world, double *number
 static void push_measured(lua_State *L, const S2LuaJoint *joint, int field) {
   // The value depends on the poses and velocities of the joint's bodies.
   S2Place places[S2_MEASURE_PLACES];
+  S2World *world = joint->lw->world;
+  double value;
+  S2Var var;
+  if (field < S2_JOINT_FIELD_COUNT) {
+    (void)s2_joint_get(world, joint->id, (S2JointField)field, &value);
+    if (s2_world_tape_joint_field(s2_lua_on_tape(joint->lw), world, joint_slot(joint),
+                                  (S2JointField)field, value, &var)) {
+      s2_lua_tracked_push(L, value + 0.0, var);
+      return;
+    }
+  }
+  // Measure other fields by differences.
   Measured measured = {joint->id, field};
-  int count = s2_measure_places(joint->lw->world, joint_slot(joint), places);
+  int count = s2_measure_places(world, joint_slot(joint), places);
   int numbers = field < S2_JOINT_FIELD_COUNT ? 1 : 2;
   s2_lua_push_measured(L, joint->lw, numbers, joint_measure, &measured, count, places);
 }
