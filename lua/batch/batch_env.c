@@ -123,15 +123,14 @@ static int env_act(lua_State *L) {
 static int env_seen(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   int count = s2_world_observation_size(lw->world);
-  if (lw->control_in_lua || count == 0 || s2_lua_recording(lw) || s2_lua_on_tape(lw) != NULL) {
+  double *numbers;
+  S2Var *vars;
+  if (!s2_lua_observe(L, lw, &numbers, &vars)) {
     return 0;
   }
-  s2_arena_reset(&lw->scratch);
-  double *numbers = S2_TAKE(&lw->scratch, double, count);
-  s2_lua_try(L, s2_world_observe(lw->world, numbers));
   lua_createtable(L, count, 0);
   for (int i = 0; i < count; i++) {
-    lua_pushnumber(L, numbers[i]);
+    s2_lua_tracked_push(L, numbers[i], vars[i]);
     lua_rawseti(L, -2, i + 1);
   }
   return 1;

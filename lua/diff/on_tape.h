@@ -68,6 +68,10 @@ bool s2_setting_push_tracked(lua_State *L, int setting, S2LuaWorld *lw);
 
 // ---- Reading ----------------------------------------------------------------------------------
 
+// Reads the observation into arrays that are valid until the next use of `lw->scratch`. `vars`
+// receives the nodes, or 0 for constants. Returns false if Lua code has to observe.
+bool s2_lua_observe(lua_State *L, S2LuaWorld *lw, double **numbers, S2Var **vars);
+
 // These push one number, or a list, from places of a world on the tape.
 void s2_lua_push_place(lua_State *L, S2LuaWorld *lw, S2Place place);
 void s2_lua_push_places(lua_State *L, S2LuaWorld *lw, int count, const S2Place *places);

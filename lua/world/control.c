@@ -203,8 +203,8 @@ static int control_observe(lua_State *L) {
     const char *fields[3];
   } groups[] = {
       {"position", {"x", "y"}},        {"velocity", {"vx", "vy"}},
-      {"q", {"angle", "x", "y"}},      {"v", {"angular_velocity", "vx", "vy"}},
-      {"omega", {"angular_velocity"}}, {"direction", {"cos_angle", "sin_angle"}}}; // also of joints
+      {"q", {"angle", "x", "y"}},      {"v", {"omega", "vx", "vy"}},
+      {"angular_velocity", {"omega"}}, {"direction", {"cos_angle", "sin_angle"}}}; // also of joints
   S2LuaWorld *lw = s2_lua_world(L, 1);
   const S2LuaBody *body = s2_lua_test(L, 2, s2_type_body);
   const S2LuaJoint *joint = s2_lua_test(L, 2, s2_type_joint);
@@ -238,31 +238,49 @@ static int control_observe(lua_State *L) {
   return 1;
 }
 
+bool s2_lua_observe(lua_State *L, S2LuaWorld *lw, double **numbers, S2Var **vars) {
+  int size = s2_world_observation_size(lw->world);
+  S2WorldTape *tape = s2_lua_on_tape(lw);
+  if (lw->control_in_lua || size == 0) {
+    return false;
+  }
+  s2_arena_reset(&lw->scratch);
+  *numbers = S2_TAKE(&lw->scratch, double, size);
+  *vars = S2_TAKE_ZEROED(&lw->scratch, S2Var, size);
+  if (tape == NULL) {
+    s2_lua_try(L, s2_world_observe(lw->world, *numbers));
+    return true;
+  }
+  S2Status status = s2_world_tape_observe(tape, lw->world, *numbers, *vars);
+  if (status.code != S2_UNAVAILABLE) {
+    s2_lua_try(L, status);
+  }
+  return status.code == S2_OK;
+}
+
 // Upvalue 1 is the Lua function for all other cases. Upvalue 2 is a table of the worlds that C
 // observes completely: world -> {plan = {name, count, name, count, ...}}.
 static int control_observation(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 2);
   int size = s2_world_observation_size(lw->world), type = LUA_TNIL;
+  double *numbers;
+  S2Var *vars;
   bool plain = lua_isnil(L, 2) || (lua_type(L, 2) == LUA_TTABLE && !lua_getmetatable(L, 2));
-  if (plain && !s2_lua_recording(lw)) {
+  if (plain) {
     lua_pushvalue(L, 1);
     if (lua_rawget(L, lua_upvalueindex(2)) == LUA_TTABLE) {
       lua_pushliteral(L, "plan");
       type = lua_rawget(L, 3);
     }
   }
-  if (type != LUA_TTABLE || s2_lua_on_tape(lw) != NULL) {
+  if (type != LUA_TTABLE || !s2_lua_observe(L, lw, &numbers, &vars)) {
     lua_settop(L, 2);
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_insert(L, 1);
     lua_call(L, 2, 1);
     return 1;
   }
-  // Read the values into the scratch memory of the world.
-  s2_arena_reset(&lw->scratch);
-  double *numbers = S2_TAKE(&lw->scratch, double, size + 1);
-  s2_lua_try(L, s2_world_observe(lw->world, numbers));
   int names = (int)lua_rawlen(L, 4) / 2, at = 0;
   bool again = lua_type(L, 2) == LUA_TTABLE;
   if (again) {
@@ -277,7 +295,7 @@ static int control_observation(lua_State *L) {
     int count = (int)lua_tointeger(L, -1);
     lua_pop(L, 1);
     if (count == 1) {
-      lua_pushnumber(L, numbers[at]);
+      s2_lua_tracked_push(L, numbers[at], vars[at]);
     } else {
       lua_pushvalue(L, -1);
       // Reuse the list from the last call, or create a new list.
@@ -287,12 +305,12 @@ static int control_observation(lua_State *L) {
       }
     }
     for (int k = 0; k < count; k++, at++) {
-      lua_pushnumber(L, numbers[at]);
-      lua_rawseti(L, 5, at + 1);
+      s2_lua_tracked_push(L, numbers[at], vars[at]);
       if (count > 1) {
-        lua_pushnumber(L, numbers[at]);
+        lua_pushvalue(L, -1);
         lua_rawseti(L, 7, k + 1);
       }
+      lua_rawseti(L, 5, at + 1);
     }
     lua_rawset(L, 5);
   }

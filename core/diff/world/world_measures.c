@@ -92,31 +92,35 @@ int s2_measured_vjp(S2WorldTape *tape, const S2World *world, const S2Measured *m
              : count;
 }
 
-bool s2_world_tape_joint_field(S2WorldTape *tape, const S2World *world, int32_t slot,
-                               S2JointField field, double value, S2Var *var) {
-  enum { VELOCITIES = 6 };
+int s2_measured_field(S2WorldTape *tape, const S2World *world, int32_t slot, S2JointField field,
+                      S2PlaceSlope *slopes) {
   S2Measured measured;
-  S2PlaceSlope slopes[S2_MEASURED_PLACES];
-  S2Term terms[S2_MEASURED_PLACES + VELOCITIES];
-  double v[VELOCITIES];
-  int used = 0;
+  double v[6];
   if (!s2_measured_at(world, slot, s2_joint_measure(&world->joints.at[slot], field), &measured)) {
-    return false;
+    return -1;
   }
   bool rate = field == S2_JOINT_SPEED;
-  s2_arena_reset(&tape->arena);
   s2_measured_velocities(world, &measured, v);
   int count = s2_measured_vjp(tape, world, &measured, rate ? 0 : 1, rate ? v : NULL, slopes);
-  for (int i = 0; i < count; i++) {
-    terms[used++] = (S2Term){.source = slopes[i].place, .factor = slopes[i].slope};
-  }
-  for (int k = 0; k < VELOCITIES && rate; k++) {
+  for (int k = 0; k < 6 && rate; k++) {
     int32_t body = measured_body(world, &measured, k);
-    double factor = s2_measured_slope(&measured, k);
-    if (body != S2_NONE && factor != 0) {
-      terms[used++] = (S2Term){.source = s2_place(S2_PLACE_V, body, k % 3), .factor = factor};
+    if (body != S2_NONE) {
+      count = measured_add(slopes, count, s2_place(S2_PLACE_V, body, k % 3),
+                           s2_measured_slope(&measured, k));
     }
   }
-  *var = s2_world_tape_read(tape, world, 1, &value, used, terms);
-  return true;
+  return count;
+}
+
+bool s2_world_tape_joint_field(S2WorldTape *tape, const S2World *world, int32_t slot,
+                               S2JointField field, double value, S2Var *var) {
+  S2PlaceSlope slopes[S2_FIELD_PLACES];
+  S2Term terms[S2_FIELD_PLACES];
+  s2_arena_reset(&tape->arena);
+  int count = s2_measured_field(tape, world, slot, field, slopes);
+  for (int i = 0; i < count; i++) {
+    terms[i] = (S2Term){.source = slopes[i].place, .factor = slopes[i].slope};
+  }
+  *var = count > 0 ? s2_world_tape_read(tape, world, 1, &value, count, terms) : 0;
+  return count >= 0;
 }

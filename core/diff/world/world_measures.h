@@ -30,6 +30,11 @@ typedef struct S2PlaceSlope {
 enum { S2_MEASURED_PLACES = 6 + S2_OF_ANGLE0 + 1 };
 int s2_measured_vjp(S2WorldTape *tape, const S2World *world, const S2Measured *measured,
                     double value, const double *along, S2PlaceSlope *slopes);
+// The derivatives of a coordinate or the speed of a joint. Returns their number, or -1 if they are
+// not known.
+enum { S2_FIELD_PLACES = S2_MEASURED_PLACES + 6 };
+int s2_measured_field(S2WorldTape *tape, const S2World *world, int32_t joint, S2JointField field,
+                      S2PlaceSlope *slopes);
 // The velocities of the joint's bodies, in the order of the components.
 void s2_measured_velocities(const S2World *world, const S2Measured *measured, double v[6]);
 

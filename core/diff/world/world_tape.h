@@ -105,6 +105,10 @@ S2Status s2_world_tape_closest(S2WorldTape *tape, const S2World *world, S2BodyId
 bool s2_world_tape_joint_field(S2WorldTape *tape, const S2World *world, int32_t slot,
                                S2JointField field, double value, S2Var *var);
 
+// Calls s2_world_observe. vars[i] receives the node of number i, or 0 for a constant. Returns
+// S2_UNAVAILABLE if the derivative of an observed field is not known.
+S2Status s2_world_tape_observe(S2WorldTape *tape, S2World *world, double *numbers, S2Var *vars);
+
 // The node of numbers that a function computes from places of the world. Its derivatives are
 // extrapolated central differences, accurate to about 1e-10. The world is not changed.
 typedef void S2WorldMeasure(const void *user, const S2World *world, double *numbers);

@@ -1,4 +1,4 @@
-// Private to core/dynamics and core/diff: how actuators act in a step.
+// Private to core/dynamics and core/diff: how actuators act in a step, and what observations read.
 #ifndef S2_APPLY_H
 #define S2_APPLY_H
 
@@ -19,5 +19,10 @@ bool s2_joint_push_line(const S2JointInfo *info, S2Vec2 *n);
 double s2_actuator_arm(const S2Actuator *actuator);
 // The joint coordinate that a position actuator controls.
 S2JointField s2_actuator_coordinate(const S2World *world, const S2Actuator *actuator);
+
+// Numbers of observations that are computed from fields.
+enum { S2_OBSERVED_COS, S2_OBSERVED_SIN, S2_OBSERVED_TOUCHES, S2_OBSERVED_MORE };
+// Which of them number k of an observation is. Negative: a field.
+int s2_observed_more(const S2Observation *of, int k);
 
 #endif

@@ -1,25 +1,21 @@
-#include "dynamics/control/control.h"
-
+#include "dynamics/control/apply.h"
 #include "dynamics/joints/joint.h"
 #include "dynamics/world/world.h"
 
 #include <string.h>
 
-// Numbers that are computed from fields. They follow the fields of bodies and of joints.
-enum { MORE_COS, MORE_SIN, MORE_TOUCHES, MORE_COUNT };
-
-static const char *const more_names[MORE_COUNT] = {"cos_angle", "sin_angle", "touches"};
+static const char *const more_names[S2_OBSERVED_MORE] = {"cos_angle", "sin_angle", "touches"};
 
 static bool observed_has_more(const S2World *world, const S2ObservationDef *def, int more) {
   bool joint = def->joint.index != 0;
-  return !joint || (more != MORE_TOUCHES && // of the joint that the definition names
+  return !joint || (more != S2_OBSERVED_TOUCHES && // of the joint that the definition names
                     s2_joint_type_has(world->joints.at[def->joint.index - 1].type, S2_JOINT_ANGLE));
 }
 
 // Returns the index of the field with this name, or -1 if there is none.
 static int observed_field(const S2World *world, const S2ObservationDef *def, const char *name) {
   int fields = def->joint.index == 0 ? (int)S2_BODY_FIELD_COUNT : (int)S2_JOINT_FIELD_COUNT;
-  for (int k = 0; k < MORE_COUNT; k++) {
+  for (int k = 0; k < S2_OBSERVED_MORE; k++) {
     if (strcmp(more_names[k], name) == 0) {
       return observed_has_more(world, def, k) ? fields + k : -1;
     }
@@ -71,6 +67,11 @@ S2Status s2_observation_create(S2World *world, const S2ObservationDef *def, int 
   return s2_ok();
 }
 
+int s2_observed_more(const S2Observation *of, int k) {
+  int fields = of->joint.index != 0 ? (int)S2_JOINT_FIELD_COUNT : (int)S2_BODY_FIELD_COUNT;
+  return of->field[k] - fields;
+}
+
 int s2_world_observation_size(const S2World *world) {
   int size = 0;
   for (int i = 0; i < world->observations.count; i++) {
@@ -114,7 +115,7 @@ void s2_world_renew_noise(S2World *world, S2Rng *rng) {
 static S2Status observe_more(const S2World *world, const S2Observation *of, int more,
                              double *value) {
   bool touches;
-  if (more == MORE_TOUCHES) {
+  if (more == S2_OBSERVED_TOUCHES) {
     S2_TRY(s2_body_touches(world, of->body, &touches));
     *value = touches ? 1 : 0;
     return s2_ok();
@@ -122,19 +123,18 @@ static S2Status observe_more(const S2World *world, const S2Observation *of, int 
   double angle;
   S2_TRY(of->joint.index != 0 ? s2_joint_get(world, of->joint, S2_JOINT_ANGLE, &angle)
                               : s2_body_get(world, of->body, S2_BODY_ANGLE, &angle));
-  *value = more == MORE_COS ? cos(angle) : sin(angle);
+  *value = more == S2_OBSERVED_COS ? cos(angle) : sin(angle);
   return s2_ok();
 }
 
-static S2Status observe_field(const S2World *world, const S2Observation *of, int field,
+static S2Status observe_field(const S2World *world, const S2Observation *of, int k,
                               double *value) {
-  bool joint = of->joint.index != 0;
-  int fields = joint ? (int)S2_JOINT_FIELD_COUNT : (int)S2_BODY_FIELD_COUNT;
-  if (field >= fields) {
-    return observe_more(world, of, field - fields, value);
+  int more = s2_observed_more(of, k), field = of->field[k];
+  if (more >= 0) {
+    return observe_more(world, of, more, value);
   }
-  return joint ? s2_joint_get(world, of->joint, (S2JointField)field, value)
-               : s2_body_get(world, of->body, (S2BodyField)field, value);
+  return of->joint.index != 0 ? s2_joint_get(world, of->joint, (S2JointField)field, value)
+                              : s2_body_get(world, of->body, (S2BodyField)field, value);
 }
 
 S2Status s2_world_observe(S2World *world, double *numbers) {
@@ -157,7 +157,7 @@ S2Status s2_world_observe(S2World *world, double *numbers) {
         numbers += 1;
         continue;
       }
-      S2_TRY(observe_field(world, observation, observation->field[k], value));
+      S2_TRY(observe_field(world, observation, k, value));
       if (observation->noise > 0) {
         rng = seeded ? rng : s2_rng_seeded(world->noise_seed ^ bits);
         seeded = true;
