@@ -108,6 +108,37 @@ double s2_tolerance(const S2Factor *factor, double x) {
   }
 }
 
+// The derivative of s2_tolerance with respect to x. At a kink it is 0.
+static double tolerance_slope(const S2Factor *factor, double x) {
+  double v = factor->value, value = s2_tolerance(factor, x);
+  if ((factor->lo <= x && x <= factor->hi) || value == 0) {
+    return 0;
+  }
+  bool below = x < factor->lo;
+  double d = (below ? factor->lo - x : x - factor->hi) / factor->margin;
+  double by_x = (below ? -1 : 1) / factor->margin;
+  switch (factor->shape) {
+  case S2_FACTOR_LINEAR:
+    return by_x * (v - 1);
+  case S2_FACTOR_QUADRATIC:
+    return by_x * 2 * d * (v - 1);
+  case S2_FACTOR_LONG_TAIL:
+    return by_x * 2 * d * (1 - 1 / v) * value * value;
+  case S2_FACTOR_RECIPROCAL:
+    return by_x * (1 - 1 / v) * value * value;
+  case S2_FACTOR_HYPERBOLIC: {
+    double w = log(1 / v + sqrt(1 / (v * v) - 1));
+    return -by_x * w * tanh(w * d) * value;
+  }
+  case S2_FACTOR_COSINE: {
+    double w = acos(2 * v - 1);
+    return -by_x * w * sin(w * d) / 2;
+  }
+  default:
+    return by_x * 2 * d * log(v) * value;
+  }
+}
+
 // ---- Readings ---------------------------------------------------------------------------------
 
 S2Status s2_reading_get(const S2World *world, const S2Reading *reading, const double *controls,
@@ -290,7 +321,7 @@ const S2CostTerm *s2_judge_term(const S2Judge *judge, int index) {
 
 // ---- Judging ----------------------------------------------------------------------------------
 
-// `slope` (or NULL) receives the derivatives with respect to the readings.
+// `slope` (or NULL) receives the derivatives with respect to the residuals.
 static S2Status judge_term(const S2CostTerm *term, const S2World *world, const double *controls,
                            double *value, double *slope) {
   double r[S2_TERM_MOST];
@@ -304,16 +335,27 @@ static S2Status judge_term(const S2CostTerm *term, const S2World *world, const d
   return s2_ok();
 }
 
+// Receives derivatives with respect to readings, times `scale`.
+typedef struct Listener {
+  S2JudgeSlope *tell; // NULL: none are needed
+  void *user;
+  double scale;
+} Listener;
+
 // Adds sign * weight_i * n_i to the sum for each term i, in order. Uses the terminal weights if
 // `terminal` is true.
 static S2Status judge_add(const S2Judge *judge, const S2World *world, const double *controls,
-                          bool terminal, double sign, double *sum) {
+                          bool terminal, double sign, double *sum, Listener to) {
   for (int i = 0; i < s2_judge_terms(judge); i++) {
     const S2CostTerm *term = &judge->term[i];
-    double value, weight = terminal ? term->terminal : term->weight;
-    if (weight != 0) {
-      S2_TRY(judge_term(term, world, controls, &value, NULL));
-      *sum += sign * (weight * value);
+    double value, slope[S2_TERM_MOST] = {0}, weight = terminal ? term->terminal : term->weight;
+    if (weight == 0) {
+      continue;
+    }
+    S2_TRY(judge_term(term, world, controls, &value, to.tell != NULL ? slope : NULL));
+    *sum += sign * (weight * value);
+    for (int k = 0; k < term->count && to.tell != NULL; k++) {
+      to.tell(to.user, &term->of[k], sign * to.scale * weight * slope[k] / term->scale[k]);
     }
   }
   return s2_ok();
@@ -322,44 +364,56 @@ static S2Status judge_add(const S2Judge *judge, const S2World *world, const doub
 S2Status s2_judge_running(const S2Judge *judge, const S2World *world, const double *controls,
                           double *cost) {
   *cost = 0;
-  return judge_add(judge, world, controls, false, 1, cost);
+  return judge_add(judge, world, controls, false, 1, cost, (Listener){0});
 }
 
 S2Status s2_judge_slopes(const S2Judge *judge, const S2World *world, const double *controls,
                          bool terminal, double scale, double *cost, S2JudgeSlope *tell,
                          void *user) {
   *cost = 0;
-  for (int i = 0; i < s2_judge_terms(judge); i++) {
-    const S2CostTerm *term = &judge->term[i];
-    double value, slope[S2_TERM_MOST] = {0}, weight = terminal ? term->terminal : term->weight;
-    if (weight != 0) {
-      S2_TRY(judge_term(term, world, controls, &value, slope));
-      *cost += weight * value;
-      for (int k = 0; k < term->count; k++) {
-        tell(user, &term->of[k], scale * weight * slope[k]);
-      }
-    }
+  return judge_add(judge, world, controls, terminal, 1, cost, (Listener){tell, user, scale});
+}
+
+// Adds the product of the factors.
+static S2Status judge_multiply(const S2Judge *judge, const S2World *world, const double *controls,
+                               double *reward, Listener to) {
+  int count = judge == NULL ? 0 : judge->factors;
+  double product = 1;
+  for (int i = 0; i < count; i++) {
+    double value;
+    S2_TRY(s2_reading_get(world, &judge->factor[i].of, controls, &value));
+    product *= s2_tolerance(&judge->factor[i], value);
   }
+  for (int i = 0; i < count && to.tell != NULL; i++) {
+    double slope = 1, value;
+    for (int k = 0; k < count; k++) {
+      S2_TRY(s2_reading_get(world, &judge->factor[k].of, controls, &value));
+      slope *= k == i ? tolerance_slope(&judge->factor[k], value)
+                      : s2_tolerance(&judge->factor[k], value);
+    }
+    to.tell(to.user, &judge->factor[i].of, slope);
+  }
+  *reward += count > 0 ? product : 0;
   return s2_ok();
 }
 
 S2Status s2_judge_reward(const S2Judge *judge, const S2World *world, const double *controls,
                          double constant, double *reward) {
+  return s2_judge_reward_slopes(judge, world, controls, constant, reward, NULL, NULL);
+}
+
+S2Status s2_judge_reward_slopes(const S2Judge *judge, const S2World *world, const double *controls,
+                                double constant, double *reward, S2JudgeSlope *tell, void *user) {
+  Listener to = {tell, user, 1};
   *reward = constant;
-  double product = 1;
-  for (int i = 0; judge != NULL && i < judge->factors; i++) {
-    double value;
-    S2_TRY(s2_reading_get(world, &judge->factor[i].of, controls, &value));
-    product *= s2_tolerance(&judge->factor[i], value);
-  }
-  *reward += judge != NULL && judge->factors > 0 ? product : 0;
-  return judge_add(judge, world, controls, false, -1, reward);
+  S2_TRY(judge_multiply(judge, world, controls, reward, to));
+  return judge_add(judge, world, controls, false, -1, reward, to);
 }
 
 S2Status s2_judge_terminal(const S2Judge *judge, const S2World *world, const double *controls,
                            double *cost) {
   *cost = 0;
-  return judge_add(judge, world, controls, true, 1, cost);
+  return judge_add(judge, world, controls, true, 1, cost, (Listener){0});
 }
 
 int s2_judge_bounds(const S2Judge *judge) {

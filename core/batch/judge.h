@@ -128,12 +128,16 @@ S2Status s2_judge_running(const S2Judge *judge, const S2World *world, const doub
 // NULL judge gives the constant.
 S2Status s2_judge_reward(const S2Judge *judge, const S2World *world, const double *controls,
                          double constant, double *reward);
+// As s2_judge_reward. Calls `tell` for each reading, with the derivative of the reward with respect
+// to it.
+typedef void S2JudgeSlope(void *user, const S2Reading *reading, double slope);
+S2Status s2_judge_reward_slopes(const S2Judge *judge, const S2World *world, const double *controls,
+                                double constant, double *reward, S2JudgeSlope *tell, void *user);
 // The terminal cost, sum_i terminal_i n_i.
 S2Status s2_judge_terminal(const S2Judge *judge, const S2World *world, const double *controls,
                            double *cost);
 // As s2_judge_running or, if `terminal`, as s2_judge_terminal. Calls `tell` for each reading, with
 // `scale` times the derivative of the cost with respect to it.
-typedef void S2JudgeSlope(void *user, const S2Reading *reading, double slope);
 S2Status s2_judge_slopes(const S2Judge *judge, const S2World *world, const double *controls,
                          bool terminal, double scale, double *cost, S2JudgeSlope *tell, void *user);
 // Whether the world is beyond a bound. NaN counts as beyond.

@@ -3,10 +3,7 @@
 #include "diff/world/world_control.h"
 #include "dynamics/control/control.h"
 
-#include <math.h>
 #include <string.h>
-
-static const double TURN = 6.283185307179586476925; // rad.
 
 // A sample that is recorded on its own tape.
 typedef struct Taped {
@@ -16,53 +13,42 @@ typedef struct Taped {
   S2WorldTape *on_tape;
   int controls;
   S2Var input; // all controls
-  double cost;
-  S2Var sum; // its node
+  S2Var sum; // the node of the cost; its value is not used
 } Taped;
 
 static S2Var taped_control(const Taped *taped, int knot, int control) {
   return s2_tape_element(taped->tape, taped->input, knot * taped->controls + control);
 }
 
-static S2Status taped_reading(Taped *taped, const S2Reading *reading, int knot, double *value,
-                              S2Var *var) {
-  if (reading->kind == S2_READ_CONTROL) {
-    *value = taped->sample->controls[knot * taped->controls + reading->field];
-    *var = taped_control(taped, knot, reading->field);
-    return s2_ok();
-  }
-  return s2_world_tape_field(taped->on_tape, taped->world, reading->body, reading->joint,
-                             reading->field, value, var);
-}
+// A cost at a knot.
+typedef struct TapedCost {
+  Taped *taped;
+  int knot;
+  S2Status status; // of the first reading without a derivative
+} TapedCost;
 
-// Adds `scale` times the norm of a term.
-static S2Status taped_term(Taped *taped, const S2CostTerm *term, int knot, double scale) {
-  double r[S2_TERM_MOST], slope[S2_TERM_MOST];
-  S2Var var[S2_TERM_MOST];
-  for (int i = 0; i < term->count; i++) {
-    double number;
-    S2_TRY(taped_reading(taped, &term->of[i], knot, &number, &var[i]));
-    r[i] = term->wrap ? remainder(number - term->goal[i], TURN) : number - term->goal[i];
-    r[i] /= term->scale[i];
+// Adds `slope` times a reading to the node of the cost.
+static void taped_read(void *user, const S2Reading *reading, double slope) {
+  TapedCost *at = user;
+  Taped *taped = at->taped;
+  S2Var var = 0;
+  double value;
+  if (reading->kind == S2_READ_CONTROL) {
+    var = taped_control(taped, at->knot, reading->field);
+  } else if (reading->kind != S2_READ_TOUCHES && at->status.code == S2_OK) {
+    at->status = s2_world_tape_field(taped->on_tape, taped->world, reading->body, reading->joint,
+                                     reading->field, &value, &var);
   }
-  taped->cost += scale * s2_norm(term->norm, term->p, term->count, r, slope);
-  for (int i = 0; i < term->count; i++) {
-    taped->sum = s2_tape_scalar2(taped->tape, taped->cost, taped->sum, 1, var[i],
-                                 scale * slope[i] / term->scale[i]);
-  }
-  return s2_ok();
+  taped->sum = s2_tape_scalar2(taped->tape, 0, taped->sum, 1, var, slope);
 }
 
 static S2Status taped_terms(Taped *taped, int knot, bool terminal, double scale) {
-  const S2Judge *judge = taped->sample->judge;
-  for (int i = 0; i < s2_judge_terms(judge); i++) {
-    const S2CostTerm *term = s2_judge_term(judge, i);
-    double weight = terminal ? term->terminal : term->weight;
-    if (weight != 0) {
-      S2_TRY(taped_term(taped, term, knot, scale * weight));
-    }
-  }
-  return s2_ok();
+  const S2RolloutSample *sample = taped->sample;
+  const double *u = sample->controls + (size_t)knot * (size_t)taped->controls;
+  TapedCost at = {taped, knot, s2_ok()};
+  double cost;
+  S2_TRY(s2_judge_slopes(sample->judge, taped->world, u, terminal, scale, &cost, taped_read, &at));
+  return at.status;
 }
 
 // Applies the commands of a knot and records their tape nodes.

@@ -2,6 +2,7 @@
 #include "lua/batch/batch.h"
 #include "lua/diff/on_tape.h"
 
+#include "diff/world/world_control.h"
 #include "dynamics/control/control.h"
 
 #include <math.h>
@@ -74,46 +75,51 @@ static int env_alike(lua_State *L) {
 
 enum { MOST_COMMANDS = 64 };
 
-static bool env_number(lua_State *L, double *value) {
-  bool good = lua_type(L, -1) == LUA_TNUMBER;
-  *value = good ? lua_tonumber(L, -1) : NAN;
-  lua_pop(L, 1);
-  return !isnan(*value);
-}
-
 double s2_lua_env_clip(const S2World *world, int actuator, double u) {
   double lo, hi;
   s2_actuator_range(world, actuator, &lo, &hi);
   return u < lo ? lo : u > hi ? hi : u;
 }
 
+// Reads command `i` of a list, or a single one. Returns false if it is not a number.
+static bool env_number(lua_State *L, bool list, int i, double *value, S2Var *var) {
+  if (list) {
+    lua_rawgeti(L, 2, i + 1);
+  } else {
+    lua_pushvalue(L, 2);
+  }
+  bool number = lua_type(L, -1) == LUA_TNUMBER;
+  *value = number ? lua_tonumber(L, -1) : (double)NAN;
+  *var = 0;
+  number = number || s2_lua_tracked_get(L, -1, value, var);
+  lua_pop(L, 1);
+  return number && !isnan(*value);
+}
+
 // (world, list of commands or a number): clips the commands, sets them and returns them as a list.
-// Returns nil for tracked or invalid commands, which the Lua code handles.
+// A clipped command is a constant. Returns nil for other commands, which the Lua code handles.
 static int env_act(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   int count = s2_world_actuator_count(lw->world);
   double u[MOST_COMMANDS];
-  bool list = lua_type(L, 2) == LUA_TTABLE;
-  // All commands must be plain numbers, one for each actuator.
-  if (s2_lua_recording(lw) || s2_lua_on_tape(lw) != NULL || count > MOST_COMMANDS ||
-      (list ? (int)lua_rawlen(L, 2) != count : lua_type(L, 2) != LUA_TNUMBER || count != 1)) {
+  S2Var vars[MOST_COMMANDS];
+  bool list = lua_type(L, 2) == LUA_TTABLE, single = !list && count == 1;
+  if (count > MOST_COMMANDS || (list ? (int)lua_rawlen(L, 2) != count : !single)) {
     return 0;
   }
   for (int i = 0; i < count; i++) {
-    if (list) {
-      lua_rawgeti(L, 2, i + 1);
-    } else {
-      lua_pushvalue(L, 2);
-    }
-    if (!env_number(L, &u[i])) {
+    double given;
+    if (!env_number(L, list, i, &given, &vars[i])) {
       return 0;
     }
-    u[i] = s2_lua_env_clip(lw->world, i, u[i]);
+    u[i] = s2_lua_env_clip(lw->world, i, given);
+    vars[i] = u[i] == given ? vars[i] : 0;
   }
   s2_lua_try(L, s2_world_act(lw->world, u, count, NULL));
   lua_createtable(L, count, 0);
   for (int i = 0; i < count; i++) {
-    lua_pushnumber(L, u[i]);
+    s2_lua_command_origin(lw, i, vars[i]);
+    s2_lua_tracked_push(L, u[i], vars[i]);
     lua_rawseti(L, -2, i + 1);
   }
   return 1;
@@ -147,27 +153,77 @@ static int env_left(lua_State *L) {
   return 3;
 }
 
+// The node of a reward on a tape.
+typedef struct EnvReward {
+  S2LuaWorld *lw;
+  const S2Var *controls;
+  S2Var sum;
+  bool known; // false if a reading has no derivative in C
+} EnvReward;
+
+static bool env_reads(const S2Reading *of) {
+  bool coordinate = of->field == S2_JOINT_ANGLE || of->field == S2_JOINT_TRANSLATION ||
+                    of->field == S2_JOINT_LENGTH || of->field == S2_JOINT_SPEED;
+  return of->kind == S2_READ_BODY ? of->field < S2_BODY_STATE_COUNT : coordinate;
+}
+
+// Adds `slope` times a reading to the node.
+static void env_read(void *user, const S2Reading *of, double slope) {
+  EnvReward *reward = user;
+  S2LuaWorld *lw = reward->lw;
+  S2Var var = 0;
+  double value;
+  if (of->kind == S2_READ_CONTROL) {
+    var = reward->controls[of->field];
+  } else if (of->kind != S2_READ_TOUCHES) {
+    reward->known = reward->known && env_reads(of) &&
+                    s2_world_tape_field(s2_lua_on_tape(lw), lw->world, of->body, of->joint,
+                                        of->field, &value, &var)
+                            .code == S2_OK;
+  }
+  reward->sum = s2_tape_scalar2(lw->diff->tape, 0, reward->sum, 1, var, slope);
+}
+
+// Pushes a number whose node is the sum, which has the value 0.
+static void env_push_reward(lua_State *L, const EnvReward *reward, double value) {
+  S2Var sum = reward->sum;
+  S2Var var = sum == 0 ? 0 : s2_tape_scalar1(reward->lw->diff->tape, value, sum, 1);
+  s2_lua_tracked_push(L, value, var);
+}
+
 // (judge, world, list of commands, constant): returns the reward of a period, whether the episode
-// has terminated, and the cost of the last state.
+// has terminated, and the cost of the last state. On a tape, the reward is nil if the Lua code has
+// to compute it and the cost.
 static int env_judge(lua_State *L) {
   const S2Judge *judge = s2_lua_judge(L, 1);
-  const S2LuaWorld *lw = s2_lua_world(L, 2);
+  S2LuaWorld *lw = s2_lua_world(L, 2);
   int count = (int)lua_rawlen(L, 3);
   double u[MOST_COMMANDS], reward, last;
-  bool ended;
+  S2Var vars[MOST_COMMANDS] = {0};
+  bool ended, taped = s2_lua_on_tape(lw) != NULL;
   luaL_argcheck(L, count <= MOST_COMMANDS, 3, "at most 64 commands expected");
   for (int i = 0; i < count; i++) {
     lua_rawgeti(L, 3, i + 1);
-    u[i] = luaL_checknumber(L, -1);
+    if (!s2_lua_tracked_get(L, -1, &u[i], &vars[i])) {
+      u[i] = luaL_checknumber(L, -1);
+    }
     lua_pop(L, 1);
   }
   double constant = luaL_checknumber(L, 4);
-  s2_lua_try(L, s2_judge_reward(judge, lw->world, u, constant, &reward));
+  EnvReward now = {lw, vars, 0, true}, later = now;
+  S2JudgeSlope *tell = taped ? env_read : NULL;
+  s2_lua_try(L,
+             s2_judge_reward_slopes(judge, lw->world, u, constant, &reward, tell, &now));
   s2_lua_try(L, s2_judge_ended(judge, lw->world, u, &ended));
-  s2_lua_try(L, s2_judge_terminal(judge, lw->world, u, &last));
-  lua_pushnumber(L, reward);
+  s2_lua_try(L, s2_judge_slopes(judge, lw->world, u, true, 1, &last, tell, &later));
+  if (!now.known || !later.known) {
+    lua_pushnil(L);
+    lua_pushboolean(L, ended);
+    return 2;
+  }
+  env_push_reward(L, &now, reward);
   lua_pushboolean(L, ended);
-  lua_pushnumber(L, last);
+  env_push_reward(L, &later, last);
   return 3;
 }
 

@@ -66,6 +66,9 @@ void s2_setting_wrote(lua_State *L, S2LuaWorld *lw, const S2SettingReads *reads)
 // Pushes a tracked setting. Returns false if the setting has no derivative.
 bool s2_setting_push_tracked(lua_State *L, int setting, S2LuaWorld *lw);
 
+// Tracks the last command of an actuator, unless `var` is 0.
+void s2_lua_command_origin(S2LuaWorld *lw, int actuator, S2Var var);
+
 // ---- Reading ----------------------------------------------------------------------------------
 
 // Reads the observation into arrays that are valid until the next use of `lw->scratch`. `vars`

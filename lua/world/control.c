@@ -67,15 +67,22 @@ static int control_observed(lua_State *L) {
   return 1;
 }
 
-// Sets the origin of a number of an actuator to the tracked number at `value`, if it is one.
-static void control_set_origin(lua_State *L, S2LuaWorld *lw, int index, S2ActuatorNumber number,
-                               int value) {
-  double plain;
-  S2Var var;
-  if (s2_lua_tracked_get(L, value, &plain, &var)) {
+static void control_set_origin(S2LuaWorld *lw, int index, S2ActuatorNumber number, S2Var var) {
+  if (var != 0) {
     (void)s2_lua_put_on_tape(lw);
     s2_actuator_set_origin(lw->world, index, number, s2_tape_origin(lw->diff->tape, var));
   }
+}
+
+void s2_lua_command_origin(S2LuaWorld *lw, int actuator, S2Var var) {
+  control_set_origin(lw, actuator, S2_ACTUATOR_COMMAND, var);
+}
+
+// The node of the number at `index`, or 0 if it is not tracked.
+static S2Var control_var(lua_State *L, int index) {
+  double value;
+  S2Var var = 0;
+  return s2_lua_tracked_get(L, index, &value, &var) ? var : 0;
 }
 
 // (world, index): returns the last command, which is tracked if it is on the tape
@@ -93,7 +100,7 @@ static int control_command(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   int index = control_index(L, lw);
   s2_lua_try(L, s2_actuator_command(lw->world, index, luaL_checknumber(L, 3), NULL));
-  control_set_origin(L, lw, index, S2_ACTUATOR_COMMAND, 4);
+  s2_lua_command_origin(lw, index, control_var(L, 4));
   return 0;
 }
 
@@ -103,7 +110,8 @@ static int control_track(lua_State *L) {
                                       "at_y",    "kp",   "kd",          "most",        NULL};
   S2LuaWorld *lw = s2_lua_world(L, 1);
   int index = control_index(L, lw);
-  control_set_origin(L, lw, index, (S2ActuatorNumber)luaL_checkoption(L, 3, NULL, names), 4);
+  int number = luaL_checkoption(L, 3, NULL, names);
+  control_set_origin(lw, index, (S2ActuatorNumber)number, control_var(L, 4));
   return 0;
 }
 

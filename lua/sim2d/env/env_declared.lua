@@ -102,17 +102,13 @@ return function(sim, host)
   -- last state.
   function declared.judged(env, world, u)
     local rules, made = env.rules, env.declared
-    if not host.recording_gradient(world) then
-      local reward, ended, last = host.batch.judged(made.judge, world, u, rules.constant or 0.0)
+    local reward, ended, last = host.batch.judged(made.judge, world, u, rules.constant or 0.0)
+    if reward then
       if not rules.terms then return nil, ended, nil end
       return reward, ended, last
     end
-    -- in a gradient call, the terms are evaluated in Lua
-    local plain = {}
-    for i, value in ipairs(u) do plain[i] = sim.stop_gradient(value) end
-    local _, ended = host.batch.judged(made.judge, world, plain, 0.0)
-    if not rules.terms then return nil, ended, nil end
-    local reward = rules.constant
+    -- on a tape, Lua evaluates terms of numbers whose derivatives C does not know
+    reward = rules.constant
     if #made.factors > 0 then reward = reward + host.batch_cost.product(made.factors, world, u) end
     for _, term in ipairs(made.terms) do
       if term.weight ~= 0 then reward = reward - term.weight * host.batch_cost.value(term, world, u) end
