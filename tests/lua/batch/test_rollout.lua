@@ -16,7 +16,8 @@ end
 
 local COST = { { of = "hinge", field = { "angle", "speed" }, norm = "l2" },
   { of = "rail", field = { "translation", "speed" }, norm = "smooth_abs", weight = 0.3 },
-  { of = "controls", weight = 0.01 }, { of = "hinge", field = "angle", goal = 6, wrap = true, weight = 0.1 },
+  { of = "controls", weight = 0.01, scale = { 2, 0.5 } },
+  { of = "hinge", field = "angle", goal = 6, wrap = true, weight = 0.1, scale = 3 },
   { of = "pole", field = "position", goal = { 0, 0.5 }, terminal = 2, norm = "huber", p = 0.05 },
   { of = "cart", field = "x", norm = "power", p = 3, weight = 0.5 } }
 local N, KNOTS, CONTROLS = 4, 8, 2

@@ -179,6 +179,53 @@ test("declared factors have derivatives", function()
   near(slope, (loss(0.3 + 1e-5) - loss(0.3 - 1e-5)) / 2e-5, 1e-6)
 end)
 
+test("declared rewards, factors and observations have the derivatives of functions", function()
+  local T = sim.env.tolerance
+  for _, shape in ipairs { "gaussian", "linear", "quadratic", "long_tail", "reciprocal", "hyperbolic", "cosine" } do
+    for _, observed in ipairs { { "angle", "omega", "direction", "vy" }, { "mass", "angle", "omega", "direction", "vy" } } do -- C does not know all
+      local function build()
+        local w = stepper()
+        w:observe { "joint", of = w.joints.joint, field = { "angle", "speed" }, noise = 0.01 }
+        w:observe { "body", of = w.bodies.body, field = observed }
+        return w
+      end
+      local heavy = #observed == 5 -- a reward that depends on the mass is evaluated in Lua
+      local start = { { of = { "body", "arm" }, field = "y", relative = true, constant = 0.5 } }
+      local reward = { constant = 0.5, factors = { { of = "joint", field = "angle", bounds = { 1, 2 }, margin = 2, shape = shape },
+        { of = "body", field = "vx", bounds = 3, margin = 5, shape = shape, value = 0.3 } },
+        { of = "controls", field = 1, scale = 5 }, { of = "arm", field = { "x", "vy" }, scale = { 2, 3 }, norm = "l2", weight = 1, terminal = 2 },
+        heavy and { of = "body", field = "mass", goal = 1 } or nil }
+      local one = sim.env { period = 0.02, max_steps = 10, world = build, reset = start, reward = reward }
+      local other = sim.env { period = 0.02, max_steps = 10, world = build, reset = start, reward = function(w, u, env)
+        local body, arm = w.bodies.body, w.bodies.arm
+        local size = sim.sqrt((arm.x / 2) ^ 2 + (arm.vy / 3) ^ 2 + 0.01) - 0.1
+        local sum = 0.5 + T(w.joints.joint.angle, { 1, 2 }, 2, shape) * T(body.vx, 3, 5, shape, 0.3) - (u[1] / 5) ^ 2 / 2 - size
+        if heavy then sum = sum - (body.mass - 1) ^ 2 / 2 end
+        return env.steps == env.max_steps and sum - 2 * size or sum
+      end }
+      local function loss_of(env)
+        return function(u)
+          local seen = env:reset { seed = 1 }
+          local sum, got = 0, nil
+          for k = 1, 10 do
+            seen, got = env:step { u[1] * k, 20 * u[2] }
+            for i, x in ipairs(seen) do sum = sum + 0.01 * i * x end
+            sum = sum - got
+          end
+          return sum
+        end
+      end
+      local at = { 0.3, 0.7 }
+      local value, slope = sim.value_and_grad(loss_of(one), at)
+      local its, slopes = sim.value_and_grad(loss_of(other), at)
+      eq(value, (loss_of(one)(at)))
+      near(value, its, 1e-12)
+      for i = 1, 2 do near(slope[i], slopes[i], 1e-9 * (1 + math.abs(slopes[i]))) end
+      ok(sim.check_grad(loss_of(one), at, { print = false }) < 1e-6)
+    end
+  end
+end)
+
 -- ---- Many ---------------------------------------------------------------------------------------
 
 test("vectors of tasks with factors and contacts", function()
