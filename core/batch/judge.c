@@ -141,6 +141,20 @@ static double tolerance_slope(const S2Factor *factor, double x) {
 
 // ---- Readings ---------------------------------------------------------------------------------
 
+// A coordinate of a point on a body. `slope` receives its derivative with respect to the angle.
+static S2Status reading_point(const S2World *world, const S2Reading *reading, double *value,
+                              double *slope) {
+  double centre, angle;
+  S2_TRY(s2_body_get(world, reading->body, (S2BodyField)reading->field, &centre));
+  S2_TRY(s2_body_get(world, reading->body, S2_BODY_ANGLE, &angle));
+  double c = cos(angle), s = sin(angle);
+  double arm[2] = {c * reading->at.x - s * reading->at.y, s * reading->at.x + c * reading->at.y};
+  bool along_x = reading->field == S2_BODY_X;
+  *value = centre + arm[along_x ? 0 : 1];
+  *slope = along_x ? -arm[1] : arm[0];
+  return s2_ok();
+}
+
 S2Status s2_reading_get(const S2World *world, const S2Reading *reading, const double *controls,
                         double *value) {
   if (reading->kind == S2_READ_BODY) {
@@ -155,6 +169,10 @@ S2Status s2_reading_get(const S2World *world, const S2Reading *reading, const do
     *value = touches ? 1 : 0;
     return s2_ok();
   }
+  if (reading->kind == S2_READ_POINT) {
+    double slope;
+    return reading_point(world, reading, value, &slope);
+  }
   *value = controls == NULL ? 0 : controls[reading->field];
   return s2_ok();
 }
@@ -164,8 +182,9 @@ S2Status s2_reading_set(S2World *world, const S2Reading *reading, double value) 
     return s2_error(S2_INVALID,
                     "a control is a command, not part of the state, so it cannot be set here");
   }
-  if (reading->kind == S2_READ_TOUCHES) {
-    return s2_error(S2_INVALID, "touches: cannot be set");
+  if (reading->kind == S2_READ_TOUCHES || reading->kind == S2_READ_POINT) {
+    return s2_error(S2_INVALID, "%s: cannot be set",
+                    reading->kind == S2_READ_POINT ? "a point of a body" : "touches");
   }
   if (reading->kind == S2_READ_BODY) {
     return s2_body_set(world, reading->body, (S2BodyField)reading->field, value);
@@ -188,9 +207,13 @@ static S2Status judge_check_reading(const S2World *world, const S2Reading *readi
     }
     return s2_ok();
   }
+  if (reading->kind == S2_READ_POINT && ((reading->field != S2_BODY_X && reading->field != S2_BODY_Y) ||
+                                         !isfinite(reading->at.x) || !isfinite(reading->at.y))) {
+    return s2_error(S2_INVALID, "a point of a body has finite coordinates and the fields x and y");
+  }
   int most = reading->kind == S2_READ_TOUCHES ? 1
-             : reading->kind == S2_READ_BODY  ? (int)S2_BODY_FIELD_COUNT
-                                              : (int)S2_JOINT_FIELD_COUNT;
+             : reading->kind == S2_READ_JOINT ? (int)S2_JOINT_FIELD_COUNT
+                                              : (int)S2_BODY_FIELD_COUNT;
   if (reading->field < 0 || reading->field >= most) {
     return s2_error(S2_INVALID, "field %d does not exist", reading->field);
   }
@@ -342,6 +365,21 @@ typedef struct Listener {
   double scale;
 } Listener;
 
+static S2Status judge_tell(Listener to, const S2World *world, const S2Reading *of, double slope) {
+  S2Reading part = *of;
+  double value, by_angle;
+  if (of->kind != S2_READ_POINT) {
+    to.tell(to.user, of, slope);
+    return s2_ok();
+  }
+  S2_TRY(reading_point(world, of, &value, &by_angle));
+  part.kind = S2_READ_BODY;
+  to.tell(to.user, &part, slope);
+  part.field = S2_BODY_ANGLE;
+  to.tell(to.user, &part, slope * by_angle);
+  return s2_ok();
+}
+
 // Adds sign * weight_i * n_i to the sum for each term i, in order. Uses the terminal weights if
 // `terminal` is true.
 static S2Status judge_add(const S2Judge *judge, const S2World *world, const double *controls,
@@ -355,7 +393,8 @@ static S2Status judge_add(const S2Judge *judge, const S2World *world, const doub
     S2_TRY(judge_term(term, world, controls, &value, to.tell != NULL ? slope : NULL));
     *sum += sign * (weight * value);
     for (int k = 0; k < term->count && to.tell != NULL; k++) {
-      to.tell(to.user, &term->of[k], sign * to.scale * weight * slope[k] / term->scale[k]);
+      double by = sign * to.scale * weight * slope[k] / term->scale[k];
+      S2_TRY(judge_tell(to, world, &term->of[k], by));
     }
   }
   return s2_ok();
@@ -391,7 +430,7 @@ static S2Status judge_multiply(const S2Judge *judge, const S2World *world, const
       slope *= k == i ? tolerance_slope(&judge->factor[k], value)
                       : s2_tolerance(&judge->factor[k], value);
     }
-    to.tell(to.user, &judge->factor[i].of, slope);
+    S2_TRY(judge_tell(to, world, &judge->factor[i].of, slope));
   }
   *reward += count > 0 ? product : 0;
   return s2_ok();

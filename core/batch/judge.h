@@ -37,20 +37,22 @@ double s2_norm_default(S2Norm norm);      // default value of p.
 // Returns the norm n of `count` residuals. `slope` (or NULL) receives dn/dr_j.
 double s2_norm(S2Norm norm, double p, int count, const double *r, double *slope);
 
-// A number read from a world: a field of a body or of a joint, a control, or 1 if a body touches
-// another one (s2_body_touches), else 0.
+// A number read from a world: a field of a body or of a joint, a control, 1 if a body touches
+// another one (s2_body_touches), else 0, or a coordinate of a point that is fixed to a body.
 typedef enum S2ReadingKind {
   S2_READ_BODY,
   S2_READ_JOINT,
   S2_READ_CONTROL,
-  S2_READ_TOUCHES
+  S2_READ_TOUCHES,
+  S2_READ_POINT
 } S2ReadingKind;
 
 typedef struct S2Reading {
   S2ReadingKind kind;
-  S2BodyId body;   // of S2_READ_BODY and S2_READ_TOUCHES
+  S2BodyId body;   // of S2_READ_BODY, S2_READ_TOUCHES and S2_READ_POINT
   S2JointId joint; // of S2_READ_JOINT
-  int field;       // S2BodyField, S2JointField, or the index of a control
+  int field;       // S2BodyField, S2JointField, or the index of a control; of a point: S2_BODY_X, _Y
+  S2Vec2 at;       // m: the point, relative to the centre of mass, in axes of the body
 } S2Reading;
 
 // Reads the number. `controls` may be NULL if no control is read.
@@ -129,7 +131,7 @@ S2Status s2_judge_running(const S2Judge *judge, const S2World *world, const doub
 S2Status s2_judge_reward(const S2Judge *judge, const S2World *world, const double *controls,
                          double constant, double *reward);
 // As s2_judge_reward. Calls `tell` for each reading, with the derivative of the reward with respect
-// to it.
+// to it. A point counts as a reading of the body's position and one of its angle.
 typedef void S2JudgeSlope(void *user, const S2Reading *reading, double slope);
 S2Status s2_judge_reward_slopes(const S2Judge *judge, const S2World *world, const double *controls,
                                 double constant, double *reward, S2JudgeSlope *tell, void *user);

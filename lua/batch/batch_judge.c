@@ -183,6 +183,25 @@ S2Judge *s2_lua_judge(lua_State *L, int index) {
   return ((const JudgeObject *)luaL_checkudata(L, index, JUDGE))->judge;
 }
 
+// Reads the readings of a term, bound or factor. With the key `at` they are those of a point.
+static void judge_read_readings(lua_State *L, int table, int count, S2Reading *readings) {
+  lua_getfield(L, table, "reading");
+  s2_lua_readings(L, -1, count, readings);
+  lua_pop(L, 1);
+  if (lua_getfield(L, table, "at") == LUA_TTABLE) {
+    S2Vec2 at;
+    lua_rawgeti(L, -1, 1);
+    lua_rawgeti(L, -2, 2);
+    at = s2_vec2(luaL_checknumber(L, -2), luaL_checknumber(L, -1));
+    lua_pop(L, 2);
+    for (int i = 0; i < count; i++) {
+      readings[i].kind = S2_READ_POINT;
+      readings[i].at = at;
+    }
+  }
+  lua_pop(L, 1);
+}
+
 static void judge_read_term(lua_State *L, int table, S2CostTerm *term) {
   *term = (S2CostTerm){.weight = judge_number(L, table, "weight"),
                        .terminal = judge_number(L, table, "terminal"),
@@ -207,16 +226,13 @@ static void judge_read_term(lua_State *L, int table, S2CostTerm *term) {
     term->goal[i] = luaL_checknumber(L, -1);
     lua_pop(L, 1);
   }
-  lua_getfield(L, table, "reading");
-  s2_lua_readings(L, -1, count, term->of);
-  lua_pop(L, 2);
+  lua_pop(L, 1);
+  judge_read_readings(L, table, count, term->of);
 }
 
 static void judge_read_bound(lua_State *L, int table, S2Bound *bound) {
   *bound = (S2Bound){.lo = judge_number(L, table, "lo"), .hi = judge_number(L, table, "hi")};
-  lua_getfield(L, table, "reading");
-  s2_lua_readings(L, -1, 1, &bound->of);
-  lua_pop(L, 1);
+  judge_read_readings(L, table, 1, &bound->of);
 }
 
 static void judge_read_factor(lua_State *L, int table, S2Factor *factor) {
@@ -225,9 +241,7 @@ static void judge_read_factor(lua_State *L, int table, S2Factor *factor) {
                        .margin = judge_number(L, table, "margin"),
                        .shape = (S2FactorShape)judge_number(L, table, "shape"),
                        .value = judge_number(L, table, "value")};
-  lua_getfield(L, table, "reading");
-  s2_lua_readings(L, -1, 1, &factor->of);
-  lua_pop(L, 1);
+  judge_read_readings(L, table, 1, &factor->of);
 }
 
 // Adds the list of factors at `index` to a judge.

@@ -23,17 +23,14 @@ local function build()
   return world
 end
 
-local function height(world)
-  local a, b = world.joints.shoulder.angle, world.joints.elbow.angle
-  return -math.cos(a) - math.cos(a + b)
-end
+local TIP = { 0, -0.5 } -- m: the free end of the lower rod
 
 local env = sim.env { name = "acrobot", world = build, period = 0.2, max_steps = 500, actions = { { -1 }, { 0 }, { 1 } },
   about_baseline = "torque in the direction of the elbow's motion",
   view = { { -2.6, -2.2 }, { 2.6, 2.2 } },
   reset = { { of = "shoulder", field = "angle", uniform = { -START, START } }, { of = "elbow", field = "angle", uniform = { -START, START } } },
-  reward = function(world) return height(world) > LINE and 0 or -1 end,
-  terminated = function(world) return height(world) > LINE end,
+  reward = { constant = -1, factors = { { of = "lower", at = TIP, field = "y", bounds = { LINE, math.huge } } } },
+  terminated = { { of = "lower", at = TIP, field = "y", hi = LINE } },
   -- a torque in the direction of the elbow's motion, which adds energy
   baseline = function() return function(_, _, seen) return seen[6] >= 0 and 3 or 1 end end, passed = -200 }
 

@@ -24,10 +24,7 @@ local function build(p)
   return world
 end
 
-local function tip(world)
-  local upper = world.bodies.upper
-  return upper.x - 0.5 * sim.sin(upper.angle), upper.y + 0.5 * sim.cos(upper.angle)
-end
+local TIP = { 0, 0.5 } -- m: the upper end of the upper pole
 
 -- LQR about the upright state, with the angles of the poles relative to each other.
 local function baseline(env)
@@ -46,19 +43,11 @@ local env = sim.env { name = "double_cart_pole", world = build, period = 0.02, m
   about_baseline = "LQR",
   view = { { -2.6, -0.5 }, { 2.6, 2.6 } },
   parameters = { cart = { 1, 0.5, 2 }, pole = { 0.3, 0.2, 0.5 } },
-  reset = function(world, random)
-    world.joints.rail.translation = random:uniform(-0.5, 0.5)
-    world.joints.first.angle = random:uniform(-START, START)
-    world.joints.second.angle = random:uniform(-START, START)
-  end,
-  reward = function(world, u)
-    local x, y = tip(world)
-    return 1 - 0.1 * (x ^ 2 + (y - 2) ^ 2) - 1e-4 * u[1] ^ 2
-  end,
-  terminated = function(world)
-    local _, y = tip(world)
-    return y < LOW or math.abs(world.joints.rail.translation) > EDGE
-  end, baseline = baseline, passed = 480 }
+  reset = { { of = "rail", field = "translation", uniform = { -0.5, 0.5 } }, { of = "first", field = "angle", uniform = { -START, START } },
+    { of = "second", field = "angle", uniform = { -START, START } } },
+  reward = { constant = 1, { of = "upper", at = TIP, field = { "x", "y" }, goal = { 0, 2 }, weight = 0.2 }, { of = "controls", weight = 2e-4 } },
+  terminated = { { of = "upper", at = TIP, field = "y", lo = LOW }, { of = "rail", field = "translation", lo = -EDGE, hi = EDGE } },
+  baseline = baseline, passed = 480 }
 
 if sim.is_main() then env:show() end
 return env

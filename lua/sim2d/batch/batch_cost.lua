@@ -3,10 +3,10 @@
 
 local TURN = 2 * math.pi -- rad
 
-local TERM = { of = true, field = true, goal = true, scale = true, weight = true, terminal = true, norm = true, p = true,
+local TERM = { of = true, field = true, at = true, goal = true, scale = true, weight = true, terminal = true, norm = true, p = true,
   wrap = true }
-local BOUND = { of = true, field = true, lo = true, hi = true }
-local FACTOR = { of = true, field = true, bounds = true, margin = true, shape = true, value = true }
+local BOUND = { of = true, field = true, at = true, lo = true, hi = true }
+local FACTOR = { of = true, field = true, at = true, bounds = true, margin = true, shape = true, value = true }
 local DRAW = { of = true, field = true, values = true, uniform = true, normal = true, constant = true, add = true,
   relative = true }
 local KINDS = { uniform = 0, normal = 1, constant = 2 }
@@ -114,6 +114,21 @@ return function(sim, host)
     return reading, #names, names
   end
 
+  -- Reads the key `at` of a term, bound or factor: a point fixed to a body, relative to its centre of mass.
+  local function read_point(what, at, reading, names)
+    if at == nil then return nil end
+    local good, x, y = pcall(function() return at[1] == nil and at.x or at[1], at[2] == nil and at.y or at[2] end)
+    if not good or type(at) == "string" or not host.finite(x) or not host.finite(y) then
+      host.fail("%s: at: {x, y} expected, got %s", what, host.describe(at))
+    end
+    for i, name in ipairs(names or { "touches" }) do
+      if getmetatable(reading[2 * i - 1]) ~= "Body" or name ~= "x" and name ~= "y" then
+        host.fail("%s: at: a point has only the fields x and y of a body, got '%s'", what, tostring(name))
+      end
+    end
+    return { x + 0.0, y + 0.0 }
+  end
+
   -- ---- Terms and bounds -------------------------------------------------------------------------
 
   local function read_term(what, worlds, term, controls)
@@ -144,7 +159,7 @@ return function(sim, host)
     if term.wrap ~= nil and type(term.wrap) ~= "boolean" then
       host.fail("%s: wrap: true or false expected, got %s", what, host.describe(term.wrap))
     end
-    return { reading = reading, goals = goals, scales = scales, names = names, wrap = term.wrap or false, norm = norm,
+    return { reading = reading, at = read_point(what, term.at, reading, names), goals = goals, scales = scales, names = names, wrap = term.wrap or false, norm = norm,
       kind = term.norm or "quadratic", p = number(what .. ": p", term.p, p),
       weight = number(what .. ": weight", term.weight, term.terminal and 0 or 1),
       terminal = number(what .. ": terminal", term.terminal, 0) }
@@ -172,7 +187,7 @@ return function(sim, host)
     if not shape then
       host.fail("%s: shape: one of %s expected, got %s", what, table.concat(known, ", "), host.describe(factor.shape))
     end
-    return { reading = reading, names = names, lo = lo, hi = hi, margin = number(what .. ": margin", factor.margin, 0),
+    return { reading = reading, at = read_point(what, factor.at, reading, names), names = names, lo = lo, hi = hi, margin = number(what .. ": margin", factor.margin, 0),
       shape = shape, kind = factor.shape or "gaussian", value = number(what .. ": value", factor.value, AT_MARGIN) }
   end
 
@@ -197,13 +212,14 @@ return function(sim, host)
     end
     for i, bound in ipairs(list_of(what .. ": terminated", terminated)) do
       local where = ("%s: terminated[%d]"):format(what, i)
-      local reading, count = read_bound(where, worlds, bound)
+      local reading, count, names = read_bound(where, worlds, bound)
+      local at = read_point(where, bound.at, reading, names)
       for k = 1, count do
         local lo, hi = bound.lo or -math.huge, bound.hi or math.huge
         if type(lo) ~= "number" or type(hi) ~= "number" or not (lo <= hi) then
           host.fail("%s: numbers lo <= hi expected, got %s and %s", where, host.describe(lo), host.describe(hi))
         end
-        bounds[#bounds + 1] = { reading = { reading[2 * k - 1], reading[2 * k] }, lo = lo, hi = hi }
+        bounds[#bounds + 1] = { reading = { reading[2 * k - 1], reading[2 * k] }, at = at, lo = lo, hi = hi }
       end
     end
     local judge, message = C.judge(worlds[1], controls, terms, bounds, factors)
@@ -278,12 +294,20 @@ return function(sim, host)
   end
   function norms.power(r, p) return sim.abs(r) ^ p end
 
+  -- The value of number i of a term or factor.
+  local function read(of, i, world, controls)
+    local object, name, at = of.reading[2 * i - 1], of.names[i], of.at
+    if not object then return controls[name] end
+    object = host.counterpart(world, object)
+    if not at then return object[name] end
+    local c, s = sim.cos(object.angle), sim.sin(object.angle)
+    return object[name] + (name == "x" and c * at[1] - s * at[2] or s * at[1] + c * at[2])
+  end
+
   local function value_of(term, world, controls)
     local sum = 0
     for i, goal in ipairs(term.goals) do
-      local object = term.reading[2 * i - 1]
-      local value = object and host.counterpart(world, object)[term.names[i]] or controls[term.names[i]]
-      local r = value - goal
+      local r = read(term, i, world, controls) - goal
       if term.wrap then r = r - TURN * math.floor(sim.stop_gradient(r) / TURN + 0.5) end
       r = r / term.scales[i]
       sum = sum + (term.kind == "l2" and r * r or norms[term.kind](r, term.p))
@@ -297,8 +321,7 @@ return function(sim, host)
   function costs.product(factors, world, controls)
     local product = 1
     for _, factor in ipairs(factors) do
-      local object, name = factor.reading[1], factor.names[1]
-      local x = object and host.counterpart(world, object)[name] or controls[name]
+      local x = read(factor, 1, world, controls)
       product = product * sim.env.tolerance(x, { factor.lo, factor.hi }, factor.margin, factor.kind, factor.value)
     end
     return product
