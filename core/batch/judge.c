@@ -117,6 +117,7 @@ static double tolerance_slope(const S2Factor *factor, double x) {
   bool below = x < factor->lo;
   double d = (below ? factor->lo - x : x - factor->hi) / factor->margin;
   double by_x = (below ? -1 : 1) / factor->margin;
+  // The derivatives of the expressions in s2_tolerance, written with its value.
   switch (factor->shape) {
   case S2_FACTOR_LINEAR:
     return by_x * (v - 1);
@@ -207,13 +208,15 @@ static S2Status judge_check_reading(const S2World *world, const S2Reading *readi
     }
     return s2_ok();
   }
-  if (reading->kind == S2_READ_POINT && ((reading->field != S2_BODY_X && reading->field != S2_BODY_Y) ||
-                                         !isfinite(reading->at.x) || !isfinite(reading->at.y))) {
+  if (reading->kind == S2_READ_POINT &&
+      ((reading->field != S2_BODY_X && reading->field != S2_BODY_Y) || !isfinite(reading->at.x) ||
+       !isfinite(reading->at.y))) {
     return s2_error(S2_INVALID, "a point of a body has finite coordinates and the fields x and y");
   }
   int most = reading->kind == S2_READ_TOUCHES ? 1
              : reading->kind == S2_READ_JOINT ? (int)S2_JOINT_FIELD_COUNT
                                               : (int)S2_BODY_FIELD_COUNT;
+  // Check that the field exists, and that a joint of this type has it.
   if (reading->field < 0 || reading->field >= most) {
     return s2_error(S2_INVALID, "field %d does not exist", reading->field);
   }
@@ -414,8 +417,8 @@ S2Status s2_judge_slopes(const S2Judge *judge, const S2World *world, const doubl
 }
 
 // Adds the product of the factors.
-static S2Status judge_multiply(const S2Judge *judge, const S2World *world, const double *controls,
-                               double *reward, Listener to) {
+static S2Status judge_factors(const S2Judge *judge, const S2World *world, const double *controls,
+                              double *reward, Listener to) {
   int count = judge == NULL ? 0 : judge->factors;
   double product = 1;
   for (int i = 0; i < count; i++) {
@@ -445,7 +448,7 @@ S2Status s2_judge_reward_slopes(const S2Judge *judge, const S2World *world, cons
                                 double constant, double *reward, S2JudgeSlope *tell, void *user) {
   Listener to = {tell, user, 1};
   *reward = constant;
-  S2_TRY(judge_multiply(judge, world, controls, reward, to));
+  S2_TRY(judge_factors(judge, world, controls, reward, to));
   return judge_add(judge, world, controls, false, -1, reward, to);
 }
 

@@ -51,8 +51,8 @@ typedef struct S2Reading {
   S2ReadingKind kind;
   S2BodyId body;   // of S2_READ_BODY, S2_READ_TOUCHES and S2_READ_POINT
   S2JointId joint; // of S2_READ_JOINT
-  int field;       // S2BodyField, S2JointField, or the index of a control; of a point: S2_BODY_X, _Y
-  S2Vec2 at;       // m: the point, relative to the centre of mass, in axes of the body
+  int field; // S2BodyField, S2JointField, or the index of a control; of a point: S2_BODY_X, _Y
+  S2Vec2 at; // m: the point, relative to the centre of mass, in axes of the body
 } S2Reading;
 
 // Reads the number. `controls` may be NULL if no control is read.

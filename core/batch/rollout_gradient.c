@@ -1,6 +1,6 @@
 #include "batch/rollout_gradient.h"
 
-#include "diff/world/world_control.h"
+#include "diff/control/world_control.h"
 #include "dynamics/control/control.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ typedef struct Taped {
   S2WorldTape *on_tape;
   int controls;
   S2Var input; // all controls
-  S2Var sum; // the node of the cost; its value is not used
+  S2Var sum;   // the node of the cost; its value is not used
 } Taped;
 
 static S2Var taped_control(const Taped *taped, int knot, int control) {

@@ -2,7 +2,7 @@
 #include "lua/batch/batch.h"
 #include "lua/diff/on_tape.h"
 
-#include "diff/world/world_control.h"
+#include "diff/control/world_control.h"
 #include "dynamics/control/control.h"
 
 #include <math.h>
@@ -107,6 +107,7 @@ static int env_act(lua_State *L) {
   if (count > MOST_COMMANDS || (list ? (int)lua_rawlen(L, 2) != count : !single)) {
     return 0;
   }
+  // Read and clip all commands before any of them is set.
   for (int i = 0; i < count; i++) {
     double given;
     if (!env_number(L, list, i, &given, &vars[i])) {
@@ -202,6 +203,7 @@ static int env_judge(lua_State *L) {
   S2Var vars[MOST_COMMANDS] = {0};
   bool ended, taped = s2_lua_on_tape(lw) != NULL;
   luaL_argcheck(L, count <= MOST_COMMANDS, 3, "at most 64 commands expected");
+  // Commands may be tracked.
   for (int i = 0; i < count; i++) {
     lua_rawgeti(L, 3, i + 1);
     if (!s2_lua_tracked_get(L, -1, &u[i], &vars[i])) {
@@ -209,11 +211,11 @@ static int env_judge(lua_State *L) {
     }
     lua_pop(L, 1);
   }
+  // Compute the numbers and, on a tape, their nodes.
   double constant = luaL_checknumber(L, 4);
   EnvReward now = {lw, vars, 0, true}, later = now;
   S2JudgeSlope *tell = taped ? env_read : NULL;
-  s2_lua_try(L,
-             s2_judge_reward_slopes(judge, lw->world, u, constant, &reward, tell, &now));
+  s2_lua_try(L, s2_judge_reward_slopes(judge, lw->world, u, constant, &reward, tell, &now));
   s2_lua_try(L, s2_judge_ended(judge, lw->world, u, &ended));
   s2_lua_try(L, s2_judge_slopes(judge, lw->world, u, true, 1, &last, tell, &later));
   if (!now.known || !later.known) {

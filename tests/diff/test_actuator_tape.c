@@ -1,6 +1,6 @@
 // Actuators and observations on a tape: exact derivatives with respect to commands, gains,
 // directions and the state, against extrapolated central differences of untracked steps.
-#include "diff/world/world_measures.h"
+#include "diff/control/world_measures.h"
 #include "diff/world/world_tape.h"
 #include "dynamics/control/control.h"
 

@@ -13,6 +13,16 @@ typedef struct S2RowBar { // adjoint of an S2JointRow and, if `bent`, of its sec
                                   // with a `bend`
 } S2RowBar;
 
+// Sets value, rate and gradients of `scaled`. Its other members, most of its bytes, stay 0.
+static inline void s2_row_bar_scale(const S2RowBar *bar, double factor, S2RowBar *scaled) {
+  scaled->value = factor * bar->value;
+  scaled->rate = factor * bar->rate;
+  for (int c = 0; c < 3; c++) {
+    scaled->ja[c] = factor * bar->ja[c];
+    scaled->jb[c] = factor * bar->jb[c];
+  }
+}
+
 typedef struct S2PlaceBar { // the adjoints to which results are added
   double *q;                // 3 per slot: adjoint of S2JointAt.q
   double *elapsed;          // s

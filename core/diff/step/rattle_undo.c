@@ -166,17 +166,6 @@ static void pin_vjp(const S2JointAt *at, const S2RowBar *bars, const S2PlaceBar 
   s2_joint_pin_vjp(at, &pin, place);
 }
 
-// Sets value, rate and gradients of `scaled`. Its other members stay 0. (They are most of its bytes,
-// so a new S2RowBar for each row would take longer than the derivatives.)
-static void scale_bar(const S2RowBar *bar, double factor, S2RowBar *scaled) {
-  scaled->value = factor * bar->value;
-  scaled->rate = factor * bar->rate;
-  for (int c = 0; c < 3; c++) {
-    scaled->ja[c] = factor * bar->ja[c];
-    scaled->jb[c] = factor * bar->jb[c];
-  }
-}
-
 // If `mix` is given, it replaces the combination of equations that belongs to the term.
 static void rows_vjp(S2RattlePiece *piece, bool end, const S2RowBar *bars,
                      double (*mix)[S2_JOINT_EQUATIONS]) {
@@ -205,7 +194,7 @@ static void rows_vjp(S2RattlePiece *piece, bool end, const S2RowBar *bars,
     g->limit_hi += term->index == S2_JOINT_HI ? bars[r].value : 0;
     g->servo_goal -= term->index == S2_JOINT_SERVO ? bars[r].value : 0;
     if (term->source != S2_RATTLE_OF_ROWS) {
-      scale_bar(&bars[r], term->sign, &bar);
+      s2_row_bar_scale(&bars[r], term->sign, &bar);
       int function = term->source == S2_RATTLE_OF_COORDINATE ? S2_OF_COORDINATE : S2_OF_DRIVE;
       s2_joint_function_vjp(&at, function, &bar, &place);
       continue;
@@ -217,7 +206,7 @@ static void rows_vjp(S2RattlePiece *piece, bool end, const S2RowBar *bars,
     const double *parts = mix != NULL ? mix[r] : term->mix;
     for (int i = 0; i < S2_JOINT_EQUATIONS; i++) {
       if (parts[i] != 0) {
-        scale_bar(&bars[r], parts[i], &bar);
+        s2_row_bar_scale(&bars[r], parts[i], &bar);
         s2_joint_function_vjp(&at, i, &bar, &place);
       }
     }

@@ -363,7 +363,7 @@ static S2Recorder *world_tape_recorder(S2WorldTape *tape, const S2World *world) 
   return tape->recorder;
 }
 
-static S2Status world_tape_advance(S2WorldTape *tape, S2World *world, int every) {
+S2Status s2_world_tape_advance(S2WorldTape *tape, S2World *world, int every) {
   bool in_parts = world->kept.def.substeps > 1 && s2_world_asks(world);
   if (every > 0 && !in_parts && s2_checkpoints_can(world)) {
     tape->checkpoints = tape->checkpoints == NULL ? s2_checkpoints_new() : tape->checkpoints;
@@ -388,14 +388,5 @@ static S2Status world_tape_advance(S2WorldTape *tape, S2World *world, int every)
     return status;
   }
   world_tape_note_step(step, world);
-  return status;
-}
-
-S2Status s2_world_tape_step(S2WorldTape *tape, S2World *world, int every) {
-  S2WorldAct *act = s2_world_tape_actuate(tape, world);
-  S2Status status = world_tape_advance(tape, world, every);
-  if (status.code != S2_OK && act != NULL) {
-    act->places = act->terms = act->replaced = 0;
-  }
   return status;
 }

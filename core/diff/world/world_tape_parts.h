@@ -40,10 +40,8 @@ typedef struct S2WorldAct {
 S2WorldAct *s2_world_tape_act(S2WorldTape *tape, const S2World *world, int replaced, int count,
                               const S2Place *places, int terms, const S2Term *term);
 
-// Records the effect of all actuators on the next step, which applies them: the forces, the goals
-// of servos and the speeds of motors. They depend on the state, and on the numbers of actuators
-// with an origin on this tape. Returns NULL if nothing was recorded.
-S2WorldAct *s2_world_tape_actuate(S2WorldTape *tape, S2World *world);
+// Like s2_world_tape_step, but does not record actuators.
+S2Status s2_world_tape_advance(S2WorldTape *tape, S2World *world, int every);
 
 S2Quiet *s2_world_tape_looks(const S2WorldTape *world); // NULL: sweeps make no observations
 

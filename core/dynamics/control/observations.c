@@ -127,8 +127,7 @@ static S2Status observe_more(const S2World *world, const S2Observation *of, int 
   return s2_ok();
 }
 
-static S2Status observe_field(const S2World *world, const S2Observation *of, int k,
-                              double *value) {
+static S2Status observe_field(const S2World *world, const S2Observation *of, int k, double *value) {
   int more = s2_observed_more(of, k), field = of->field[k];
   if (more >= 0) {
     return observe_more(world, of, more, value);

@@ -5,6 +5,7 @@
 ---@class sim2d.BatchTerm
 ---@field of string|sim2d.Body|sim2d.Joint a body or joint, its name, or "controls"
 ---@field field? string|integer|(string|integer)[] one or several fields; for "controls" the numbers of the commands, by default all
+---@field at? number[] m, a point fixed to the body, relative to its centre of mass: `field` is "x", "y" or "position" of this point
 ---@field goal? number|number[] default 0
 ---@field scale? number|number[] divides the residuals; default 1
 ---@field weight? number weight of the integral over time; default 1, or 0 if only `terminal` is given
@@ -17,6 +18,7 @@
 ---@class sim2d.EpisodeBound
 ---@field of string|sim2d.Body|sim2d.Joint
 ---@field field string|string[]
+---@field at? number[] m, a point of the body, as in a term of a cost
 ---@field lo? number
 ---@field hi? number
 

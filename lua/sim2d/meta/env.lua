@@ -72,6 +72,7 @@ function Env:show(options) end
 ---@class sim2d.EnvFactor
 ---@field of string
 ---@field field string|integer
+---@field at? number[] m, a point of the body, as in a term of a cost
 ---@field bounds? number|number[] {lo, hi}
 ---@field margin? number
 ---@field shape? string

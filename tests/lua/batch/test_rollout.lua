@@ -19,7 +19,8 @@ local COST = { { of = "hinge", field = { "angle", "speed" }, norm = "l2" },
   { of = "controls", weight = 0.01, scale = { 2, 0.5 } },
   { of = "hinge", field = "angle", goal = 6, wrap = true, weight = 0.1, scale = 3 },
   { of = "pole", field = "position", goal = { 0, 0.5 }, terminal = 2, norm = "huber", p = 0.05 },
-  { of = "cart", field = "x", norm = "power", p = 3, weight = 0.5 } }
+  { of = "cart", field = "x", norm = "power", p = 3, weight = 0.5 },
+  { of = "pole", at = { 0.1, 0.5 }, field = "position", goal = { 0.2, 1 }, weight = 0.4, scale = { 1, 2 } } }
 local N, KNOTS, CONTROLS = 4, 8, 2
 
 local function sequences()

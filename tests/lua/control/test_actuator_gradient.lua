@@ -64,7 +64,7 @@ local function compare(name, one, other, tolerance)
   assert(most > 1e-3)
 end
 
--- What an actuator does, written by a script with forces.
+-- The effect of an actuator, written by a script with forces.
 local function push(joint, force)
   local p, n = joint.anchor_a, nil
   if joint.type == "slider" or joint.type == "wheel" then

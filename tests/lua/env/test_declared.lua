@@ -226,6 +226,53 @@ test("declared rewards, factors and observations have the derivatives of functio
   end
 end)
 
+test("points of bodies have the bits and the derivatives of functions", function()
+  local TIP = { 0.05, 0.5 }
+  local one = sim.env(def { reward = { constant = 1, factors = { { of = "pole", at = TIP, field = "y", bounds = { 0.9, 2 }, margin = 1 } },
+    { of = "pole", at = TIP, field = { "x", "y" }, goal = { 0, 1 }, weight = 0.2 } },
+    terminated = { { of = "pole", at = TIP, field = "y", lo = 0.2 } } })
+  local function tip(w)
+    local b = w.bodies.pole
+    local c, s = sim.cos(b.angle), sim.sin(b.angle)
+    return b.x + (c * TIP[1] - s * TIP[2]), b.y + (s * TIP[1] + c * TIP[2])
+  end
+  local other = sim.env(def { reward = function(w)
+    local x, y = tip(w)
+    return 1 + sim.env.tolerance(y, { 0.9, 2 }, 1) - 0.1 * (x ^ 2 + (y - 1) ^ 2)
+  end, terminated = function(w)
+    local _, y = tip(w)
+    return y < 0.2
+  end })
+  local ended = 0
+  for seed = 1, 12 do
+    eq(other:reset { seed = seed }, (one:reset { seed = seed }))
+    for k = 1, 30 do
+      local u = { 2 * math.sin(k + seed) }
+      local first, second = { one:step(u) }, { other:step(u) }
+      eq({ second[1], second[2], second[3] }, { first[1], first[2], first[3] })
+      ended = ended + (first[3] and 1 or 0)
+      if first[3] or first[4] then break end
+    end
+  end
+  local function loss(env)
+    return function(u)
+      env:reset { seed = 3 }
+      local sum = 0
+      for k = 1, 5 do
+        local _, reward = env:step { u[1] * k }
+        sum = sum + reward
+      end
+      return sum
+    end
+  end
+  local value, slope = sim.value_and_grad(loss(one), { 0.3 })
+  local its, slopes = sim.value_and_grad(loss(other), { 0.3 })
+  eq(value, its)
+  near(slope[1], slopes[1], 1e-9 * math.abs(slopes[1]))
+  ok(math.abs(slope[1]) > 1e-4 and sim.check_grad(loss(one), { 0.3 }, { print = false }) < 1e-6)
+  compare_later[#compare_later + 1] = one
+end)
+
 -- ---- Many ---------------------------------------------------------------------------------------
 
 test("vectors of tasks with factors and contacts", function()
@@ -241,7 +288,10 @@ test("vectors of tasks with factors and contacts", function()
     end
     for _ = 1, 60 do
       local actions = {}
-      for i = 1, 5 do actions[i] = { random:uniform(-0.5, 0.5), random:uniform(-30, 30) } end
+      for i = 1, 5 do
+        local first, second = random:uniform(-0.5, 0.5), random:uniform(-30, 30)
+        actions[i] = #task.action_space.low == 2 and { first, second } or { 4 * first }
+      end
       local _, rewards, terminated, truncated = vector:step(actions)
       for i = 1, 5 do
         local seen, reward, stop, cut
@@ -432,6 +482,11 @@ test("declarations that are refused", function()
   refused("factor 1: lo <= hi, a margin of at least 0 and a value between 0 and 1 expected",
     { reward = { factors = { { of = "hinge", field = "angle", value = 2 } } } })
   refused("sim.env: reward%[1%]: scale: a number above 0 expected, got 0", { reward = { { of = "hinge", field = "angle", scale = 0 } } })
+  refused("sim.env: reward%[1%]: at: {x, y} expected, got 'tip'", { reward = { { of = "pole", at = "tip", field = "x" } } })
+  refused("sim.env: reward%[1%]: at: a point has only the fields x and y of a body, got 'vx'", { reward = { { of = "pole", at = { 0, 1 }, field = "vx" } } })
+  refused("sim.env: reward.factors%[1%]: at: a point has only the fields", { reward = { factors = { { of = "rail", at = { 0, 1 }, field = "translation" } } } })
+  refused("sim.env: terminated%[1%]: at: a point has only the fields .* got 'touches'", { terminated = { { of = "pole", at = { 0, 1 }, field = "touches" } } })
+  refused("sim.env: reset%[1%]: unknown key 'at'", { reset = { { of = "pole", at = { 0, 1 }, field = "x", constant = 1 } } })
   refused("sim.env: terminated%[1%]: field: only bodies have 'touches'", { terminated = { { of = "hinge", field = "touches" } } })
   refused("sim.env: reset%[1%]: relative: true or false expected, got 1",
     { reset = { { of = "rail", field = "translation", constant = 1, relative = 1 } } })

@@ -1,5 +1,5 @@
 // Observations on a tape.
-#include "diff/world/world_measures.h"
+#include "diff/control/world_measures.h"
 #include "diff/world/world_tape_parts.h"
 #include "dynamics/control/apply.h"
 
@@ -45,8 +45,8 @@ static int observe_slopes(S2WorldTape *tape, const S2World *world, const S2Obser
   // the cosine or sine of the angle
   int angle = of->joint.index != 0 ? (int)S2_JOINT_ANGLE : (int)S2_BODY_ANGLE;
   int count = observe_field_slopes(tape, world, of, angle, slopes);
-  double by_angle = more == S2_OBSERVED_COS ? -sin(observe_angle(world, of))
-                                            : cos(observe_angle(world, of));
+  double by_angle =
+      more == S2_OBSERVED_COS ? -sin(observe_angle(world, of)) : cos(observe_angle(world, of));
   for (int i = 0; i < count; i++) {
     slopes[i].slope *= by_angle;
   }
@@ -56,6 +56,7 @@ static int observe_slopes(S2WorldTape *tape, const S2World *world, const S2Obser
 S2Status s2_world_tape_observe(S2WorldTape *tape, S2World *world, double *numbers, S2Var *vars) {
   int size = s2_world_observation_size(world), at = 0, used = 0;
   S2_TRY(s2_world_observe(world, numbers));
+  // Collect the derivatives of all numbers. Noise is a constant.
   s2_arena_reset(&tape->arena);
   S2Term *terms = S2_TAKE(&tape->arena, S2Term, S2_FIELD_PLACES * (size_t)size + 1);
   bool *depends = S2_TAKE_ZEROED(&tape->arena, bool, size + 1);
@@ -65,15 +66,16 @@ S2Status s2_world_tape_observe(S2WorldTape *tape, S2World *world, double *number
       S2PlaceSlope slopes[S2_FIELD_PLACES];
       int count = observe_slopes(tape, world, of, k, slopes);
       if (count < 0) {
-        return s2_error(S2_UNAVAILABLE, "the derivative of observed number %d is not known", at + 1);
+        return s2_error(S2_UNAVAILABLE, "the derivative of observed number %d is not known",
+                        at + 1);
       }
       depends[at] = count > 0;
       for (int j = 0; j < count; j++) {
-        terms[used++] =
-            (S2Term){.to = at, .source = slopes[j].place, .factor = slopes[j].slope};
+        terms[used++] = (S2Term){.to = at, .source = slopes[j].place, .factor = slopes[j].slope};
       }
     }
   }
+  // All numbers are one node, and its elements are the results.
   S2Var node = s2_world_tape_read(tape, world, size, numbers, used, terms);
   for (int i = 0; i < size; i++) {
     vars[i] = depends[i] ? s2_tape_element(tape->tape, node, i) : 0;

@@ -1,4 +1,4 @@
-// Measures of joints on a tape, with exact derivatives. Private to core/diff/world.
+// Measures of joints on a tape, with exact derivatives. Private to core/diff/control.
 #ifndef S2_WORLD_MEASURES_H
 #define S2_WORLD_MEASURES_H
 

@@ -1,6 +1,6 @@
-#include "diff/world/world_control.h"
+#include "diff/control/world_control.h"
 
-#include "diff/world/world_measures.h"
+#include "diff/control/world_measures.h"
 #include "diff/world/world_tape_parts.h"
 #include "dynamics/control/apply.h"
 
@@ -95,7 +95,7 @@ static S2Var actuator_var(const Forces *forces, int index, S2ActuatorNumber numb
 }
 
 // Reads the command in force.
-static Effort control_command(const Forces *forces, S2World *world, int index) {
+static Effort control_due(const Forces *forces, S2World *world, int index) {
   int due;
   Effort effort = {.value = s2_actuator_due(world, index, &due)};
   S2Var var = due == S2_NONE ? actuator_var(forces, index, S2_ACTUATOR_IDLE)
@@ -230,6 +230,7 @@ static Effort control_hold(Forces *forces, int index, const Effort *goal) {
     speed += s2_measured_slope(&measured, k) * v[k];
     along[k] = -actuator->kd * v[k];
   }
+  // Saturated efforts depend only on their bound.
   double apart = goal->value - measured.row.value;
   Effort effort = {.value = actuator->kp * apart - actuator->kd * speed};
   if (fabs(effort.value) > actuator->most) {
@@ -238,6 +239,7 @@ static Effort control_hold(Forces *forces, int index, const Effort *goal) {
     effort_by_var(&effort, actuator_var(forces, index, S2_ACTUATOR_MOST), sign);
     return effort;
   }
+  // Other efforts depend on the goal, the gains and the motion.
   effort_by_var(&effort, goal->count > 0 ? goal->cause[0].from : 0, actuator->kp);
   effort_by_var(&effort, actuator_var(forces, index, S2_ACTUATOR_KP), apart);
   effort_by_var(&effort, actuator_var(forces, index, S2_ACTUATOR_KD), -speed);
@@ -259,7 +261,7 @@ static Effort control_hold(Forces *forces, int index, const Effort *goal) {
 static void control_set(Forces *forces, S2World *world, int index) {
   const S2Actuator *actuator = &world->actuators.at[index];
   int number = actuator->implicit ? S2_OF_SERVO_GOAL : S2_OF_MOTOR_SPEED;
-  Effort goal = control_command(forces, world, index);
+  Effort goal = control_due(forces, world, index);
   forces->place[forces->places] =
       s2_place(S2_PLACE_JOINT, (int32_t)actuator->joint.index - 1, number);
   for (int i = 0; i < goal.count; i++) {
@@ -278,7 +280,9 @@ static bool control_acts(const S2World *world, const S2Actuator *actuator) {
                             : s2_body_alive(world, actuator->body);
 }
 
-S2WorldAct *s2_world_tape_actuate(S2WorldTape *tape, S2World *world) {
+// Records the effect of all actuators on the next step, which applies them: the forces, the goals
+// of servos and the speeds of motors. Returns NULL if nothing was recorded.
+static S2WorldAct *control_actuate(S2WorldTape *tape, S2World *world) {
   int count = world->actuated ? world->actuators.count : 0;
   if (count == 0) {
     return NULL;
@@ -299,7 +303,7 @@ S2WorldAct *s2_world_tape_actuate(S2WorldTape *tape, S2World *world) {
   for (int i = 0; i < count; i++) {
     const S2Actuator *actuator = &world->actuators.at[i];
     if (control_acts(world, actuator) && !control_sets(actuator)) {
-      Effort effort = control_command(&forces, world, i);
+      Effort effort = control_due(&forces, world, i);
       effort = actuator->kind == S2_ACTUATOR_POSITION ? control_hold(&forces, i, &effort) : effort;
       control_exert(&forces, i, &effort);
     }
@@ -308,4 +312,13 @@ S2WorldAct *s2_world_tape_actuate(S2WorldTape *tape, S2World *world) {
              ? NULL
              : s2_world_tape_act(tape, world, replaced, forces.places, forces.place, forces.terms,
                                  forces.term);
+}
+
+S2Status s2_world_tape_step(S2WorldTape *tape, S2World *world, int every) {
+  S2WorldAct *act = control_actuate(tape, world);
+  S2Status status = s2_world_tape_advance(tape, world, every);
+  if (status.code != S2_OK && act != NULL) { // the actuators had no effect
+    act->places = act->terms = act->replaced = 0;
+  }
+  return status;
 }

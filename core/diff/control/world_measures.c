@@ -1,4 +1,4 @@
-#include "diff/world/world_measures.h"
+#include "diff/control/world_measures.h"
 
 #include "diff/joints/measure_vjp.h"
 #include "diff/world/world_tape_parts.h"
