@@ -97,7 +97,7 @@ static bool env_number(lua_State *L, bool list, int i, double *value, S2Var *var
 }
 
 // (world, list of commands or a number): clips the commands, sets them and returns them as a list.
-// A clipped command is a constant. Returns nil for other commands, which the Lua code handles.
+// Returns nil for other commands and, on a tape, clipped ones, which the Lua code handles.
 static int env_act(lua_State *L) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   int count = s2_world_actuator_count(lw->world);
@@ -114,7 +114,9 @@ static int env_act(lua_State *L) {
       return 0;
     }
     u[i] = s2_lua_env_clip(lw->world, i, given);
-    vars[i] = u[i] == given ? vars[i] : 0;
+    if (u[i] != given && s2_lua_recording(lw)) { // the bound may be tracked
+      return 0;
+    }
   }
   s2_lua_try(L, s2_world_act(lw->world, u, count, NULL));
   lua_createtable(L, count, 0);

@@ -225,7 +225,7 @@ return function(sim, host)
     env.unsolved, env.mode_changes = unsolved, changes
     local acted = host.batch.act(world, u)
     if acted then return acted end
-    -- the engine cannot take the commands directly on a tape
+    -- arrays, and commands that are clipped on a tape
     local clipped, ranges = {}, ranges_of(env)
     for i = 1, #u do
       local v, lo, hi = u[i], ranges[2 * i - 1], ranges[2 * i]
