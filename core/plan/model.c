@@ -1,7 +1,7 @@
 #include "plan/model.h"
 
 #include "base/memory.h"
-#include "diff/linear/direct.h"
+#include "diff/linear/linearize.h"
 #include "dynamics/control/control.h"
 #include "dynamics/program/program.h"
 
@@ -213,42 +213,16 @@ S2Status s2_model_run(S2Model *model, double *u, const S2Feedback *feedback, boo
 
 // ---- With derivatives -------------------------------------------------------------------------
 
-// Computes the matrices a and b of a knot. If they cannot be computed directly, multiplies the
-// matrices of the steps.
+// Computes the matrices a and b of a knot.
 static S2Status model_step_slopes(S2Model *model, double *a, double *b, unsigned *flags) {
   int n = model->n, m = model->m;
   S2ArenaMark mark = s2_arena_mark(&model->scratch);
-  S2Linear all;
-  bool direct;
-  S2_TRY(s2_direct_try(model->def.world, model->inputs, m, &model->reduction, model->def.steps,
-                       &model->scratch, &all, &direct));
-  if (direct) {
-    memcpy(a, all.a, sizeof(double) * (size_t)(n * n));
-    memcpy(b, all.b, sizeof(double) * (size_t)(n * m));
-    s2_arena_rewind(&model->scratch, mark);
-    return s2_ok();
-  }
-  double *half = S2_TAKE(&model->scratch, double, n *(n + m) + 1);
-  for (int step = 0; step < model->def.steps; step++) {
-    S2Linear linear;
-    S2ArenaMark inner = s2_arena_mark(&model->scratch);
-    S2_TRY(s2_linearizer_step(model->linearizer, model->def.world, model->inputs, m,
-                              &model->reduction, &model->scratch, &linear));
-    *flags |= linear.flags;
-    // Multiply the matrices of this step with those of the preceding steps.
-    if (step == 0) {
-      memcpy(a, linear.a, sizeof(double) * (size_t)(n * n));
-      memcpy(b, linear.b, sizeof(double) * (size_t)(n * m));
-    } else {
-      model_product(n, n, n, linear.a, a, half);
-      memcpy(a, half, sizeof(double) * (size_t)(n * n));
-      model_product(n, n, m, linear.a, b, half);
-      for (int i = 0; i < n * m; i++) {
-        b[i] = half[i] + linear.b[i];
-      }
-    }
-    s2_arena_rewind(&model->scratch, inner);
-  }
+  S2Linear linear;
+  S2_TRY(s2_linearizer_steps(model->linearizer, model->def.world, model->inputs, m,
+                             &model->reduction, model->def.steps, &model->scratch, &linear));
+  *flags |= linear.flags;
+  memcpy(a, linear.a, sizeof(double) * (size_t)(n * n));
+  memcpy(b, linear.b, sizeof(double) * (size_t)(n * m));
   s2_arena_rewind(&model->scratch, mark);
   return s2_ok();
 }

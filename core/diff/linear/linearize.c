@@ -2,7 +2,8 @@
 
 #include "diff/linear/direct.h"
 #include "diff/linear/lines.h"
-#include "diff/step/trace.h"
+#include "diff/linear/step_tangent.h"
+#include "diff/step/trace_notes.h"
 #include "dynamics/control/control.h"
 #include "dynamics/joints/joint.h"
 #include "dynamics/program/program.h"
@@ -234,32 +235,21 @@ static S2Status linearize_sweep(S2Linearizer *linearizer, const S2World *world,
   return s2_ok();
 }
 
-// A step of the world, and `rows` weighted sums of its final state (weights: rows x states). They
-// are differentiated with respect to the initial state (rows x states) and the inputs (rows x
-// inputs). With a reduction, the weights are computed after the step.
+// `rows` weighted sums of the final state of a step (weights: rows x states). They are
+// differentiated with respect to the initial state (rows x states) and the inputs (rows x inputs).
 typedef struct Sweeps {
-  const S2Input *inputs;
+  const Column *columns;
   int count, rows, states;
   double *sum, *a, *b;
 } Sweeps;
 
-static S2Status linearize_swept(S2Linearizer *linearizer, S2World *world, const Sweeps *sweeps,
-                                const S2Reduction *reduction, S2Arena *arena) {
-  Column *columns = S2_TAKE(arena, Column, sweeps->count + 1);
-  S2_TRY(linearize_columns_of(world, sweeps->inputs, sweeps->count, columns));
-  S2Turning turning;
-  S2_TRY(s2_turning_of(world, true, arena, &turning));
-  // Take one step, then one backward sweep per row.
-  S2_TRY(s2_world_step_traced(world, linearizer->trace));
-  s2_world_gradient_fit(&linearizer->g, world);
-  linearizer->g.flags = 0;
-  if (reduction != NULL) {
-    S2_TRY(s2_reduction_lower(world, reduction, arena, sweeps->sum));
-  }
+// One backward sweep per row over the step that the linearizer has recorded.
+static S2Status linearize_rows(S2Linearizer *linearizer, const S2World *world, const Sweeps *sweeps,
+                               S2Turning *turning, S2Arena *arena) {
   for (int i = 0; i < sweeps->rows; i++) {
     size_t at = (size_t)i * (size_t)sweeps->states;
-    S2_TRY(linearize_sweep(linearizer, world, columns, sweeps->count, &turning, sweeps->sum + at,
-                           arena, sweeps->a + at, sweeps->b + i * sweeps->count));
+    S2_TRY(linearize_sweep(linearizer, world, sweeps->columns, sweeps->count, turning,
+                           sweeps->sum + at, arena, sweeps->a + at, sweeps->b + i * sweeps->count));
   }
   // There is no derivative if the sweep met a singular linear system.
   return (linearizer->g.flags & S2_GRADIENT_SINGULAR) == 0
@@ -270,22 +260,43 @@ static S2Status linearize_swept(S2Linearizer *linearizer, S2World *world, const 
 
 // Only a step that calls a force law shows if the law supplies slopes. If a law has none, the world
 // returns to its initial state.
-static S2Status linearize_step(S2Linearizer *linearizer, S2World *world, const Sweeps *sweeps,
-                               const S2Reduction *reduction, S2Arena *arena) {
+typedef struct Return {
+  size_t size; // 0: nothing to return to
+  unsigned char *image;
+} Return;
+
+static Return linearize_keep(const S2World *world, S2Arena *arena) {
   bool asks = false;
   for (int i = 0; i < world->order.count; i++) {
     asks |= world->bodies.at[world->order.at[i]].has_law;
   }
-  size_t size = asks ? s2_world_image_size(world) : 0;
-  unsigned char *image = S2_TAKE(arena, unsigned char, size + 1);
+  Return back = {asks ? s2_world_image_size(world) : 0, NULL};
+  back.image = S2_TAKE(arena, unsigned char, back.size + 1);
   if (asks) {
-    s2_world_image_write(world, image);
+    s2_world_image_write(world, back.image);
   }
-  S2Status status = linearize_swept(linearizer, world, sweeps, reduction, arena);
-  if (asks && status.code != S2_OK && s2_world_idle(world).code == S2_OK) {
-    S2_TRY(s2_world_image_read(world, image, size));
+  return back;
+}
+
+static S2Status linearize_return(S2World *world, const Return *back, S2Status status) {
+  if (back->size > 0 && status.code != S2_OK && s2_world_idle(world).code == S2_OK) {
+    S2_TRY(s2_world_image_read(world, back->image, back->size));
   }
   return status;
+}
+
+static S2Status linearize_swept(S2Linearizer *linearizer, S2World *world, const S2Input *inputs,
+                                Sweeps *sweeps, S2Arena *arena) {
+  Column *columns = S2_TAKE(arena, Column, sweeps->count + 1);
+  S2_TRY(linearize_columns_of(world, inputs, sweeps->count, columns));
+  sweeps->columns = columns;
+  S2Turning turning;
+  S2_TRY(s2_turning_of(world, true, arena, &turning));
+  linearizer->trace->keeps_pieces = false;
+  S2_TRY(s2_world_step_traced(world, linearizer->trace));
+  s2_world_gradient_fit(&linearizer->g, world);
+  linearizer->g.flags = 0;
+  return linearize_rows(linearizer, world, sweeps, &turning, arena);
 }
 
 S2Status s2_world_linearize(S2World *world, const S2Input *inputs, int count, S2Arena *arena,
@@ -298,13 +309,15 @@ S2Status s2_world_linearize(S2World *world, const S2Input *inputs, int count, S2
                        .a = S2_TAKE_ZEROED(arena, double, numbers + 1),
                        .b = S2_TAKE_ZEROED(arena, double, states *count + 1)};
   // Sweep once per entry of the state, with the unit matrix as weights.
-  Sweeps sweeps = {inputs,    count,    states, states, S2_TAKE_ZEROED(arena, double, numbers + 1),
+  Sweeps sweeps = {NULL,      count,    states, states, S2_TAKE_ZEROED(arena, double, numbers + 1),
                    linear->a, linear->b};
   for (int i = 0; i < states; i++) {
     sweeps.sum[(size_t)i * (size_t)states + (size_t)i] = 1;
   }
   S2Linearizer *linearizer = s2_linearizer_new();
-  S2Status status = linearize_step(linearizer, world, &sweeps, NULL, arena);
+  Return back = linearize_keep(world, arena);
+  S2Status status = linearize_swept(linearizer, world, inputs, &sweeps, arena);
+  status = linearize_return(world, &back, status);
   linear->flags = linearizer->g.flags;
   s2_linearizer_free(linearizer);
   return status;
@@ -312,37 +325,179 @@ S2Status s2_world_linearize(S2World *world, const S2Input *inputs, int count, S2
 
 // ---- Reduced ----------------------------------------------------------------------------------
 
-// out = x (a x b) times y (b x c)
-static void linearize_multiply(int a, int b, int c, const double *x, const double *y, double *out) {
-  memset(out, 0, sizeof(double) * (size_t)(a * c));
-  for (int i = 0; i < a; i++) {
-    for (int k = 0; k < b; k++) {
-      for (int j = 0; j < c; j++) {
-        out[i * c + j] += x[i * b + k] * y[k * c + j];
+// The linear map of several steps, from the reduced state at their start. `full` is true if
+// `tangents` contains the derivatives of the present state: one column per reduced state and per
+// input. Otherwise the matrices of `linear` contain those of the reduced state.
+typedef struct Period {
+  S2Linearizer *linearizer;
+  S2World *world;
+  const S2Input *inputs;
+  const S2Reduction *reduction;
+  S2Arena *arena;
+  S2Linear *linear;
+  int n, m, count; // sizes of the state, the reduced state and the inputs
+  bool full;
+  S2Lines lines;
+  S2Tangents tangents;
+} Period;
+
+// tangents = lift (A, B)
+static S2Status period_lift(Period *period, bool first) {
+  int m = period->m, count = period->count, columns = period->tangents.columns;
+  S2ArenaMark mark = s2_arena_mark(period->arena);
+  double *lift = S2_TAKE(period->arena, double, period->n *m + 1);
+  S2_TRY(s2_reduction_lift(period->world, period->reduction, period->arena, lift));
+  for (int i = 0; i < period->n / 2; i++) {
+    for (int speed = 0; speed < 2; speed++) {
+      const double *row = lift + (s2_reduction_place(i) + 3 * speed) * m;
+      double *to = (speed ? period->tangents.v : period->tangents.q) + i * columns;
+      memset(to, 0, sizeof(double) * (size_t)columns);
+      for (int k = 0; k < m; k++) {
+        to[k] += first ? row[k] : 0;
+        for (int d = 0; d < m && !first; d++) {
+          to[d] += row[k] * period->linear->a[k * m + d];
+        }
+        for (int d = 0; d < count && !first; d++) {
+          to[m + d] += row[k] * period->linear->b[k * count + d];
+        }
       }
     }
   }
+  period->full = true;
+  s2_arena_rewind(period->arena, mark);
+  return s2_ok();
 }
 
-S2Status s2_linearizer_step(S2Linearizer *linearizer, S2World *world, const S2Input *inputs,
-                            int count, const S2Reduction *reduction, S2Arena *arena,
-                            S2Linear *linear) {
-  int n = 2 * reduction->n, m = 2 * reduction->m;
-  // Keep velocities that violate the joints. The step removes them.
-  double *lift = S2_TAKE(arena, double, n *m + 1), *half = S2_TAKE(arena, double, n *m + 1);
-  S2_TRY(s2_reduction_lift(world, reduction, arena, lift));
+// (A, B) = rows tangents, where `rows` (m x n) depend on the state
+static void period_lower(Period *period, const double *rows) {
+  int m = period->m, count = period->count, columns = period->tangents.columns;
+  double *a = period->linear->a, *b = period->linear->b;
+  memset(a, 0, sizeof(double) * (size_t)(m * m));
+  memset(b, 0, sizeof(double) * (size_t)(m * count));
+  for (int r = 0; r < m; r++) {
+    for (int i = 0; i < period->n; i++) {
+      double part = rows[r * period->n + s2_reduction_place(i / 2) + 3 * (i % 2)];
+      const double *from = (i % 2 ? period->tangents.v : period->tangents.q) + i / 2 * columns;
+      for (int d = 0; d < m && part != 0; d++) {
+        a[r * m + d] += part * from[d];
+      }
+      for (int d = 0; d < count && part != 0; d++) {
+        b[r * count + d] += part * from[m + d];
+      }
+    }
+  }
+  period->full = false;
+}
+
+// Sets the derivatives of the forces and fields that the inputs set. Returns false if an input has
+// no forward derivative.
+static bool period_push(Period *period, const Column *columns) {
+  S2Tangents *to = &period->tangents;
+  bool good = true;
+  to->fields = 0;
+  memset(to->force, 0, sizeof(double) * (size_t)(to->n * to->columns));
+  for (int k = 0; k < period->count; k++) {
+    const Column *column = &columns[k];
+    bool goal = column->kind == S2_INPUT_GOAL;
+    for (int side = 0; side < 2 && column->kind == S2_INPUT_FORCE; side++) {
+      int32_t slot = column->slot[side],
+              at = slot == S2_NONE ? S2_NONE : period->lines.column[slot];
+      for (int c = 0; c < 3 && at != S2_NONE; c++) {
+        to->force[(at + c) * to->columns + period->m + k] += column->f[side][c];
+      }
+    }
+    if (goal || column->kind == S2_INPUT_MOTOR_SPEED) {
+      to->field[to->fields++] = (S2FieldTangent){.joint = column->slot[0],
+                                                 .index = goal ? S2_JOINT_SERVO : S2_JOINT_MOTOR,
+                                                 .column = period->m + k,
+                                                 .amount = column->f[0][0]};
+    } else if (column->kind != S2_INPUT_FORCE) {
+      good = false;
+    }
+  }
+  return good;
+}
+
+// Takes a step. Moves the tangents forward over the step, or multiplies them by the rows of
+// backward sweeps.
+static S2Status period_step(Period *period, Column *columns) {
+  S2Linearizer *linearizer = period->linearizer;
+  S2World *world = period->world;
+  S2Arena *arena = period->arena;
+  S2ArenaMark mark = s2_arena_mark(arena);
+  S2Turning turning;
+  S2_TRY(linearize_columns_of(world, period->inputs, period->count, columns));
+  S2_TRY(s2_turning_of(world, true, arena, &turning));
+  bool forward = period_push(period, columns);
+  S2_TRY(s2_tangents_turn(world, arena, &period->tangents));
+  linearizer->trace->keeps_pieces = forward;
+  S2_TRY(s2_world_step_traced(world, linearizer->trace));
+  forward = forward && s2_step_tangent(world, &linearizer->trace->notes, &period->lines, arena,
+                                       &period->tangents);
+  if (!forward) {
+    int n = period->n, m = period->m, count = period->count;
+    double *at = S2_TAKE(arena, double, 2 * n * m + m * count + 1);
+    Sweeps sweeps = {columns, count, m, n, at, at + n * m, at + 2 * n * m};
+    s2_world_gradient_fit(&linearizer->g, world);
+    linearizer->g.flags = 0;
+    S2_TRY(s2_reduction_lower(world, period->reduction, arena, sweeps.sum));
+    S2_TRY(linearize_rows(linearizer, world, &sweeps, &turning, arena));
+    period->linear->flags |= linearizer->g.flags;
+    period_lower(period, sweeps.a);
+    for (int i = 0; i < m * count; i++) {
+      period->linear->b[i] += sweeps.b[i];
+    }
+  }
+  s2_arena_rewind(arena, mark);
+  return s2_ok();
+}
+
+static S2Status period_steps(Period *period, int steps) {
+  Column *columns = S2_TAKE(period->arena, Column, period->count + 1);
+  for (int step = 0; step < steps; step++) {
+    if (!period->full) {
+      S2_TRY(period_lift(period, step == 0));
+    }
+    S2_TRY(period_step(period, columns));
+  }
+  if (period->full) {
+    double *lower = S2_TAKE(period->arena, double, period->n * period->m + 1);
+    S2_TRY(s2_reduction_lower(period->world, period->reduction, period->arena, lower));
+    period_lower(period, lower);
+  }
+  return s2_ok();
+}
+
+S2Status s2_linearizer_steps(S2Linearizer *linearizer, S2World *world, const S2Input *inputs,
+                             int count, const S2Reduction *reduction, int steps, S2Arena *arena,
+                             S2Linear *linear) {
+  int m = 2 * reduction->m;
+  bool direct;
+  S2_TRY(s2_direct_try(world, inputs, count, reduction, steps, arena, linear, &direct));
+  if (direct) {
+    return s2_ok();
+  }
   *linear = (S2Linear){.states = m,
                        .inputs = count,
                        .a = S2_TAKE(arena, double, m *m + 1),
                        .b = S2_TAKE(arena, double, m *count + 1),
                        .coordinates = reduction->m,
                        .coordinate = reduction->coordinate};
-  // A = lower A' lift and B = lower B', where A' and B' belong to the full state. The sweeps use
-  // the rows of `lower` as weights, because there are fewer of them.
-  Sweeps sweeps = {inputs, count, m, n, S2_TAKE(arena, double, n *m + 1), half, linear->b};
-  S2Status status = linearize_step(linearizer, world, &sweeps, reduction, arena);
-  linear->flags = linearizer->g.flags;
-  linearize_multiply(m, n, m, half, lift, linear->a);
+  S2ArenaMark mark = s2_arena_mark(arena);
+  Period period = {.linearizer = linearizer,
+                   .world = world,
+                   .inputs = inputs,
+                   .reduction = reduction,
+                   .arena = arena,
+                   .linear = linear,
+                   .n = 2 * reduction->n,
+                   .m = m,
+                   .count = count,
+                   .lines = s2_lines_of(world, arena),
+                   .tangents = s2_tangents_new(reduction->n, m + count, count, arena)};
+  Return back = linearize_keep(world, arena);
+  S2Status status = linearize_return(world, &back, period_steps(&period, steps));
+  s2_arena_rewind(arena, mark);
   return status;
 }
 
@@ -354,13 +509,9 @@ S2Status s2_world_linearize_reduced(S2World *world, const S2Input *inputs, int c
   S2_TRY(s2_reduction_choose(world, wanted, wanted_count, arena, reduction));
   // Report invalid inputs before the world changes.
   S2_TRY(linearize_columns_of(world, inputs, count, S2_TAKE(arena, Column, count + 1)));
-  bool direct;
-  S2_TRY(s2_direct_try(world, inputs, count, reduction, 1, arena, linear, &direct));
-  if (direct) {
-    return s2_ok();
-  }
   S2Linearizer *linearizer = s2_linearizer_new();
-  S2Status status = s2_linearizer_step(linearizer, world, inputs, count, reduction, arena, linear);
+  S2Status status =
+      s2_linearizer_steps(linearizer, world, inputs, count, reduction, 1, arena, linear);
   s2_linearizer_free(linearizer);
   return status;
 }

@@ -60,14 +60,15 @@ S2Status s2_world_linearize_reduced(S2World *world, const S2Input *inputs, int c
 // Returns the input that corresponds to an actuator without delay: a force, torque, speed or goal.
 S2Status s2_actuator_input(const S2World *world, int index, S2Input *input);
 
-// Linearises consecutive steps like s2_world_linearize_reduced. The steps share memory and use the
-// same coordinates (s2_reduction_choose). `linear` is in the arena.
+// Linearises consecutive steps like s2_world_linearize_reduced, with inputs that are constant over
+// the steps. Repeated calls share memory and use the same coordinates (s2_reduction_choose).
+// `linear` is in the arena.
 typedef struct S2Linearizer S2Linearizer;
 struct S2Reduction;
 S2Linearizer *s2_linearizer_new(void);
 void s2_linearizer_free(S2Linearizer *linearizer);
-S2Status s2_linearizer_step(S2Linearizer *linearizer, S2World *world, const S2Input *inputs,
-                            int count, const struct S2Reduction *reduction, S2Arena *arena,
-                            S2Linear *linear);
+S2Status s2_linearizer_steps(S2Linearizer *linearizer, S2World *world, const S2Input *inputs,
+                             int count, const struct S2Reduction *reduction, int steps,
+                             S2Arena *arena, S2Linear *linear);
 
 #endif

@@ -64,6 +64,7 @@ static void trace_keep(S2Trace *trace, const S2World *world, const S2RecordedSte
 S2Status s2_world_step_traced_state(S2World *world, S2Recorder *recorder, S2Trace *trace) {
   S2_TRY(s2_world_idle(world));
   trace_clear(trace);
+  trace->notes.keeps_pieces = trace->keeps_pieces;
   if (recorder != NULL) {
     s2_recorder_reset(recorder);
   }

@@ -13,6 +13,7 @@ struct S2Trace {
   double *numbers;       // of the record
   size_t count;
   int slots, joints; // of the world
+  bool keeps_pieces; // as in S2Notes
 };
 
 #endif

@@ -640,7 +640,8 @@ static bool note_flow(S2Rattle *rattle, const S2Choice *choices, int closes) {
   bool going = laws == 0 || record_laws(rattle, answers);
   rattle->met = closes;
   s2_rattle_record_piece(rattle, record);
-  S2RattleNote note = {1, rattle->rows, laws, record, answers, rattle->placings, rattle->placing};
+  S2RattleNote note = {1,   rattle->rows, laws, record, answers, rattle->placings, rattle->placing,
+                       NULL};
   s2_note_rattle(step, rattle->island, choices, &note, numbers);
   s2_arena_rewind(step->arena, mark);
   return going;
@@ -778,8 +779,8 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
     *done = outcome == SOLVED;
     if (*done) {
       int size = s2_rattle_record_size(island->nodes, rattle.rows, rebounds);
-      S2RattleNote note = {made,    rattle.rows,     laws * made,   record,
-                           answers, rattle.placings, rattle.placing};
+      S2RattleNote note = {made,    rattle.rows,     laws * made,    record,
+                           answers, rattle.placings, rattle.placing, NULL};
       s2_note_rattle(step, island, NULL, &note, size * made);
       s2_rattle_keep_end(&rattle, &sums);
       rattle_account(&rattle, made);

@@ -90,6 +90,7 @@ typedef struct S2Small {
   // True if a joint has other rows than the equations of a rigid hinge or slider.
   bool drives;
   int32_t slot[S2_SMALL_SEATS]; // S2_NONE: the world
+  double length;                // size of the largest body, m
   double inertial[3 * S2_SMALL_NODES], damping[3 * S2_SMALL_NODES];
   S2SmallJoint joint[S2_SMALL_JOINTS];
   S2SmallRow row[S2_SMALL_ROWS]; // rows of joints, then rows of contacts, in the order of rattle/

@@ -101,7 +101,7 @@ static bool small_fill(const S2SmallStage *stage, S2SmallProblem *to) {
     double w = small_mobility(stage, row, side), compliance = stage->compliance[r];
     to->w[r] = w + compliance;
     to->root[r] = sqrt(to->w[r]);
-    to->weight[r] = s2_small_turns(side) ? small->island->length : 1;
+    to->weight[r] = s2_small_turns(side) ? small->length : 1;
     // As s2_row_weight. The equation of a soft row keeps its whole weight, because the derivative
     // with respect to a compliance or damping needs all digits of a small impulse.
     if (compliance > 0 && i >= to->equations) {

@@ -111,6 +111,11 @@ static void small_note_piece(const S2Small *small, const S2Choice *choices, int 
     double *record = S2_TAKE(step->arena, double, numbers);
     small_record_piece(small, closes, 0, record);
     S2RattleNote note = {.pieces = 1, .rows = small->rows, .piece = record};
+    if (step->world->notes->keeps_pieces) {
+      S2Small *flat = s2_note_take(step->world->notes, sizeof *flat);
+      *flat = *small;
+      note.flat = flat;
+    }
     s2_note_rattle(step, small->island, choices, &note, numbers);
     s2_arena_rewind(step->arena, mark);
   }
@@ -316,6 +321,7 @@ static bool small_find_rise(const S2Small *small, bool last, int row, double *ri
 typedef struct Sums {
   double impulse[S2_SMALL_JOINT_ROWS], reaction[S2_SMALL_JOINTS][3];
   double *record, *recorded; // start and end of the records
+  S2Small *flat;             // copies of the pieces in the notes, or NULL
   int pieces;
 } Sums;
 
@@ -338,6 +344,9 @@ static void small_add_piece(const S2Small *small, int closes, double rises, Sums
   }
   if (sums->record != NULL) {
     sums->recorded = small_record_piece(small, closes, rises, sums->recorded);
+  }
+  if (sums->flat != NULL) {
+    sums->flat[sums->pieces] = *small;
   }
   sums->pieces += 1;
 }
@@ -425,6 +434,9 @@ bool s2_small_island(S2Step *step, S2Island *island, const S2LawFrame *frame) {
   if (step->world->notes != NULL) {
     most *= 1 + S2_RATTLE_MEETINGS;
     sums.record = sums.recorded = S2_TAKE(step->arena, double, most);
+    if (step->world->notes->keeps_pieces) {
+      sums.flat = s2_note_take(step->world->notes, sizeof *sums.flat * (1 + S2_RATTLE_MEETINGS));
+    }
   }
   small->worst = (S2Residual){0};
   small->tries = 0;
@@ -437,7 +449,8 @@ bool s2_small_island(S2Step *step, S2Island *island, const S2LawFrame *frame) {
     return false;
   }
   if (sums.record != NULL) {
-    S2RattleNote note = {.pieces = sums.pieces, .rows = small->rows, .piece = sums.record};
+    S2RattleNote note = {
+        .pieces = sums.pieces, .rows = small->rows, .piece = sums.record, .flat = sums.flat};
     s2_note_rattle(step, island, NULL, &note, (int)(sums.recorded - sums.record));
   }
   small_keep_end(small, frame->q, &sums);

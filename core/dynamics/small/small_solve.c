@@ -499,7 +499,7 @@ static bool small_hold_edges(S2SmallProblem *to) {
 static bool small_moves_alike(const S2SmallStage *stage, const double *v) {
   double apart = 0;
   for (int i = 0; i < 3 * stage->small->nodes; i++) {
-    double size = i % 3 == 0 ? stage->small->island->length : 1;
+    double size = i % 3 == 0 ? stage->small->length : 1;
     apart = s2_larger(apart, fabs(stage->v[i] - v[i]) * size);
   }
   return apart <= ALIKE * stage->scale;

@@ -70,7 +70,7 @@ static void small_dump(const S2SmallStage *stage) {
                        .rhs = stage->rhs,
                        .row = rows,
                        .velocity_scale = stage->scale,
-                       .length = small->island->length};
+                       .length = small->length};
   s2_step_dump(step, &problem);
   s2_arena_rewind(step->arena, mark);
 }
@@ -157,7 +157,7 @@ static bool small_set_out(S2SmallStage *stage) {
   }
   s2_small_velocity(stage);
   for (int i = 0; i < 3 * small->nodes && near; i++) {
-    double size = i % 3 == 0 ? small->island->length : 1;
+    double size = i % 3 == 0 ? small->length : 1;
     near = fabs(stage->v[i] - small->v0[i]) * size <= small->speed;
   }
   // Measure the rows there.
@@ -255,7 +255,7 @@ bool s2_small_first(S2Small *small, bool frees) {
 // Returns true if the contact or limit of row r is closed in stage 2.
 static bool small_closed(const S2Small *small, int r) {
   bool contact = small->row[r].source == S2_RATTLE_OF_GAP;
-  double near = contact ? S2_TOUCH_SLOP * small->island->length : small->enough;
+  double near = contact ? S2_TOUCH_SLOP * small->length : small->enough;
   return small->l[r] > 0 || small->at1[r].value <= near || r == small->closes;
 }
 
@@ -282,7 +282,7 @@ static void small_stay(const S2SmallStage *stage) {
 static double small_fastest(const S2Small *small) {
   double fastest = 0;
   for (int i = 0; i < 3 * small->nodes; i++) {
-    double size = i % 3 == 0 ? small->island->length : 1;
+    double size = i % 3 == 0 ? small->length : 1;
     fastest = fmax(fastest, fabs(small->v0[i]) * size);
   }
   return fastest;
@@ -316,7 +316,7 @@ static S2Residual small_residual_still(S2SmallStage *stage) {
   S2Residual residual = s2_small_residual(stage, small->problem);
   s2_small_velocity(stage);
   for (int i = 0; i < 3 * small->nodes; i++) {
-    double change = fabs(stage->v[i]) * (i % 3 == 0 ? small->island->length : 1);
+    double change = fabs(stage->v[i]) * (i % 3 == 0 ? small->length : 1);
     residual.dynamics = s2_larger(residual.dynamics, fabs(stage->v[i]) * stage->mass[i]);
     residual.scaled = s2_larger(residual.scaled, change / stage->scale);
   }

@@ -274,6 +274,7 @@ S2Small *s2_small_take(S2Step *step, S2Island *island) {
   small->nodes = small->seats = island->nodes;
   small->joint_rows = small->rows = small->points = 0;
   small->drives = false;
+  small->length = island->length;
   double asked = step->world->kept.def.tolerance;
   small->tolerance = fmin(fmax(asked, S2_RATTLE_FINEST), S2_RATTLE_SOLVED);
   for (int i = 0; i < island->nodes; i++) {
@@ -359,7 +360,7 @@ static void small_soften(S2Small *small) {
 
 // Sets V and the accuracy of positions, as set_speed in rattle.c. Returns false if a joint is open.
 static bool small_set_scales(S2Small *small) {
-  double length = small->island->length, far = 0, off = 0;
+  double length = small->length, far = 0, off = 0;
   small->speed = s2_island_speed(small->step, small->island);
   for (int i = 0; i < small->nodes; i++) {
     far = fmax(far, fmax(fabs(small->q0[i][1]), fabs(small->q0[i][2])));

@@ -32,7 +32,7 @@ S2SmallOutcome s2_small_turns_too_far(const S2Small *small) {
     if (r >= small->joint_rows) {
       double a = row->a < small->nodes ? fabs(to->a[0] - from->a[0]) : 0;
       double b = row->b < small->nodes ? fabs(to->b[0] - from->b[0]) : 0;
-      far |= fmax(a, b) > S2_RATTLE_TURN * small->island->length;
+      far |= fmax(a, b) > S2_RATTLE_TURN * small->length;
     }
     if (far) {
       return S2_SMALL_TOO_LONG;

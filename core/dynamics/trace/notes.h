@@ -125,6 +125,9 @@ typedef struct S2RattleNote { // record of the two-stage flow
   const S2LawAnswer *answers;
   int placings; // number of passes that projected q0, as in S2Rattle
   const double *placing;
+  // One per piece, without valid pointers (S2Notes.keeps_pieces). NULL if small/ has not solved the
+  // pieces, or if the notes do not keep them.
+  const struct S2Small *flat;
 } S2RattleNote;
 
 typedef struct S2LawsAct {
@@ -291,6 +294,7 @@ typedef struct S2Notes {
   S2NoteBlock *answer_block;
   const S2Answer **answers; // newest result of each joint slot, then of each body slot, or NULL
   bool projects;            // true if joints count as projected even without an error
+  bool keeps_pieces;        // true if the notes contain the pieces of small islands (small/)
 } S2Notes;
 
 static inline const S2Note *s2_note_at(const S2Notes *notes, int index) {
