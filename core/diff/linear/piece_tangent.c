@@ -17,6 +17,8 @@ static const double EDGE = 1e-9, AT_BOUND = 1e-9;
 // Rows whose pivot is below REPEATS times the first pivot depend on other rows. What remains of
 // their right sides may be at most REMAINS times its largest entry.
 static const double REPEATS = 1e-11, REMAINS = 1e-9;
+// A speed below this fraction of its terms is a rounding error. Terms below NOTHING are 0.
+static const double ALIKE = 1e-9, NOTHING = 1e-200;
 
 enum { UNKNOWN = S2_SMALL_ROWS };
 
@@ -30,15 +32,15 @@ typedef struct Work {
   S2Arena *arena;
   double dt;
   int n, columns;
-  bool edge;
+  bool edge[2][S2_SMALL_ROWS]; // true if the row is on the edge between two states
   S2RattleState state[2][S2_SMALL_ROWS];
   double slope[2][S2_SMALL_ROWS]; // impulse of sliding friction per normal impulse
   Bend *bend0, *bend1;            // per row
   double mass[3 * S2_SMALL_NODES];
-  double *q0;     // n x columns: poses at the start
-  double *du, *q1; // n x columns
-  double *dl, *dx; // rows x columns
-  double *right;   // n x columns
+  double *q0;           // n x columns: poses at the start
+  double *du, *q1;      // n x columns
+  double *dl, *dx;      // rows x columns
+  double *right, *free; // n x columns; `free` leaves out the unknown impulses
   // The rows of a stage: unknown impulses, the effect of each on the velocities, and the row that
   // measures the speed.
   int unknown, row[UNKNOWN];
@@ -218,9 +220,12 @@ static S2RattleState box_state(Work *work, int r, bool second) {
   S2RattleState state = x >= most * (1 - AT_BOUND)    ? S2_RATTLE_AT_HI
                         : x <= -most * (1 - AT_BOUND) ? S2_RATTLE_AT_LO
                                                       : S2_RATTLE_HELD;
-  work->edge |= state == S2_RATTLE_HELD ? fmin(most - x, x + most) * w <= least
-                                        : fabs(row_speed(work, r, second)) * size <= least;
-  return state;
+  bool held = state == S2_RATTLE_HELD;
+  work->edge[second][r] = held ? fmin(most - x, x + most) * w <= least
+                               : fabs(row_speed(work, r, second)) * size <= least;
+  return !held || !work->edge[second][r] ? state
+         : most - x < x + most           ? S2_RATTLE_AT_HI
+                                         : S2_RATTLE_AT_LO;
 }
 
 static S2RattleState row_state(Work *work, int r, bool second) {
@@ -239,8 +244,8 @@ static S2RattleState row_state(Work *work, int r, bool second) {
   double size = s2_small_turns(&small->at0[r]) ? small->length : 1;
   double w = mobility_of(work, r, second) * size, speed = row_speed(work, r, second) * size;
   if (row->law == S2_RATTLE_LIMIT) {
-    work->edge |= x * w <= least && speed <= least;
-    return x * w > speed ? S2_RATTLE_HELD : S2_RATTLE_OPEN;
+    work->edge[second][r] = x * w <= least && speed <= least;
+    return x * w > speed && !work->edge[second][r] ? S2_RATTLE_HELD : S2_RATTLE_OPEN;
   }
   // Friction.
   if (work->state[second][r - 1] != S2_RATTLE_HELD) {
@@ -248,12 +253,15 @@ static S2RattleState row_state(Work *work, int r, bool second) {
   }
   double normal = second ? small->l[r - 1] + small->k[r - 1] : small->l[r - 1];
   double room = (row->mu * normal - fabs(x)) * w;
-  work->edge |= room <= least && fabs(speed) <= least;
-  return room > fabs(speed) ? S2_RATTLE_HELD : speed > 0 ? S2_RATTLE_AT_LO : S2_RATTLE_AT_HI;
+  work->edge[second][r] = room <= least && fabs(speed) <= least;
+  bool ahead = fabs(speed) > least ? speed > 0 : x < 0;
+  return room > fabs(speed) && !work->edge[second][r] ? S2_RATTLE_HELD
+         : ahead                                      ? S2_RATTLE_AT_LO
+                                                      : S2_RATTLE_AT_HI;
 }
 
-// Finds the states of all rows. Returns false if a row is on an edge.
-static bool find_states(Work *work) {
+// Finds the states of all rows. A row on an edge counts as free, that is, open or at its bound.
+static void find_states(Work *work) {
   const S2Small *small = work->small;
   for (int i = 0; i < 2; i++) {
     for (int r = 0; r < small->rows; r++) {
@@ -264,7 +272,6 @@ static bool find_states(Work *work) {
       work->slope[i][r] = !slides ? 0 : state == S2_RATTLE_AT_HI ? row->mu : -row->mu;
     }
   }
-  return !work->edge;
 }
 
 // Returns -1, 0 or 1 for a boxed row at its lower bound, off its bounds, or at its upper bound.
@@ -462,9 +469,9 @@ static bool solve_square(double *a, double *b, int n, int columns) {
   return true;
 }
 
-// Solves a system with the unknown rows. At the start, `right` contains the momenta, and b the right sides of the rows
-// without the terms of the velocities. At the end, `right` contains the derivatives of the
-// velocities, and the rows of `to` those of the unknown impulses.
+// Solves a system with the unknown rows. At the start, `right` contains the momenta, and b the
+// right sides of the rows without the terms of the velocities. At the end, `right` contains the
+// derivatives of the velocities, and the rows of `to` those of the unknown impulses.
 static bool solve_rows(Work *work, const double *give, const double *slope, double *to) {
   int n = work->n, count = work->unknown, columns = work->columns;
   double *right = work->right, scale[UNKNOWN];
@@ -473,6 +480,7 @@ static bool solve_rows(Work *work, const double *give, const double *slope, doub
       right[i * columns + d] /= work->mass[i];
     }
   }
+  memcpy(work->free, right, sizeof(double) * (size_t)(n * columns));
   for (int k = 0; k < count; k++) {
     const double *see = work->see + k * n;
     for (int s = 0; s < count; s++) {
@@ -730,12 +738,40 @@ static bool second_stage(Work *work) {
   return solve_rows(work, give, work->slope[1], work->dx);
 }
 
+// ---- Edges -------------------------------------------------------------------------------------
+
+// Returns true if the derivatives leave the speeds of all rows on edges unchanged. If other rows
+// hold such a row, both of its states give the same derivatives. (An example is the friction at one
+// of two points of a foot that stands, if it is at its bound.) `v` contains the derivatives of the
+// velocities.
+static bool edges_hold(Work *work, bool second, const double *v) {
+  int n = work->n, columns = work->columns;
+  for (int r = 0; r < work->small->rows; r++) {
+    if (!work->edge[second][r]) {
+      continue;
+    }
+    work->unknown = 0; // the system is solved, so its memory is free
+    (second ? second_row : first_row)(work, r);
+    for (int d = 0; d < columns; d++) {
+      double speed = -work->b[d], size = fabs(work->b[d]);
+      for (int i = 0; i < n; i++) {
+        speed += work->see[i] * v[i * columns + d];
+        size += fabs(work->see[i] * work->free[i * columns + d]);
+      }
+      if (!(fabs(speed) <= ALIKE * size + NOTHING)) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
 // ---- The piece ---------------------------------------------------------------------------------
 
 bool s2_piece_tangent(const S2Small *piece, double dt, S2PieceTangent *tangent, S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   int n = 3 * piece->nodes, columns = tangent->columns, rows = piece->rows;
-  double *numbers = S2_TAKE(arena, double, 4 * n * columns + 3 * rows * columns + 2 * rows * n);
+  double *numbers = S2_TAKE(arena, double, 5 * n * columns + 3 * rows * columns + 2 * rows * n);
   Work work = {.small = piece,
                .tangent = tangent,
                .arena = arena,
@@ -747,18 +783,18 @@ bool s2_piece_tangent(const S2Small *piece, double dt, S2PieceTangent *tangent, 
                .du = numbers,
                .q1 = numbers + n * columns,
                .right = numbers + 2 * n * columns,
-               .dl = numbers + 4 * n * columns,
+               .free = numbers + 4 * n * columns,
+               .dl = numbers + 5 * n * columns,
                .a = S2_TAKE(arena, double, rows *rows + 1)};
   work.q0 = numbers + 3 * n * columns;
   work.dx = work.dl + rows * columns;
   work.b = work.dx + rows * columns;
   work.push = work.b + rows * columns;
   work.see = work.push + rows * n;
-  bool good = find_states(&work);
-  if (good) {
-    find_bends(&work);
-    good = place_start(&work) && first_stage(&work) && second_stage(&work);
-  }
+  find_states(&work);
+  find_bends(&work);
+  bool good = place_start(&work) && first_stage(&work) && edges_hold(&work, false, work.du) &&
+              second_stage(&work) && edges_hold(&work, true, work.right);
   size_t bytes = sizeof(double) * (size_t)(n * columns);
   if (good) {
     memcpy(tangent->q, work.q1, bytes);
