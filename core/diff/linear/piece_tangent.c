@@ -19,6 +19,8 @@ static const double EDGE = 1e-9, AT_BOUND = 1e-9;
 static const double REPEATS = 1e-11, REMAINS = 1e-9;
 // A speed below this fraction of its terms is a rounding error. Terms below NOTHING are 0.
 static const double ALIKE = 1e-9, NOTHING = 1e-200;
+// Fraction of a momentum that may remain unexplained by the impulses of an impact.
+static const double EXPLAINED = 1e-9;
 
 enum { UNKNOWN = S2_SMALL_ROWS };
 
@@ -36,6 +38,7 @@ typedef struct Work {
   S2RattleState state[2][S2_SMALL_ROWS];
   double slope[2][S2_SMALL_ROWS]; // impulse of sliding friction per normal impulse
   Bend *bend0, *bend1;            // per row
+  double back[S2_SMALL_ROWS];     // of an impact: restitution
   double mass[3 * S2_SMALL_NODES];
   double *q0;           // n x columns: poses at the start
   double *du, *q1;      // n x columns
@@ -134,6 +137,16 @@ static void bend_contact(const S2SmallPoint *point, const double q[][3], bool en
   }
 }
 
+static void bend_contacts(Work *work, bool end) {
+  const S2Small *small = work->small;
+  Bend *bends = end ? work->bend1 : work->bend0;
+  for (int i = 0; i < small->points; i++) {
+    const S2SmallPoint *point = &small->point[i];
+    bend_contact(point, end ? small->q1 : small->q0, end, &bends[point->row],
+                 point->rough ? &bends[point->row + 1] : NULL);
+  }
+}
+
 static void find_bends(Work *work) {
   const S2Small *small = work->small;
   for (int r = 0; r < small->joint_rows; r++) {
@@ -144,14 +157,8 @@ static void find_bends(Work *work) {
       bend_joint(work, r, small->q1, &work->bend1[r]);
     }
   }
-  for (int i = 0; i < small->points; i++) {
-    const S2SmallPoint *point = &small->point[i];
-    int r = point->row;
-    bend_contact(point, small->q0, false, &work->bend0[r],
-                 point->rough ? &work->bend0[r + 1] : NULL);
-    bend_contact(point, small->q1, true, &work->bend1[r],
-                 point->rough ? &work->bend1[r + 1] : NULL);
-  }
+  bend_contacts(work, false);
+  bend_contacts(work, true);
 }
 
 // ---- Active sets -------------------------------------------------------------------------------
@@ -740,18 +747,21 @@ static bool second_stage(Work *work) {
 
 // ---- Edges -------------------------------------------------------------------------------------
 
+// Sets the right side b of a row for unchanged velocities and impulses, and adds the row.
+typedef void AddRow(Work *work, int r);
+
 // Returns true if the derivatives leave the speeds of all rows on edges unchanged. If other rows
 // hold such a row, both of its states give the same derivatives. (An example is the friction at one
 // of two points of a foot that stands, if it is at its bound.) `v` contains the derivatives of the
 // velocities.
-static bool edges_hold(Work *work, bool second, const double *v) {
+static bool edges_hold(Work *work, bool second, AddRow *add_row, const double *v) {
   int n = work->n, columns = work->columns;
   for (int r = 0; r < work->small->rows; r++) {
     if (!work->edge[second][r]) {
       continue;
     }
     work->unknown = 0; // the system is solved, so its memory is free
-    (second ? second_row : first_row)(work, r);
+    add_row(work, r);
     for (int d = 0; d < columns; d++) {
       double speed = -work->b[d], size = fabs(work->b[d]);
       for (int i = 0; i < n; i++) {
@@ -768,8 +778,8 @@ static bool edges_hold(Work *work, bool second, const double *v) {
 
 // ---- The piece ---------------------------------------------------------------------------------
 
-bool s2_piece_tangent(const S2Small *piece, double dt, S2PieceTangent *tangent, S2Arena *arena) {
-  S2ArenaMark mark = s2_arena_mark(arena);
+static Work work_new(const S2Small *piece, double dt, const S2PieceTangent *tangent,
+                     S2Arena *arena) {
   int n = 3 * piece->nodes, columns = tangent->columns, rows = piece->rows;
   double *numbers = S2_TAKE(arena, double, 5 * n * columns + 3 * rows * columns + 2 * rows * n);
   Work work = {.small = piece,
@@ -783,19 +793,26 @@ bool s2_piece_tangent(const S2Small *piece, double dt, S2PieceTangent *tangent, 
                .du = numbers,
                .q1 = numbers + n * columns,
                .right = numbers + 2 * n * columns,
+               .q0 = numbers + 3 * n * columns,
                .free = numbers + 4 * n * columns,
                .dl = numbers + 5 * n * columns,
                .a = S2_TAKE(arena, double, rows *rows + 1)};
-  work.q0 = numbers + 3 * n * columns;
   work.dx = work.dl + rows * columns;
   work.b = work.dx + rows * columns;
   work.push = work.b + rows * columns;
   work.see = work.push + rows * n;
+  return work;
+}
+
+bool s2_piece_tangent(const S2Small *piece, double dt, S2PieceTangent *tangent, S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  Work work = work_new(piece, dt, tangent, arena);
   find_states(&work);
   find_bends(&work);
-  bool good = place_start(&work) && first_stage(&work) && edges_hold(&work, false, work.du) &&
-              second_stage(&work) && edges_hold(&work, true, work.right);
-  size_t bytes = sizeof(double) * (size_t)(n * columns);
+  bool good = place_start(&work) && first_stage(&work) &&
+              edges_hold(&work, false, first_row, work.du) && second_stage(&work) &&
+              edges_hold(&work, true, second_row, work.right);
+  size_t bytes = sizeof(double) * (size_t)(work.n * work.columns);
   if (good) {
     memcpy(tangent->q, work.q1, bytes);
     memcpy(tangent->v, work.right, bytes);
@@ -824,4 +841,131 @@ bool s2_piece_closing(const S2Small *piece, const S2PieceTangent *tangent, doubl
     length[d] = d == columns - 1 ? 0 : -length[d] / rate;
   }
   return true;
+}
+
+// ---- Impacts -----------------------------------------------------------------------------------
+
+// An impact solves M v1 = M v0 + J' l, with J v1 = 0 for joints and for contacts that stop, and
+// J v1 = -e J v0 for contacts that rebound with the restitution e.
+
+static double restitution_of(const S2SmallImpact *impact, int r) {
+  for (int i = 0; i < impact->small.points; i++) {
+    if (impact->small.point[i].row == r) {
+      return impact->restitution[i];
+    }
+  }
+  return 0;
+}
+
+// Returns false if a row that has no impulse in an impact has one.
+static bool impact_state(Work *work, const S2SmallImpact *impact, int r) {
+  const S2Small *small = work->small;
+  const S2SmallRow *row = &small->row[r];
+  const S2SmallSide *side = &small->at0[r];
+  S2RattleState *state = &work->state[0][r];
+  double x = small->l[r], least = EDGE * small->speed;
+  *state = S2_RATTLE_OPEN;
+  if (row->soft || row->changes || row->law == S2_RATTLE_BOUNDED) {
+    return x == 0;
+  }
+  if (row->law == S2_RATTLE_EQUATION) {
+    *state = S2_RATTLE_HELD;
+    return true;
+  }
+  double size = s2_small_turns(side) ? small->length : 1;
+  double w = mobility_of(work, r, false) * size, after = along_node(work, r, side, small->v1);
+  if (row->law == S2_RATTLE_LIMIT) {
+    double before = restitution_of(impact, r) * along_node(work, r, side, small->v0);
+    double speed = (after + before) * size;
+    bool closed = row->source == S2_RATTLE_OF_GAP || side->value <= S2_TOUCH_SLOP * small->length;
+    work->edge[0][r] = closed && x * w <= least && fabs(speed) <= least;
+    *state = x * w > least ? S2_RATTLE_HELD : S2_RATTLE_OPEN;
+    return true;
+  }
+  if (work->state[0][r - 1] != S2_RATTLE_HELD) {
+    return true;
+  }
+  double slip = after - row->speed, room = (row->mu * small->l[r - 1] - fabs(x)) * w;
+  bool ahead = fabs(slip) > least ? slip > 0 : x < 0;
+  work->edge[0][r] = room <= least && fabs(slip) <= least;
+  bool held = room > fabs(slip) && !work->edge[0][r];
+  *state = held ? S2_RATTLE_HELD : ahead ? S2_RATTLE_AT_LO : S2_RATTLE_AT_HI;
+  work->slope[0][r] = held ? 0 : ahead ? -row->mu : row->mu;
+  return true;
+}
+
+// Returns true if the impulses explain the change of the velocities.
+static bool impact_explains(const Work *work) {
+  const S2Small *small = work->small;
+  double left[3 * S2_SMALL_NODES], size = 0, worst = 0;
+  for (int i = 0; i < work->n; i++) {
+    left[i] = small->inertial[i] * (small->v1[i] - small->v0[i]);
+    size = fmax(size, small->inertial[i] * (fabs(small->v1[i]) + fabs(small->v0[i])));
+  }
+  for (int r = 0; r < small->rows; r++) {
+    const S2SmallRow *row = &small->row[r];
+    int a = place_of(work, row->a), b = place_of(work, row->b);
+    for (int c = 0; c < 3; c++) {
+      left[a >= 0 ? a + c : 0] -= a >= 0 ? small->at0[r].a[c] * small->l[r] : 0;
+      left[b >= 0 ? b + c : 0] -= b >= 0 ? small->at0[r].b[c] * small->l[r] : 0;
+    }
+  }
+  for (int i = 0; i < work->n; i++) {
+    worst = fmax(worst, fabs(left[i]));
+  }
+  return worst <= EXPLAINED * size;
+}
+
+static void impact_row(Work *work, int r) {
+  const S2Small *small = work->small;
+  double see[6] = {0}, by_q[6], *b = work->b + work->unknown * work->columns;
+  double e = work->back[r];
+  memset(b, 0, sizeof(double) * (size_t)work->columns);
+  bend_speed(work, r, &work->bend0[r], small->v1, by_q);
+  sides_of(&small->at0[r], 1, see);
+  if (e > 0) {
+    double before[6];
+    bend_speed(work, r, &work->bend0[r], small->v0, before);
+    for (int c = 0; c < 6; c++) {
+      by_q[c] += e * before[c];
+    }
+    add_along(work, r, -e, see, work->tangent->v, b);
+  }
+  add_along(work, r, -1, by_q, work->tangent->q, b);
+  add_unknown(work, r, small->at0, work->slope[0], see);
+}
+
+bool s2_impact_tangent(const S2SmallImpact *impact, S2PieceTangent *tangent, S2Arena *arena) {
+  S2ArenaMark mark = s2_arena_mark(arena);
+  const S2Small *small = &impact->small;
+  Work work = work_new(small, 0, tangent, arena);
+  double none[S2_SMALL_ROWS] = {0};
+  bool good = impact_explains(&work);
+  for (int r = 0; r < small->rows && good; r++) {
+    work.back[r] = restitution_of(impact, r);
+    good = impact_state(&work, impact, r);
+  }
+  for (int r = 0; r < small->joint_rows; r++) {
+    bend_joint(&work, r, small->q0, &work.bend0[r]);
+  }
+  bend_contacts(&work, false);
+  for (int i = 0; i < work.n; i++) {
+    work.mass[i] = small->inertial[i];
+    for (int d = 0; d < work.columns; d++) {
+      work.right[i * work.columns + d] = small->inertial[i] * tangent->v[i * work.columns + d];
+    }
+  }
+  push_bends(&work, work.bend0, small->l, tangent->q);
+  for (int r = 0; r < small->rows; r++) {
+    if (work.state[0][r] == S2_RATTLE_HELD) {
+      impact_row(&work, r);
+    }
+  }
+  good = good && solve_rows(&work, none, work.slope[0], work.dl) &&
+         edges_hold(&work, false, impact_row, work.right);
+  if (good) {
+    memcpy(tangent->v, work.right, sizeof(double) * (size_t)(work.n * work.columns));
+  }
+  s2_arena_rewind(arena, mark);
+  return good;
 }

@@ -28,6 +28,10 @@ typedef struct S2PieceTangent {
 // states of the active set.
 bool s2_piece_tangent(const S2Small *piece, double dt, S2PieceTangent *tangent, S2Arena *arena);
 
+// Differentiates an impact, which changes only the velocities. Returns false, and leaves the
+// derivatives unchanged, if it has no derivative or if a row is on an edge.
+bool s2_impact_tangent(const S2SmallImpact *impact, S2PieceTangent *tangent, S2Arena *arena);
+
 // Returns true and sets `length` (1 per column) if the piece ends when a limit closes. `length` is
 // then the derivative of the time of that end. `tangent` contains the derivatives at the end.
 bool s2_piece_closing(const S2Small *piece, const S2PieceTangent *tangent, double *length);

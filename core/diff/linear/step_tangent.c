@@ -3,6 +3,10 @@
 #include <math.h>
 #include <string.h>
 
+// The numbers of event_undo.c: bodies that meet at less than GRAZING of their speeds only graze,
+// and a length that agrees with a given one to GIVEN is that length.
+static const double GRAZING = 1e-6, GIVEN = 1e-9;
+
 typedef struct Walk {
   const S2World *world;
   const S2Notes *notes;
@@ -16,8 +20,9 @@ typedef struct Walk {
   double *force;         // as S2PieceTangent.force
   double *left, *length; // per column: derivatives of the remaining time and of a piece's length
   double interval;       // s, the remaining time at its start
-  double h;              // s, the length of the flow
-  bool flies, closes;    // the flow has no rows; it ends when a limit closes
+  const S2Note *free, *set_out; // the last notes of these acts
+  bool flies, closes;           // the flow has no rows; it ends when a limit closes
+  int solves;                   // number of solves of an impact
 } Walk;
 
 S2Tangents s2_tangents_new(int n, int directions, int inputs, S2Arena *arena) {
@@ -56,7 +61,7 @@ S2Status s2_tangents_turn(S2World *world, S2Arena *arena, S2Tangents *tangents) 
 
 // ---- Bodies in free flight ---------------------------------------------------------------------
 
-// to := derivatives of the velocity without contacts and joints after the time h
+// to := derivatives of a velocity without contacts and joints after the time h
 // (s2_step_free_body).
 static void free_velocity(const Walk *walk, int32_t slot, int c, double h, const double *v,
                           const double *force, double *to) {
@@ -112,7 +117,7 @@ static void walk_add_length(Walk *walk, int nodes) {
   int columns = walk->columns, last = columns - 1;
   for (int i = 0; i < 3 * nodes; i++) {
     double *q = walk->piece.q + i * columns, *v = walk->piece.v + i * columns;
-    for (int d = 0; d < last && walk->length[d] != 0; d++) {
+    for (int d = 0; d < last; d++) {
       q[d] += q[last] * walk->length[d];
       v[d] += v[last] * walk->length[d];
     }
@@ -169,22 +174,37 @@ static void walk_open_interval(Walk *walk, const S2Note *note) {
   }
   walk->interval = note->h;
   walk->flies = walk->closes = false;
+  walk->solves = 0;
+}
+
+// Returns the derivative of a velocity in free flight with respect to the time h since v0.
+static double free_rate(const Walk *walk, int32_t slot, int c, double h, double v0, double v1) {
+  const S2Body *body = &walk->world->bodies.at[slot];
+  double alpha = walk->world->kept.def.alpha, inertial = c == 0 ? body->inertia : body->mass;
+  double damping = c == 0 ? body->angular_damping : body->linear_damping;
+  double force = walk->free->free.force[3 * slot + c];
+  double damped = inertial * damping * ((1 - alpha) * v0 + alpha * v1);
+  return (force - damped) / (inertial * (1 + h * alpha * damping));
 }
 
 // A flow without rows, by the trapezoidal rule.
 static void walk_fly(Walk *walk, const S2Note *note) {
   const S2Island *island = &note->of->island;
   S2ArenaMark mark = s2_arena_mark(walk->arena);
-  double *after = S2_TAKE(walk->arena, double, walk->columns), h = walk->h;
-  double share = note->arrive.share;
+  int columns = walk->columns, last = columns - 1;
+  double *after = S2_TAKE(walk->arena, double, columns), share = note->arrive.share;
+  double h = note->h;
   for (int i = 0; i < 3 * island->nodes; i++) {
     int32_t slot = island->node[i / 3];
-    double *q = walk->piece.q + i * walk->columns, *v = walk->piece.v + i * walk->columns;
-    free_velocity(walk, slot, i % 3, h, v, walk->force + i * walk->columns, after);
-    for (int d = 0; d < walk->columns; d++) {
+    double *q = walk->piece.q + i * columns, *v = walk->piece.v + i * columns;
+    double v0 = walk->set_out->set_out.v0[i], v1 = note->arrive.v1[i];
+    free_velocity(walk, slot, i % 3, h, v, walk->force + i * columns, after);
+    after[last] += free_rate(walk, slot, i % 3, h, v0, v1);
+    for (int d = 0; d < columns; d++) {
       q[d] += h * ((1 - share) * v[d] + share * after[d]);
       v[d] = after[d];
     }
+    q[last] += (1 - share) * v0 + share * v1;
   }
   s2_arena_rewind(walk->arena, mark);
 }
@@ -199,24 +219,66 @@ static bool walk_piece(Walk *walk, const S2Note *note, double dt) {
   return true;
 }
 
-// The end of a flow. Impacts are not supported.
-static bool walk_arrive(Walk *walk, const S2Note *note) {
-  if (note->arrive.meets) {
+// Sets the derivatives of the time at which two shapes meet. Returns false if it has none.
+static bool walk_meet(Walk *walk, const S2Note *note) {
+  const S2NoteIsland *of = note->of;
+  double slop = S2_TOUCH_SLOP * of->island.length, rate = 0;
+  bool leaves = fabs(note->h - S2_EVENT_LEAVING * walk->interval) <= GIVEN * note->h;
+  if (note->arrive.others || note->arrive.point == S2_NONE || leaves) {
     return false;
   }
-  bool varies = false;
-  for (int d = 0; d < walk->columns; d++) {
-    varies |= walk->left[d] != 0;
+  S2Touch touch;
+  s2_note_touch(&walk->world->kept.def, of->touch[0], &touch);
+  const S2TouchPoint *point = &touch.points[note->arrive.point];
+  S2Vec2 n = point->at.normal;
+  if (!(fabs(point->at.gap) <= S2_EVENT_CLOSED * slop)) {
+    return false;
   }
+  // The gradient of the gap. The ground does not move.
+  const double j[6] = {s2_cross(point->at.point, n), n.x,  n.y,
+                       -s2_cross(point->arm_b, n),   -n.x, -n.y};
+  memset(walk->length, 0, sizeof(double) * (size_t)walk->columns);
+  double fastest = 0;
+  for (int i = 0; i < of->island.nodes; i++) {
+    int32_t slot = of->island.node[i];
+    for (int side = 0; side < 2; side++) {
+      for (int c = 0; c < 3 && slot == (side == 0 ? touch.body_a : touch.body_b); c++) {
+        const double *q = walk->piece.q + (3 * i + c) * walk->columns;
+        for (int d = 0; d < walk->columns; d++) {
+          walk->length[d] += j[3 * side + c] * q[d];
+        }
+        fastest = fmax(fastest, fabs(j[3 * side + c] * q[walk->columns - 1]));
+      }
+    }
+  }
+  rate = walk->length[walk->columns - 1];
+  for (int d = 0; d < walk->columns; d++) {
+    walk->length[d] = d == walk->columns - 1 ? 0 : -walk->length[d] / rate;
+  }
+  return rate < -GRAZING * fastest;
+}
+
+// The end of a flow.
+static bool walk_arrive(Walk *walk, const S2Note *note) {
   if (walk->flies) {
     walk_fly(walk, note);
-    return !varies; // the length of such a flow is constant
   }
-  if (!walk->closes) {
+  if (note->arrive.meets) {
+    if (!walk_meet(walk, note)) {
+      return false;
+    }
+  } else if (!walk->closes) {
     walk_share_left(walk, note->h / walk->interval);
   }
   walk_add_length(walk, note->of->island.nodes);
   return true;
+}
+
+static bool walk_strike(Walk *walk, const S2Note *note) {
+  // The velocities are first made to satisfy the joints, which they do.
+  int solves = note->of->island.joints > 0 ? 2 : 1;
+  return walk->solves == solves && note->of->impact != NULL &&
+         s2_impact_tangent(note->of->impact, &walk->piece, walk->arena);
 }
 
 // ---- The step ----------------------------------------------------------------------------------
@@ -244,7 +306,7 @@ static bool walk_act(Walk *walk, int index, double dt) {
     walk_open_interval(walk, note);
     return true;
   case S2_ACT_SET_OUT:
-    walk->h = note->h;
+    walk->set_out = note;
     return true;
   case S2_ACT_FLY:
     walk->flies = true;
@@ -258,7 +320,17 @@ static bool walk_act(Walk *walk, int index, double dt) {
     return true;
   case S2_ACT_REPAY:
     return note->energy.loss == 0 && !note->energy.edge;
+  case S2_ACT_RESTART:
+    walk->solves = 0;
+    return true;
+  case S2_ACT_SOLVE:
+    walk->solves += 1;
+    return walk->interval > 0; // other schemes solve outside intervals
+  case S2_ACT_STRUCK:
+    return walk_strike(walk, note);
   case S2_ACT_FREE: // its results follow from those of other acts
+    walk->free = note;
+    return true;
   case S2_ACT_FLOWED:
   case S2_ACT_COMMIT:
     return true;

@@ -311,7 +311,9 @@ static bool event_strike(const S2EventRun *event) {
   keep_contacts(event, NULL);
   keep_joints(event, false);
   s2_event_set_ground(event, false);
-  s2_note_island(step, event->island, S2_ACT_STRUCK, step->v0);
+  const S2SmallImpact *impact =
+      s2_small_keep_impact(event->flow.small, event->choices, event->done);
+  s2_note_struck(step, event->island, step->v0, impact);
   s2_event_copy_nodes(event, step->v2, step->v0);
   return true;
 }

@@ -200,6 +200,12 @@ bool s2_small_second(S2Small *small);
 // of both stages.
 bool s2_small_rests(S2Small *small, bool frees);
 
+// An impact at the poses at0 of `small`: its velocities change from v0 to v1 by the impulses l.
+typedef struct S2SmallImpact {
+  S2Small small;
+  double restitution[S2_SMALL_POINTS]; // per point, 0 if it does not rebound
+} S2SmallImpact;
+
 typedef enum S2SmallOutcome {
   S2_SMALL_SOLVED,
   S2_SMALL_TOO_LONG,
@@ -215,6 +221,10 @@ bool s2_small_rows_bring(const S2Small *small);
 // Only step->q1 of the nodes has changed then. (small_flow.c)
 bool s2_small_flow(S2Small *small, const S2Choice *choices, double done, double h, bool last,
                    S2RattleFlow *flow);
+// Returns a copy of the impact that has changed the velocities v0 of the step to v2, in the notes
+// of the step. Returns NULL if the notes do not keep pieces, or if the arrays do not describe the
+// impact. `small` may be NULL. Its next piece must be started again.
+const S2SmallImpact *s2_small_keep_impact(S2Small *small, const S2Choice *choices, double done);
 // Steps an island on which only joints act, as s2_island_rattle does. Returns false if the general
 // path must step it. Only step->q1 of the nodes and the audits have changed then.
 bool s2_small_island(S2Step *step, S2Island *island, const S2LawFrame *frame);

@@ -295,6 +295,41 @@ bool s2_small_flow(S2Small *small, const S2Choice *choices, double done, double 
   return true;
 }
 
+// ---- Impacts -----------------------------------------------------------------------------------
+
+const S2SmallImpact *s2_small_keep_impact(S2Small *small, const S2Choice *choices, double done) {
+  S2Notes *notes = small == NULL ? NULL : small->step->world->notes;
+  if (notes == NULL || !notes->keeps_pieces) {
+    return NULL;
+  }
+  const S2Step *step = small->step;
+  if (!s2_small_begin(small, step->q0, step->v0, choices, done, step->h)) {
+    return NULL;
+  }
+  S2SmallImpact *impact = s2_note_take(notes, sizeof *impact);
+  impact->small = *small;
+  S2Small *of = &impact->small;
+  for (int i = 0; i < 3 * of->nodes; i++) {
+    of->v1[i] = step->v2[3 * of->slot[i / 3] + i % 3];
+  }
+  for (int r = 0; r < of->joint_rows; r++) {
+    int32_t slot = of->joint[of->row[r].place].slot;
+    of->l[r] = step->joint_impulse[S2_JOINT_ROWS * slot + of->row[r].index];
+  }
+  for (int i = 0; i < of->points; i++) {
+    const S2SmallPoint *point = &of->point[i];
+    int32_t index = small->island->touch[point->touch];
+    const S2Touch *touch = &step->touches[index];
+    of->l[point->row] = touch->points[point->of].normal_impulse;
+    if (point->rough) {
+      of->l[point->row + 1] = touch->points[point->of].tangent_impulse;
+    }
+    bool rebounds = choices[2 * index + point->of].target == S2_TARGET_APPROACH;
+    impact->restitution[i] = rebounds ? touch->restitution : 0;
+  }
+  return impact;
+}
+
 // ---- Islands on which only joints act ----------------------------------------------------------
 
 // Computes the derivative of the value of the closing limit with respect to the length of the

@@ -225,6 +225,15 @@ void s2_note_island(const S2Step *step, const S2Island *island, S2Act act, const
   }
 }
 
+void s2_note_struck(const S2Step *step, const S2Island *island, const double *before,
+                    const struct S2SmallImpact *impact) {
+  s2_note_island(step, island, S2_ACT_STRUCK, before);
+  const S2Notes *notes = step->world->notes;
+  if (notes != NULL) {
+    s2_note_at(notes, notes->at.count - 1)->of->impact = impact;
+  }
+}
+
 // The record of a touch begins with the part of S2Touch before its points. Then each point has a
 // byte, 1 if it carries an impulse, followed by its geometry. The impulses are recorded
 // only for viscosity and event stepping, where the derivative reads them.

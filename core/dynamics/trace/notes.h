@@ -163,6 +163,8 @@ typedef struct S2NoteIsland {
   int grounds;
   double stiffness; // PROJECT: factor of the moments of inertia
   double tiny;      // REPAY: speeds (m/s) of a point below this value count as zero
+  // STRUCK: the impact, or NULL if small/ does not describe it or the notes do not keep it
+  const struct S2SmallImpact *impact;
 } S2NoteIsland;
 
 typedef struct S2Note {
@@ -356,7 +358,10 @@ void s2_note_laws(const S2Step *step, const S2Island *island, S2Act act, const S
 void s2_note_terms(S2Notes *notes, S2LawAnswer *answer); // copies the terms into the notes
 void s2_note_end(const S2Step *step, S2Act act);         // for NEXT, COMMIT.
 
-// Records RESTART, RECALL, REWIND, HIT, BALANCE, STRUCK or FLY. `before` has 3 numbers per slot, or
+// Records STRUCK. `before` contains v0 before the impact.
+void s2_note_struck(const S2Step *step, const S2Island *island, const double *before,
+                    const struct S2SmallImpact *impact);
+// Records RESTART, RECALL, REWIND, HIT, BALANCE or FLY. `before` has 3 numbers per slot, or
 // is NULL.
 void s2_note_island(const S2Step *step, const S2Island *island, S2Act act, const double *before);
 // Called before the solution is written to v (3 per slot).
