@@ -642,6 +642,10 @@ static bool note_flow(S2Rattle *rattle, const S2Choice *choices, int closes) {
   s2_rattle_record_piece(rattle, record);
   S2RattleNote note = {1,   rattle->rows, laws, record, answers, rattle->placings, rattle->placing,
                        NULL};
+  if (laws == 0 && rattle->placings == 0) {
+    note.flat =
+        s2_small_keep_pieces(rattle->step, rattle->island, choices, record, 1, rattle->rows);
+  }
   s2_note_rattle(step, rattle->island, choices, &note, numbers);
   s2_arena_rewind(step->arena, mark);
   return going;
@@ -781,6 +785,9 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
       int size = s2_rattle_record_size(island->nodes, rattle.rows, rebounds);
       S2RattleNote note = {made,    rattle.rows,     laws * made,    record,
                            answers, rattle.placings, rattle.placing, NULL};
+      if (laws == 0 && rattle.placings == 0) {
+        note.flat = s2_small_keep_pieces(step, island, NULL, record, made, rattle.rows);
+      }
       s2_note_rattle(step, island, NULL, &note, size * made);
       s2_rattle_keep_end(&rattle, &sums);
       rattle_account(&rattle, made);

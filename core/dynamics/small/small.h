@@ -225,6 +225,11 @@ bool s2_small_flow(S2Small *small, const S2Choice *choices, double done, double 
 // of the step. Returns NULL if the notes do not keep pieces, or if the arrays do not describe the
 // impact. `small` may be NULL. Its next piece must be started again.
 const S2SmallImpact *s2_small_keep_impact(S2Small *small, const S2Choice *choices, double done);
+// Returns copies of the pieces that the general path has solved, in the notes of the step. `record`
+// contains `pieces` records of the island. Returns NULL if the notes do not keep pieces, or if the
+// arrays do not describe them.
+const S2Small *s2_small_keep_pieces(S2Step *step, S2Island *island, const S2Choice *choices,
+                                    const double *record, int pieces, int rows);
 // Steps an island on which only joints act, as s2_island_rattle does. Returns false if the general
 // path must step it. Only step->q1 of the nodes and the audits have changed then.
 bool s2_small_island(S2Step *step, S2Island *island, const S2LawFrame *frame);

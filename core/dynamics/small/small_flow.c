@@ -330,6 +330,63 @@ const S2SmallImpact *s2_small_keep_impact(S2Small *small, const S2Choice *choice
   return impact;
 }
 
+// ---- Pieces of the general path ----------------------------------------------------------------
+
+// Sets the piece to a recorded one. Returns false if stage 1 of the record has impulses of limits
+// that were open at the start.
+static bool small_recall(S2Small *small, const S2RattleRecord *record) {
+  bool good = true;
+  small->h = record->h;
+  small->done = record->done;
+  small->closes = record->met;
+  memcpy(small->q0[0], record->q0, sizeof(double) * (size_t)(3 * small->nodes));
+  memcpy(small->v0, record->v0, sizeof(double) * (size_t)(3 * small->nodes));
+  memcpy(small->u, record->u, sizeof(double) * (size_t)(3 * small->nodes));
+  memcpy(small->v1, record->v1, sizeof(double) * (size_t)(3 * small->nodes));
+  memcpy(small->l, record->l, sizeof(double) * (size_t)small->rows);
+  memcpy(small->k, record->k, sizeof(double) * (size_t)small->rows);
+  for (int r = 0; r < small->rows; r++) {
+    small->state[0][r] = (S2RattleState)record->first[r];
+    small->state[1][r] = (S2RattleState)record->second[r];
+    small->known[0][r] = small->state[0][r] == S2_RATTLE_KNOWN;
+    small->known[1][r] = small->state[1][r] == S2_RATTLE_KNOWN;
+  }
+  (void)s2_small_set_out(small);
+  for (int i = 0; i < 3 * small->nodes; i++) {
+    small->q1[i / 3][i % 3] = small->q0[i / 3][i % 3] + small->h * small->u[i];
+  }
+  s2_small_measure(small, small->q1, true);
+  s2_small_measure_open(small);
+  for (int r = 0; r < small->joint_rows; r++) {
+    good &= !small->late[r] || small->known[0][r];
+  }
+  return good;
+}
+
+const S2Small *s2_small_keep_pieces(S2Step *step, S2Island *island, const S2Choice *choices,
+                                    const double *record, int pieces, int rows) {
+  S2Notes *notes = step->world->notes;
+  if (notes == NULL || !notes->keeps_pieces) {
+    return NULL;
+  }
+  S2ArenaMark mark = s2_arena_mark(step->arena);
+  S2Small *small = s2_small_take(step, island), *kept = NULL;
+  bool good = small != NULL && !s2_island_rebounds(step, island) &&
+              s2_small_begin(small, step->q0, step->v0, choices, 0, step->dt) &&
+              small->rows == rows;
+  if (good) {
+    kept = s2_note_take(notes, sizeof *kept * (size_t)pieces);
+  }
+  for (int k = 0; k < pieces && good; k++) {
+    int size = s2_rattle_record_size(small->nodes, rows, false);
+    S2RattleRecord piece = s2_rattle_record(record + (ptrdiff_t)(k * size), small->nodes, rows);
+    good = small_recall(small, &piece);
+    kept[k] = *small;
+  }
+  s2_arena_rewind(step->arena, mark);
+  return good ? kept : NULL;
+}
+
 // ---- Islands on which only joints act ----------------------------------------------------------
 
 // Computes the derivative of the value of the closing limit with respect to the length of the
