@@ -10,6 +10,26 @@
 #include <math.h>
 #include <string.h>
 
+// Maximum number of threads that share a trajectory. Each of them needs a copy of the world, and
+// trajectories have tens of knots.
+enum { SHARES = 16 };
+
+typedef struct Waypoint { // the world at a knot of the last trajectory
+  unsigned char *image;
+  size_t room, size;
+} Waypoint;
+
+// The parts of a trajectory that threads linearise: one part for each thread.
+typedef struct Shares {
+  int count;                 // 1: none
+  Waypoint waypoint[SHARES]; // at the first knot of each part
+  double *u;                 // knots x m: the commands of the last trajectory
+  bool known;                // true if the waypoints belong to u
+  S2Model *model[SHARES];    // of each thread; the first one is the model itself
+  uint64_t changes[SHARES];  // change count of each copied world
+  uint64_t original[SHARES]; // change count of the model's world when the copy was made
+} Shares;
+
 struct S2Model {
   S2ModelDef def;
   S2Arena arena, scratch; // `scratch` is only used during a call
@@ -22,6 +42,7 @@ struct S2Model {
   size_t room, size;    // capacity and size of the image
   uint64_t changes;     // the world's change count when the image was written
   int n, m, p;
+  Shares shares;
 };
 
 static S2Status model_read_inputs(S2Model *model) {
@@ -48,6 +69,31 @@ static void model_keep_outputs(S2Model *model) {
   model->p = 2 * def->output_count + def->extra_count;
 }
 
+// Returns true if steps call functions of the program, which only the calling thread may call.
+static bool model_calls(const S2Model *model) {
+  const S2World *world = model->def.world;
+  const S2Callbacks *call = &world->callbacks;
+  bool calls = model->def.extra_count > 0 || call->filter != NULL || call->pre_solve != NULL;
+  for (int i = 0; i < world->order.count; i++) {
+    const S2Body *body = &world->bodies.at[world->order.at[i]];
+    calls |= body->has_law || body->has_motion;
+  }
+  for (int i = 0; i < world->joint_order.count; i++) {
+    const S2Joint *joint = &world->joints.at[world->joint_order.at[i]];
+    calls |= joint->has_law || joint->driven || joint->type == S2_CONSTRAINT;
+  }
+  return calls;
+}
+
+static void model_open_shares(S2Model *model) {
+  Shares *shares = &model->shares;
+  int threads = model->def.workers == NULL ? 1 : s2_workers_count(model->def.workers);
+  shares->count = threads < SHARES ? threads : SHARES;
+  shares->count = shares->count < model->def.knots ? shares->count : 1;
+  shares->u = S2_TAKE(&model->arena, double, model->def.knots * model->m + 1);
+  shares->model[0] = model;
+}
+
 S2Status s2_model_open(const S2ModelDef *def, S2Model **out) {
   S2Model *model = s2_memory_take_zeroed(sizeof *model);
   s2_dense_single_threaded();
@@ -65,6 +111,7 @@ S2Status s2_model_open(const S2ModelDef *def, S2Model **out) {
     return status;
   }
   model_keep_outputs(model);
+  model_open_shares(model);
   s2_model_start(model);
   *out = model;
   return status;
@@ -72,6 +119,14 @@ S2Status s2_model_open(const S2ModelDef *def, S2Model **out) {
 
 void s2_model_close(S2Model *model) {
   if (model != NULL) {
+    for (int i = 0; i < SHARES; i++) {
+      s2_memory_free(model->shares.waypoint[i].image);
+      if (i > 0 && model->shares.model[i] != NULL) {
+        S2World *copy = model->shares.model[i]->def.world;
+        s2_model_close(model->shares.model[i]);
+        s2_world_destroy(copy);
+      }
+    }
     s2_linearizer_free(model->linearizer);
     s2_memory_free(model->start);
     s2_arena_free(&model->arena);
@@ -191,13 +246,36 @@ static void model_feed_back(const S2Model *model, const S2Feedback *feedback, in
   }
 }
 
+// Returns the first knot of a part of the trajectory.
+static int share_start(const S2Model *model, int part) {
+  return part * model->def.knots / model->shares.count;
+}
+
+// Keeps the world if a part of the trajectory begins at this knot.
+static void share_keep(S2Model *model, int knot) {
+  Shares *shares = &model->shares;
+  for (int i = 1; i < shares->count; i++) {
+    Waypoint *at = &shares->waypoint[i];
+    if (share_start(model, i) == knot) {
+      at->size = s2_world_image_size(model->def.world);
+      if (at->size > at->room) {
+        at->image = s2_memory_grow(at->image, at->size);
+        at->room = at->size;
+      }
+      s2_world_image_write(model->def.world, at->image);
+    }
+  }
+}
+
 S2Status s2_model_run(S2Model *model, double *u, const S2Feedback *feedback, bool raw, double *x,
                       double *y) {
   S2World *world = model->def.world;
   int n = model->n, m = model->m, p = model->p;
+  model->shares.known = false;
   S2_TRY(s2_model_rewind(model));
   S2_TRY(model_read(model, raw, x, y, NULL));
   for (int knot = 0; knot < model->def.knots; knot++) {
+    share_keep(model, knot);
     if (feedback != NULL) {
       model_feed_back(model, feedback, knot, x + knot * n, u + knot * m);
     }
@@ -208,6 +286,8 @@ S2Status s2_model_run(S2Model *model, double *u, const S2Feedback *feedback, boo
     s2_arena_reset(&model->scratch);
     S2_TRY(model_read(model, raw, x + (knot + 1) * n, y + (knot + 1) * p, NULL));
   }
+  memcpy(model->shares.u, u, sizeof(double) * (size_t)(model->def.knots * m));
+  model->shares.known = true;
   return s2_ok();
 }
 
@@ -227,13 +307,11 @@ static S2Status model_step_slopes(S2Model *model, double *a, double *b, unsigned
   return s2_ok();
 }
 
-S2Status s2_model_linearize(S2Model *model, const double *u, double *x, double *y,
-                            S2ModelSlope *slope) {
+// Linearises the knots `from` to `to` - 1, from the present state of the world.
+static S2Status model_linearize_part(S2Model *model, int from, int to, const double *u, double *x,
+                                     double *y, S2ModelSlope *slope) {
   int n = model->n, m = model->m, p = model->p;
-  slope->flags = 0;
-  S2_TRY(s2_model_rewind(model));
-  S2_TRY(model_read(model, false, x, y, slope->dy));
-  for (int knot = 0; knot < model->def.knots; knot++) {
+  for (int knot = from; knot < to; knot++) {
     S2_TRY(s2_world_act(model->def.world, u + knot * m, m, NULL));
     S2_TRY(
         model_step_slopes(model, slope->a + knot * n * n, slope->b + knot * n * m, &slope->flags));
@@ -242,4 +320,117 @@ S2Status s2_model_linearize(S2Model *model, const double *u, double *x, double *
                       slope->dy + (knot + 1) * p * n));
   }
   return s2_ok();
+}
+
+// ---- In threads -------------------------------------------------------------------------------
+
+typedef struct Sharing {
+  S2Model *model;
+  const double *u;
+  double *x, *y;
+  S2ModelSlope slope[SHARES]; // of each part, in the same arrays
+  S2Status status[SHARES];
+} Sharing;
+
+// Makes a model that steps a copy of the world and shares all descriptions.
+static S2Status share_new_copy(const S2Model *model, S2Model **out) {
+  S2World *world;
+  S2_TRY(s2_world_clone(model->def.world, &world));
+  S2Model *copy = s2_memory_take_zeroed(sizeof *copy);
+  copy->def = model->def;
+  copy->def.world = world;
+  copy->def.workers = NULL;
+  s2_arena_init(&copy->arena);
+  s2_arena_init(&copy->scratch);
+  copy->linearizer = s2_linearizer_new();
+  copy->reduction = model->reduction;
+  copy->inputs = model->inputs;
+  copy->outputs = model->outputs;
+  copy->states = model->states;
+  copy->n = model->n;
+  copy->m = model->m;
+  copy->p = model->p;
+  *out = copy;
+  return s2_ok();
+}
+
+// Makes the models of the other threads. Returns false if there is no memory for them.
+static bool share_copies(S2Model *model) {
+  Shares *shares = &model->shares;
+  bool good = true;
+  for (int i = 1; i < shares->count && good; i++) {
+    if (shares->model[i] == NULL) {
+      good = share_new_copy(model, &shares->model[i]).code == S2_OK;
+      shares->original[i] = model->def.world->changes - 1; // not the count of any image
+    }
+  }
+  return good;
+}
+
+// Puts the world of a thread into the state of a waypoint.
+static S2Status share_go_to(S2Model *model, int worker, const Waypoint *at) {
+  Shares *shares = &model->shares;
+  S2World *world = shares->model[worker]->def.world;
+  uint64_t now = model->changes;
+  bool same = worker > 0 && shares->original[worker] == now;
+  uint64_t changes = worker == 0 ? now : same ? shares->changes[worker] : world->changes - 1;
+  S2_TRY(s2_world_image_return(world, at->image, at->size, changes));
+  shares->original[worker] = now;
+  shares->changes[worker] = world->changes;
+  return s2_ok();
+}
+
+static void share_work(void *user, int worker, int part) {
+  Sharing *sharing = user;
+  S2Model *model = sharing->model, *of = model->shares.model[worker];
+  bool last = part + 1 == model->shares.count;
+  int from = share_start(model, part), to = last ? model->def.knots : share_start(model, part + 1);
+  const Waypoint start = {model->start, model->room, model->size};
+  const Waypoint *at = part == 0 ? &start : &model->shares.waypoint[part];
+  S2Status *status = &sharing->status[part];
+  s2_arena_reset(&of->scratch);
+  *status = share_go_to(model, worker, at);
+  if (status->code == S2_OK && part == 0) {
+    *status = model_read(of, false, sharing->x, sharing->y, sharing->slope[0].dy);
+  }
+  if (status->code == S2_OK) {
+    *status = model_linearize_part(of, from, to, sharing->u, sharing->x, sharing->y,
+                                   &sharing->slope[part]);
+  }
+}
+
+// Linearises the last trajectory in threads. Returns false, and does nothing, if that is not
+// possible.
+static bool model_share(S2Model *model, const double *u, double *x, double *y, S2ModelSlope *slope,
+                        S2Status *status) {
+  const Shares *shares = &model->shares;
+  size_t bytes = sizeof(double) * (size_t)(model->def.knots * model->m);
+  if (shares->count == 1 || !shares->known || memcmp(shares->u, u, bytes) != 0 ||
+      model->changes != model->def.world->changes || model_calls(model) || !share_copies(model)) {
+    return false;
+  }
+  Sharing sharing = {.model = model, .u = u, .x = x, .y = y};
+  for (int i = 0; i < shares->count; i++) {
+    sharing.slope[i] = *slope;
+  }
+  s2_workers_run(model->def.workers, shares->count, share_work, &sharing);
+  // Report the first error along the trajectory.
+  *status = s2_ok();
+  for (int i = 0; i < shares->count && status->code == S2_OK; i++) {
+    *status = sharing.status[i];
+    slope->flags |= sharing.slope[i].flags;
+  }
+  return true;
+}
+
+S2Status s2_model_linearize(S2Model *model, const double *u, double *x, double *y,
+                            S2ModelSlope *slope) {
+  S2Status status;
+  slope->flags = 0;
+  if (model_share(model, u, x, y, slope, &status)) {
+    return status;
+  }
+  S2_TRY(s2_model_rewind(model));
+  S2_TRY(model_read(model, false, x, y, slope->dy));
+  return model_linearize_part(model, 0, model->def.knots, u, x, y, slope);
 }

@@ -3,6 +3,7 @@
 #ifndef S2_MODEL_H
 #define S2_MODEL_H
 
+#include "base/threads/workers.h"
 #include "diff/linear/outputs.h"
 
 // Computes numbers that a script derives from a world. Writes `extra` numbers to y and, if dy is
@@ -23,6 +24,9 @@ typedef struct S2ModelDef {
   int extra_count;
   int knots,
       steps; // number of knots, and number of steps per knot. The command is constant between knots
+  // Threads that share the linearisation of a trajectory, or NULL. The results do not depend on
+  // them. Not used if steps call functions of the program.
+  S2Workers *workers;
 } S2ModelDef;
 
 typedef struct S2Model S2Model;

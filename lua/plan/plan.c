@@ -2,6 +2,7 @@
 // lua/sim2d/control/*.lua calls these functions, after it has checked the arguments of the script.
 #include "lua/plan/plan.h"
 
+#include "lua/batch/batch.h"
 #include "lua/diff/array.h"
 #include "lua/diff/on_tape.h"
 
@@ -154,6 +155,11 @@ static int plan_model(lua_State *L) {
   def.coordinate_count = plan_read_coordinates(L, 4, &lw->scratch, &coordinates);
   def.outputs = outputs;
   def.coordinates = coordinates;
+  lua_settop(L, 4);
+  // The workers outlive the model, because the binding keeps all of them.
+  if (lua_getfield(L, 2, "workers") != LUA_TNIL) {
+    def.workers = s2_lua_workers(L, 5);
+  }
   lua_settop(L, 4);
   Model *model = lua_newuserdatauv(L, sizeof *model, 2);
   *model = (Model){.lw = lw, .knots = def.knots, .extra = def.extra_count};

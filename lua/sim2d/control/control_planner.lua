@@ -14,7 +14,8 @@ return function(sim, host)
   local KEYS = { cost = true, method = true, horizon = true, period = true, knots = true, spline = true, samples = true,
     noise = true, iterations = true, budget = true, gradient = true, smoothing = true, seed = true, goal = true,
     u0 = true, x0 = true, tolerance = true, violation = true, coordinates = true, model = true, elites = true,
-    temperature = true, log = true, show = true, starts = true }
+    temperature = true, log = true, show = true, starts = true,
+    threads = true }
 
   -- ---- Reading options --------------------------------------------------------------------------
 
@@ -126,6 +127,7 @@ return function(sim, host)
     local goals = read_goals(what, def.goal)
     local clone = def.model and host.world(def.model) or world:clone { functions = true }
     if not def.model then host.lend_laws(clone, world) end
+    local threads = read_integer(what, def, "threads", host.parallel.threads())
     local parts = host.cost_for(join(cost, goals), clone)
     -- the last terms belong to the goals
     local wanted, terms = {}, {}
@@ -139,7 +141,8 @@ return function(sim, host)
       end
     end
     local model = host.model(clone, { coordinates = counterparts(clone, def.coordinates), outputs = parts.outputs,
-      knots = periods, steps = steps, extra = parts.extra, extra_count = parts.extra_count })
+      knots = periods, steps = steps, extra = parts.extra, extra_count = parts.extra_count,
+      workers = threads > 1 and host.batch_workers(threads) or nil })
     local n, m, p = model:sizes()
     local problem = { world = world, clone = clone, model = model, cost = cost, terms = terms, goals = wanted,
       periods = periods, steps = steps, period = period, n = n, m = m, p = p, own_model = def.model ~= nil,
