@@ -1,6 +1,7 @@
 // require "sim2d"
 #include "lua/base/embedded.h"
 #include "lua/diff/array.h"
+#include "lua/diff/formula.h"
 #include "lua/plan/plan.h"
 #include "lua/solve/program_solver.h"
 #include "lua/world/binding.h"
@@ -91,6 +92,8 @@ int luaopen_sim2d(lua_State *L) {
   s2_lua_open_snapshot(L);
   s2_lua_open_step(L);
   s2_lua_open_plan(L);
+  s2_lua_open_formula(L);
+  s2_lua_open_mpcc(L);
   s2_lua_open_tracked(L);
   s2_lua_open_array(L);
   // Create the table sim and the libraries in it.

@@ -12,7 +12,7 @@
 // Names of the object types, compared by address.
 extern const char s2_type_world[], s2_type_body[], s2_type_joint[], s2_type_vector[],
     s2_type_random[], s2_type_handle[], s2_type_snapshot[], s2_type_recording[], s2_type_contact[],
-    s2_type_bodies[], s2_type_joints[], s2_type_array[], s2_type_tracked[];
+    s2_type_bodies[], s2_type_joints[], s2_type_array[], s2_type_tracked[], s2_type_formula[];
 
 // Returns the object at `index`, or NULL if the value is not an object of this type. Every object
 // starts with the address of its type.

@@ -215,6 +215,7 @@ void s2_host_push(lua_State *L) {
   luaL_newlib(L, functions);
   luaL_setfuncs(L, s2_lua_control_functions, 0);
   luaL_setfuncs(L, s2_lua_plan_functions, 0);
+  luaL_setfuncs(L, s2_lua_mpcc_functions, 0);
   s2_lua_push_tracked_solvers(L);
   lua_setfield(L, -2, "tracked_solvers");
   s2_lua_push_replay_host(L);

@@ -2,6 +2,7 @@
 // arrays. Values and derivatives are computed as for array elements
 // (core/diff/tape/array_elements.c).
 #include "lua/diff/array.h"
+#include "lua/diff/formula.h"
 
 #include <math.h>
 
@@ -27,7 +28,7 @@ static void sim_check_number(lua_State *L, int argument, double *value, S2Var *v
 static int sim_unary(lua_State *L, S2ArrayUnary op) {
   double a = 0, value = 0, da = 0;
   S2Var var = 0;
-  if (s2_lua_array_unary(L, op)) {
+  if (s2_lua_array_unary(L, op) || s2_lua_formula_unary(L, op)) {
     return 1;
   }
   sim_check_number(L, 1, &a, &var);
@@ -47,7 +48,7 @@ static int sim_unary(lua_State *L, S2ArrayUnary op) {
 static int sim_binary(lua_State *L, S2ArrayBinary op) {
   double a = 0, b = 0;
   S2Var a_var = 0, b_var = 0;
-  if (s2_lua_array_binary(L, op)) {
+  if (s2_lua_array_binary(L, op) || s2_lua_formula_binary(L, op)) {
     return 1;
   }
   sim_check_number(L, 1, &a, &a_var);

@@ -601,6 +601,11 @@ return function(sim, host)
 
   -- sim.control.trajectory(world, { cost =, horizon =, ... })
   function control.trajectory(world, def)
+    if type(world) == "table" and def == nil and world.method == "contact" then return host.contact_trajectory(world) end
+    if type(def) == "table" and def.method == "contact" then
+      host.bad_law_key("trajectory", "method", 'no "contact" for a world (this method needs formulas: ' ..
+        'sim.control.trajectory { method = "contact", unknowns =, stages =, stage = })', def.method)
+    end
     local problem = open("trajectory", world, def)
     read_method("trajectory", problem, def)
     if def.x0 ~= nil then
