@@ -325,7 +325,7 @@ double s2_sparseldl_residual(const S2SparseLdl *matrix, const double *b, const d
     residual[column] -= sum;
   }
   for (int i = 0; i < n; i++) {
-    most = fmax(most, fabs(residual[i]));
+    most = fabs(residual[i]) > most ? fabs(residual[i]) : most;
   }
   return most;
 }

@@ -26,7 +26,16 @@ static const double SLACK_FIRST = 0.1; // least first slack
 static const double SOLVED = 1e-10;    // accepted residual of linear systems, relative
 enum { WAIT = 40 };   // maximum number of iterations for one mu
 enum { HALVINGS = 11 };
+enum { LOG_FACTORS = 4 }; // slacks are far from the fourth root of the largest double
 enum { REFINEMENTS = 4 };
+
+// The functions of math.h for these are calls that keep NaN apart, which takes longer than the rest.
+static inline double larger(double a, double b) {
+  return a > b ? a : b;
+}
+static inline double smaller(double a, double b) {
+  return a < b ? a : b;
+}
 
 struct S2Mpcc {
   S2MpccProblem problem;
@@ -40,6 +49,7 @@ struct S2Mpcc {
   double *bent, *ds_bent, *dy_bent; // the step that is corrected to second order
   double *rhs, *solution, *residual, *correction; // of the linear system
   double cost, mu, kappa, nu, delta, far, descent;
+  double tolerance;
   int waited, inequalities;
   S2MpccResult result;
 };
@@ -56,6 +66,9 @@ static S2Status mpcc_check(const S2MpccDef *def) {
   }
   if (def->stages < 2) {
     return s2_error(S2_INVALID, "stages: at least 2 expected, got %d", def->stages);
+  }
+  if (!(def->tolerance > 0)) {
+    return s2_error(S2_INVALID, "tolerance: a number above 0 expected, got %g", def->tolerance);
   }
   return s2_memory_room((size_t)def->stages, sizeof(double) * 100 * (size_t)def->width,
                         "a plan with this number of stages");
@@ -89,6 +102,7 @@ static S2Status mpcc_build(void *user) {
   for (size_t i = 0; i < sizeof both / sizeof *both; i++) {
     *both[i] = S2_TAKE_ZEROED(&m->arena, double, m->problem.matrix.n + 1);
   }
+  m->tolerance = call->def->tolerance;
   m->inequalities = m->problem.rows - m->problem.equations;
   call->mpcc = m;
   return s2_ok();
@@ -122,21 +136,32 @@ void s2_mpcc_sizes(const S2Mpcc *mpcc, int *order, int *fill) {
 
 // ---- Merit ------------------------------------------------------------------------------------
 
-// The merit is cost plus barrier plus nu times violations. The violation of an equation is its row.
-// The violation of an inequality is the error of its slack.
-static double mpcc_merit(const S2Mpcc *m, double cost, const double *rows, const double *slack,
-                         double *missed) {
-  double barrier = 0, sum = 0;
+// Returns the sum of all violations. The violation of an equation is its row. The violation of an
+// inequality is the error of its slack. Slacks of equations are 0.
+static double mpcc_missed(const S2Mpcc *m, const double *rows, const double *slack) {
+  double sum = 0;
   for (int k = 0; k < m->problem.rows; k++) {
-    if (is_equal(m, k)) {
-      sum += fabs(rows[k]);
-    } else {
-      barrier += log(slack[k]);
-      sum += fabs(rows[k] - slack[k]);
+    sum += fabs(rows[k] - slack[k]);
+  }
+  return sum;
+}
+
+// The merit is cost plus barrier plus nu times violations.
+static double mpcc_merit(const S2Mpcc *m, double cost, const double *rows, const double *slack) {
+  double barrier = 0, product = 1;
+  int factors = 0;
+  for (int k = 0; k < m->problem.rows; k++) {
+    if (!is_equal(m, k)) { // one logarithm for several slacks saves time
+      product *= slack[k];
+      if (++factors == LOG_FACTORS) {
+        barrier += log(product);
+        product = 1;
+        factors = 0;
+      }
     }
   }
-  *missed = sum;
-  return cost - m->mu * barrier + m->nu * sum;
+  barrier += log(product);
+  return cost - m->mu * barrier + m->nu * mpcc_missed(m, rows, slack);
 }
 
 // Returns the longest step along d that keeps v positive.
@@ -144,10 +169,27 @@ static double mpcc_reach(const S2Mpcc *m, const double *v, const double *d) {
   double far = 1;
   for (int k = 0; k < m->problem.rows; k++) {
     if (!is_equal(m, k) && d[k] < 0) {
-      far = fmin(far, -EDGE * v[k] / d[k]);
+      far = smaller(far, -EDGE * v[k] / d[k]);
     }
   }
   return far;
+}
+
+// Finds the largest of the values from row `first` on in one stage, and notes the largest of all.
+static void mpcc_measure_rows(S2Mpcc *m, S2MpccRow which, int stage, const double *rows, int count,
+                              double *most, double *worst) {
+  for (int k = 0; k < count; k++) {
+    double missed = which == S2_MPCC_EQUAL     ? fabs(rows[k])
+                    : which == S2_MPCC_PRODUCT ? m->kappa - rows[k]
+                                               : -rows[k];
+    *most = larger(missed, *most);
+    if (missed > *worst) {
+      *worst = missed;
+      m->result.worst = which;
+      m->result.worst_stage = stage;
+      m->result.worst_row = k;
+    }
+  }
 }
 
 // Writes the violations of the problem without relaxation to the result.
@@ -157,28 +199,15 @@ static void mpcc_measure(S2Mpcc *m) {
   result->equal = result->positive = result->product = 0;
   for (int i = 0; i < m->problem.kinds; i++) {
     const S2MpccKind *kind = &m->problem.kind[i];
-    for (int r = 0; r < kind->stages * kind->rows; r++) {
-      int row = kind->at + r, k = r % kind->rows, first = 0;
-      S2MpccRow which = S2_MPCC_EQUAL;
-      double missed = fabs(m->rows[row]), *most = &result->equal;
-      if (m->problem.is_product[row]) {
-        which = S2_MPCC_PRODUCT;
-        first = kind->equals + kind->positives;
-        missed = m->kappa - m->rows[row];
-        most = &result->product;
-      } else if (k >= kind->equals) {
-        which = S2_MPCC_POSITIVE;
-        first = kind->equals;
-        missed = -m->rows[row];
-        most = &result->positive;
-      }
-      *most = fmax(*most, missed);
-      if (missed > worst) {
-        worst = missed;
-        result->worst = which;
-        result->worst_stage = kind->first + r / kind->rows;
-        result->worst_row = k - first;
-      }
+    for (int s = 0; s < kind->stages; s++) {
+      const double *rows = m->rows + kind->at + s * kind->rows;
+      int stage = kind->first + s;
+      mpcc_measure_rows(m, S2_MPCC_EQUAL, stage, rows, kind->equals, &result->equal, &worst);
+      rows += kind->equals;
+      mpcc_measure_rows(m, S2_MPCC_POSITIVE, stage, rows, kind->positives, &result->positive,
+                        &worst);
+      rows += kind->positives;
+      mpcc_measure_rows(m, S2_MPCC_PRODUCT, stage, rows, kind->products, &result->product, &worst);
     }
   }
   result->cost = m->cost;
@@ -195,7 +224,7 @@ static void mpcc_linear(S2Mpcc *m) {
   S2SparseLdl *matrix = &m->problem.matrix;
   double size = 0, before = INFINITY;
   for (int k = 0; k < matrix->n; k++) {
-    size = fmax(size, fabs(m->rhs[k]));
+    size = larger(size, fabs(m->rhs[k]));
   }
   s2_sparseldl_solve(matrix, m->rhs, m->solution);
   for (int pass = 0; pass < REFINEMENTS; pass++) {
@@ -230,7 +259,7 @@ static void mpcc_newton(S2Mpcc *m, const double *more, double *dx, double *ds, d
   for (int k = 0; k < unknowns; k++) {
     m->rhs[k] = -m->gradient[k];
   }
-  s2_mpcc_add_inequalities(problem, scaled, m->rhs);
+  s2_mpcc_add_transposed(problem, false, 1, scaled, m->rhs);
   mpcc_linear(m);
   memcpy(dx, m->solution, sizeof *dx * (size_t)unknowns);
   s2_mpcc_times_inequalities(problem, dx, m->new_y);
@@ -282,11 +311,11 @@ static bool mpcc_accepts(S2Mpcc *m, const Search *search, const double *dx, cons
   for (int k = 0; k < m->problem.unknowns; k++) {
     m->x_trial[k] = m->x[k] + length * dx[k];
   }
-  double missed, cost = s2_mpcc_values(&m->problem, m->x_trial, m->kappa, m->rows_trial);
+  double cost = s2_mpcc_values(&m->problem, m->x_trial, m->kappa, m->rows_trial);
   for (int k = 0; k < m->problem.rows; k++) { // a slack may grow to the value of its row
-    m->slack_trial[k] = is_equal(m, k) ? 0 : fmax(m->slack[k] + length * ds[k], m->rows_trial[k]);
+    m->slack_trial[k] = is_equal(m, k) ? 0 : larger(m->slack[k] + length * ds[k], m->rows_trial[k]);
   }
-  double merit = mpcc_merit(m, cost, m->rows_trial, m->slack_trial, &missed);
+  double merit = mpcc_merit(m, cost, m->rows_trial, m->slack_trial);
   if (!(merit <= search->here + SUFFICIENT * length * search->descent +
                      ROUNDING * fabs(search->here))) {
     return false;
@@ -314,10 +343,9 @@ static void mpcc_correct(S2Mpcc *m, double length) {
 // Takes the step. If the merit does not decrease, the step is corrected or shortened. Returns the
 // length, or 0.
 static double mpcc_search(S2Mpcc *m, double slope) {
-  double missed;
   Search search;
-  search.here = mpcc_merit(m, m->cost, m->rows, m->slack, &missed);
-  search.descent = m->descent = slope - m->nu * missed;
+  search.here = mpcc_merit(m, m->cost, m->rows, m->slack);
+  search.descent = m->descent = slope - m->nu * mpcc_missed(m, m->rows, m->slack);
   if (mpcc_accepts(m, &search, m->dx, m->ds, m->far)) {
     return m->far;
   }
@@ -347,28 +375,47 @@ static void mpcc_update_multipliers(S2Mpcc *m, double length) {
       m->y[k] += length * m->dy[k];
     } else { // near the values that follow from the slacks
       double central = m->mu / m->slack[k];
-      m->y[k] = fmin(fmax(m->y[k] + far * m->dy[k], central / CENTRAL), central * CENTRAL);
+      m->y[k] = smaller(larger(m->y[k] + far * m->dy[k], central / CENTRAL), central * CENTRAL);
     }
   }
 }
 
-// Returns true if a step was made.
-static bool mpcc_step(S2Mpcc *m) {
+// Computes Newton's step at the present point, with a diagonal weight. Returns false if the linear
+// system cannot be solved.
+static bool mpcc_direction(S2Mpcc *m, double delta) {
   S2MpccProblem *problem = &m->problem;
   s2_mpcc_slopes(problem, m->x, m->gradient);
   for (int k = 0; k < problem->rows; k++) {
     m->weight[k] = is_equal(m, k) ? 0 : m->y[k] / m->slack[k];
   }
-  s2_mpcc_fill(problem, m->x, m->y, m->weight, PROXIMAL, m->delta);
+  s2_mpcc_fill(problem, m->x, m->y, m->weight, PROXIMAL, delta);
   if (!s2_sparseldl_factor(&problem->matrix, problem->positive)) {
     return false;
   }
   mpcc_newton(m, NULL, m->dx, m->ds, m->dy);
-  double bend, missed, slope = mpcc_slope(m, &bend);
+  return true;
+}
+
+// Predicts the decrease of the cost by a full step with the least diagonal weight, relative to the
+// cost. Small steps alone do not show that a minimum is near, because a large weight shortens them.
+static double mpcc_expected(S2Mpcc *m) {
+  double bend;
+  if (!mpcc_direction(m, DELTA_LEAST)) {
+    return INFINITY;
+  }
+  return fabs(mpcc_slope(m, &bend)) / (1 + fabs(m->cost));
+}
+
+// Returns true if a step was made.
+static bool mpcc_step(S2Mpcc *m) {
+  const S2MpccProblem *problem = &m->problem;
+  if (!mpcc_direction(m, m->delta)) {
+    return false;
+  }
+  double bend, slope = mpcc_slope(m, &bend), missed = mpcc_missed(m, m->rows, m->slack);
   m->far = mpcc_reach(m, m->slack, m->ds);
-  mpcc_merit(m, m->cost, m->rows, m->slack, &missed);
   if (missed > NOTHING) {
-    m->nu = fmax(m->nu, (slope + fmax(bend, 0)) / (SHARE * missed));
+    m->nu = larger(m->nu, (slope + larger(bend, 0)) / (SHARE * missed));
   }
   double length = mpcc_search(m, slope);
   if (!(length > 0)) {
@@ -382,9 +429,9 @@ static bool mpcc_step(S2Mpcc *m) {
   }
   m->result.change = size > 0 ? sqrt(step / size) : 0;
   if (length > m->far / 2) {
-    m->delta = fmax(m->delta / 3, DELTA_LEAST);
+    m->delta = larger(m->delta / 3, DELTA_LEAST);
   } else if (length <= m->far / 10) { // short steps increase the weight
-    m->delta = fmin(3 * m->delta, DELTA_MOST);
+    m->delta = smaller(3 * m->delta, DELTA_MOST);
   }
   return true;
 }
@@ -393,10 +440,10 @@ static bool mpcc_step(S2Mpcc *m) {
 static void mpcc_continue(S2Mpcc *m, double largest) {
   bool settled = -m->descent < 0.1 * m->mu * m->inequalities || m->result.change < STEP_END ||
                  m->waited >= WAIT;
-  if (largest < fmax(FEASIBLE, 10 * m->mu) && settled) {
+  if (largest < larger(FEASIBLE, 10 * m->mu) && settled) {
     double before = m->kappa;
-    m->mu = fmax(fmin(0.2 * m->mu, pow(m->mu, 1.5)), MU_END);
-    m->kappa = fmax(m->mu, KAPPA_END);
+    m->mu = larger(smaller(0.2 * m->mu, pow(m->mu, 1.5)), MU_END);
+    m->kappa = larger(m->mu, KAPPA_END);
     m->waited = 0;
     for (int k = 0; k < m->problem.rows; k++) {
       m->rows[k] += m->problem.is_product[k] ? m->kappa - before : 0;
@@ -410,7 +457,7 @@ S2Status s2_mpcc_start(S2Mpcc *m, const double *x, double smoothing, S2MpccResul
   }
   memmove(m->x, x, sizeof *x * (size_t)m->problem.unknowns);
   m->mu = smoothing;
-  m->kappa = fmax(m->mu, KAPPA_END);
+  m->kappa = larger(m->mu, KAPPA_END);
   m->nu = NU_FIRST;
   m->delta = DELTA_FIRST;
   m->waited = 0;
@@ -421,7 +468,7 @@ S2Status s2_mpcc_start(S2Mpcc *m, const double *x, double smoothing, S2MpccResul
       return s2_error(S2_INVALID,
                       "guess: the cost and all conditions must be finite there; change the guess");
     }
-    m->slack[k] = is_equal(m, k) ? 0 : fmax(m->rows[k], SLACK_FIRST);
+    m->slack[k] = is_equal(m, k) ? 0 : larger(m->rows[k], SLACK_FIRST);
     m->y[k] = is_equal(m, k) ? 0 : m->mu / m->slack[k];
   }
   mpcc_measure(m);
@@ -436,16 +483,19 @@ S2Status s2_mpcc_iterate(S2Mpcc *m, S2MpccResult *result) {
     bool moved = mpcc_step(m);
     double largest = 0;
     for (int k = 0; k < m->problem.rows; k++) {
-      largest = fmax(largest, fabs(m->rows[k] - m->slack[k]));
+      largest = larger(largest, fabs(m->rows[k] - m->slack[k]));
     }
     if (!moved) {
-      m->delta = fmax(10 * m->delta, DELTA_RAISED);
+      m->delta = larger(10 * m->delta, DELTA_RAISED);
     }
     if (m->delta > DELTA_END) {
       m->result.state = S2_MPCC_STUCK;
     } else if (moved && m->mu <= MU_END) {
       if (largest < FEASIBLE && m->result.change < STEP_END) {
-        m->result.state = S2_MPCC_CONVERGED;
+        m->result.expected = mpcc_expected(m);
+        if (m->result.expected <= m->tolerance) {
+          m->result.state = S2_MPCC_CONVERGED;
+        }
       }
     } else if (moved) {
       mpcc_continue(m, largest);

@@ -41,6 +41,7 @@ typedef struct S2MpccDef {
   int stages;            // N, at least 2
   S2MpccStage first, running, last; // the last stage may not depend on a next stage
   bool curvature; // use second derivatives of the equations
+  double tolerance; // largest `expected` decrease of the cost at convergence, such as 1e-4
 } S2MpccDef;
 
 typedef enum S2MpccState {
@@ -61,6 +62,7 @@ typedef struct S2MpccResult {
   S2MpccRow worst;                 // the largest of all violations: its kind,
   int worst_stage, worst_row;      // stage, and row among those of its kind, counted from 0
   double mu, kappa;                // present relaxation
+  double expected; // expected decrease of the cost / (1 + |cost|), at the end of the search
   double change;                   // relative change of the unknowns in the last step
   double regularisation;           // diagonal weight added to W
 } S2MpccResult;

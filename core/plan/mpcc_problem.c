@@ -498,15 +498,16 @@ double s2_mpcc_bend(const S2MpccProblem *problem, const double *dx, double delta
   return sum;
 }
 
-void s2_mpcc_add_inequalities(const S2MpccProblem *problem, const double *y, double *out) {
+void s2_mpcc_add_transposed(const S2MpccProblem *problem, bool all, double factor, const double *y,
+                            double *out) {
   for (int i = 0; i < problem->kinds; i++) {
     const S2MpccKind *kind = &problem->kind[i];
     for (int s = 0; s < kind->stages; s++) {
       const double *slope = kind_jacobian(kind, s), *ys = y + kind->at + s * kind->rows;
       double *to = out + (kind->first + s) * problem->width;
-      for (int k = kind->equals; k < kind->rows; k++) {
+      for (int k = all ? 0 : kind->equals; k < kind->rows; k++) {
         for (int p = kind->start[k]; p < kind->start[k + 1]; p++) {
-          to[kind->column[p]] += ys[k] * slope[p];
+          to[kind->column[p]] += factor * ys[k] * slope[p];
         }
       }
     }

@@ -61,8 +61,9 @@ void s2_mpcc_fill(S2MpccProblem *problem, const double *x, const double *y, cons
                   double soft, double delta);
 // Returns dx' W dx for the W of the last call of s2_mpcc_fill, without the inequalities.
 double s2_mpcc_bend(const S2MpccProblem *problem, const double *dx, double delta);
-// Adds J' y to `out` for the inequalities; y of equations are not read.
-void s2_mpcc_add_inequalities(const S2MpccProblem *problem, const double *y, double *out);
+// Adds `factor` times J' y to `out`, for all rows or only for the inequalities.
+void s2_mpcc_add_transposed(const S2MpccProblem *problem, bool all, double factor, const double *y,
+                            double *out);
 // out = J dx for the inequalities; the values of equations are not written.
 void s2_mpcc_times_inequalities(const S2MpccProblem *problem, const double *dx, double *out);
 

@@ -50,7 +50,8 @@ static bool project_is_diagonal(int size, const double *a) {
     for (int i = 0; i < size; i++) {
       on = fmax(on, fabs(a[(i * size + i) * L + k]));
       for (int j = 0; j < i; j++) {
-        off = fmax(off, fabs(a[(i * size + j) * L + k]));
+        double size_off = fabs(a[(i * size + j) * L + k]);
+        off = size_off > off ? size_off : off;
       }
     }
     if (off > DIAGONAL * on) {

@@ -97,7 +97,7 @@ static S2MpccStage reader_stage(Reader *reader) {
   return stage;
 }
 
-// mpcc(graph, first, running, last, { width, stages, curvature }): creates a solver.
+// mpcc(graph, first, running, last, { width, stages, curvature, tolerance }): creates a solver.
 static int mpcc_new(lua_State *L) {
   Reader reader = {L, s2_lua_formula_graph(L, 1), NULL, 0};
   S2MpccDef def = {.graph = reader.graph};
@@ -117,9 +117,11 @@ static int mpcc_new(lua_State *L) {
   lua_rawgeti(L, 5, 1);
   lua_rawgeti(L, 5, 2);
   lua_rawgeti(L, 5, 3);
-  def.width = (int)lua_tointeger(L, -3);
-  def.stages = (int)lua_tointeger(L, -2);
-  def.curvature = lua_toboolean(L, -1);
+  lua_rawgeti(L, 5, 4);
+  def.width = (int)lua_tointeger(L, -4);
+  def.stages = (int)lua_tointeger(L, -3);
+  def.curvature = lua_toboolean(L, -2);
+  def.tolerance = lua_tonumber(L, -1);
   Mpcc *mpcc = lua_newuserdatauv(L, sizeof *mpcc, 0);
   *mpcc = (Mpcc){NULL, def.stages, def.width};
   luaL_setmetatable(L, MPCC);
@@ -145,7 +147,7 @@ static int mpcc_push_result(lua_State *L, const S2MpccResult *result) {
     double value;
   } numbers[] = {{"cost", result->cost},         {"equal", result->equal},
                  {"positive", result->positive}, {"product", result->product},
-                 {"mu", result->mu},             {"change", result->change},
+                 {"mu", result->mu},             {"change", result->change}, {"expected", result->expected},
                  {"regularisation", result->regularisation}};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
     lua_pushnumber(L, numbers[i].value);

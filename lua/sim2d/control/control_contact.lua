@@ -2,7 +2,10 @@
 
 local ITERATIONS = 500
 local VIOLATION = 1e-6 -- allowed violation of conditions and of goals without `within`
-local SMOOTHING = 1    -- first barrier weight and relaxation of products
+local TOLERANCE = 1e-4 -- expected decrease of the cost at convergence, relative to the cost
+-- First values of the relaxation, tried one after another. They span the sizes of costs; one of them solved each problem
+-- in scripts/contact_implicit.
+local SMOOTHING = { 1, 0.1, 100, 1e4 }
 local CHUNK = 8        -- iterations between two looks at the clock
 
 return function(sim, host)
@@ -10,7 +13,7 @@ return function(sim, host)
   local WHAT = "trajectory"
 
   local KEYS = { method = true, unknowns = true, stages = true, stage = true, start = true, goal = true, guess = true,
-    curvature = true, smoothing = true, iterations = true, violation = true, budget = true }
+    curvature = true, smoothing = true, iterations = true, violation = true, tolerance = true, budget = true }
   local GOAL_KEYS = { of = true, value = true, weight = true, within = true }
   local STAGE_KEYS = { cost = true, equal = true, positive = true, products = true }
 
@@ -33,6 +36,15 @@ return function(sim, host)
   end
 
   -- ---- Reading ----------------------------------------------------------------------------------
+
+  local function read_smoothing(value)
+    local list = type(value) == "table" and value or value ~= nil and { value } or SMOOTHING
+    if #list == 0 then bad_key("smoothing", "a number above 0 or a list of them", value) end
+    for _, number in ipairs(list) do
+      if not host.finite(number) or number <= 0 then bad_key("smoothing", "a number above 0 or a list of them", number) end
+    end
+    return list
+  end
 
   local function read_names(def)
     local names = def.unknowns
@@ -157,8 +169,9 @@ return function(sim, host)
       positive = formulas(problem, "positive", given.positive), products = formulas(problem, "products", pairs_of) }
   end
 
-  local function make_solver(problem)
+  local function make_solver(problem, curvature)
     local own, next = {}, {}
+    problem.graph = host.formulas()
     for i, name in ipairs(problem.names) do
       own[name] = host.formula_variable(problem.graph, i)
       next[name] = host.formula_variable(problem.graph, #problem.names + i)
@@ -176,7 +189,7 @@ return function(sim, host)
       if goal.weight then last.cost[1] = last.cost[1] + goal.weight * off * off
       else last.equal[#last.equal + 1] = off end
     end
-    return host.mpcc(problem.graph, first, running, last, { #problem.names, problem.stages, problem.curvature })
+    return host.mpcc(problem.graph, first, running, last, { #problem.names, problem.stages, curvature, problem.tolerance })
   end
 
   -- ---- The plan ---------------------------------------------------------------------------------
@@ -230,42 +243,66 @@ return function(sim, host)
     end
   end
 
-  local function search(problem)
-    local solver = problem.solver
-    local result = solver:start(problem.guess, problem.smoothing)
-    local began, left = sim.clock(), problem.iterations
+  -- ---- The search -------------------------------------------------------------------------------
+
+  -- Searches once, from the given relaxation.
+  local function search(problem, solver, smoothing)
+    local result, left = solver:start(problem.guess, smoothing), problem.iterations
     while result.state == "going" and left > 0 and not problem.late do
       local count = problem.budget and math.min(CHUNK, left) or left
       result = solver:iterate(count)
       left = left - count
-      problem.late = problem.budget ~= nil and sim.clock() - began >= problem.budget
+      problem.late = problem.budget ~= nil and sim.clock() - problem.began >= problem.budget
     end
-    return result, sim.clock() - began
+    local x = solver:point()
+    local plan = { method = "contact", unknowns = problem.names, x = x, stages = stages_of(problem, x), cost = result.cost,
+      iterations = result.iterations, smoothing = smoothing }
+    judge(problem, plan, result)
+    return plan
+  end
+
+  -- True if the first plan is better: it converged, meets more conditions and goals, or costs less.
+  local function better(a, b)
+    if (a.status == "converged") ~= (b.status == "converged") then return a.status == "converged" end
+    if #a.unmet ~= #b.unmet then return #a.unmet < #b.unmet end
+    if #a.unmet > 0 then return a.violation < b.violation end
+    return a.cost < b.cost
+  end
+
+  -- Searches with each relaxation, without and with the second derivatives of the equations, until a search converges.
+  local function search_all(problem)
+    local best, attempts, iterations = nil, 0, 0
+    for _, curvature in ipairs(problem.curvature == nil and { false, true } or { problem.curvature }) do
+      local solver = make_solver(problem, curvature)
+      for _, smoothing in ipairs(problem.smoothing) do
+        local plan = search(problem, solver, smoothing)
+        attempts, iterations, plan.curvature = attempts + 1, iterations + plan.iterations, curvature
+        if not best or better(plan, best) then best = plan end
+        if best.status == "converged" or problem.late then break end
+      end
+      if best.status == "converged" or problem.late then break end
+    end
+    best.attempts, best.iterations, best.time = attempts, iterations, sim.clock() - problem.began
+    return best
   end
 
   function host.contact_trajectory(def)
     host.check_law_keys(WHAT, def, KEYS, 1)
     local names, index = read_names(def)
-    local problem = { names = names, index = index, graph = host.formulas() }
+    local problem = { names = names, index = index }
     problem.stages = read_whole(def, "stages", nil, 2)
     problem.iterations = read_whole(def, "iterations", ITERATIONS, 1)
     problem.violation = read_positive(def, "violation", VIOLATION)
-    problem.smoothing = read_positive(def, "smoothing", SMOOTHING)
+    problem.tolerance = read_positive(def, "tolerance", TOLERANCE)
+    problem.smoothing = read_smoothing(def.smoothing)
     problem.budget = read_positive(def, "budget")
     problem.curvature = def.curvature
-    if problem.curvature == nil then problem.curvature = true end
-    if type(problem.curvature) ~= "boolean" then bad_key("curvature", "true or false", problem.curvature) end
+    if problem.curvature ~= nil and type(problem.curvature) ~= "boolean" then bad_key("curvature", "true or false", problem.curvature) end
     if type(def.stage) ~= "function" then bad_key("stage", "a function(s, n)", def.stage) end
     problem.stage = def.stage
     problem.start, problem.goals = read_start(problem, def.start), read_goals(problem, def.goal)
     problem.guess = read_guess(problem, def.guess)
-    problem.solver = make_solver(problem)
-
-    local result, time = search(problem)
-    local x = problem.solver:point()
-    local plan = { method = "contact", unknowns = names, x = x, stages = stages_of(problem, x), cost = result.cost,
-      iterations = result.iterations, time = time }
-    judge(problem, plan, result)
-    return plan
+    problem.began = sim.clock()
+    return search_all(problem)
   end
 end
