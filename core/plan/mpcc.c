@@ -451,6 +451,18 @@ static void mpcc_continue(S2Mpcc *m, double largest) {
   }
 }
 
+static S2Status mpcc_not_finite(const S2Mpcc *m, int row) {
+  int i = 0;
+  while (row >= m->problem.kind[i].at + m->problem.kind[i].stages * m->problem.kind[i].rows) {
+    i++;
+  }
+  const S2MpccKind *kind = &m->problem.kind[i];
+  int index, stage = (row - kind->at) / kind->rows;
+  const char *name = s2_mpcc_row_name(kind, (row - kind->at) % kind->rows, &index);
+  return s2_error(S2_INVALID, "guess: %s[%d] of stage %d is %g there; change the guess", name,
+                  index + 1, kind->first + stage + 1, m->rows[row]);
+}
+
 S2Status s2_mpcc_start(S2Mpcc *m, const double *x, double smoothing, S2MpccResult *result) {
   if (!(smoothing > 0) || !isfinite(smoothing)) {
     return s2_error(S2_INVALID, "smoothing: a number above 0 expected, got %g", smoothing);
@@ -463,10 +475,12 @@ S2Status s2_mpcc_start(S2Mpcc *m, const double *x, double smoothing, S2MpccResul
   m->waited = 0;
   m->result = (S2MpccResult){.state = S2_MPCC_GOING};
   m->cost = s2_mpcc_values(&m->problem, m->x, m->kappa, m->rows);
+  if (!isfinite(m->cost)) {
+    return s2_error(S2_INVALID, "guess: the cost is %g there; change the guess", m->cost);
+  }
   for (int k = 0; k < m->problem.rows; k++) {
-    if (!isfinite(m->rows[k]) || !isfinite(m->cost)) {
-      return s2_error(S2_INVALID,
-                      "guess: the cost and all conditions must be finite there; change the guess");
+    if (!isfinite(m->rows[k])) {
+      return mpcc_not_finite(m, k);
     }
     m->slack[k] = is_equal(m, k) ? 0 : larger(m->rows[k], SLACK_FIRST);
     m->y[k] = is_equal(m, k) ? 0 : m->mu / m->slack[k];

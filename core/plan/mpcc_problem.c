@@ -65,7 +65,6 @@ static void kind_rows(const S2MpccKind *kind, const S2MpccStage *stage, Builder 
   }
 }
 
-// Finds the second derivatives (row i, column j <= i of `pair`) of the Lagrangian.
 static S2Formula kind_lagrangian(const S2MpccKind *kind, const S2MpccStage *stage, Builder *b,
                                  const S2Formula *rows) {
   S2Formula lagrangian = stage->cost;
@@ -126,6 +125,7 @@ static void kind_blocks(S2MpccKind *kind, Builder *b, const int32_t *pair) {
   }
 }
 
+// Finds the second derivatives of the Lagrangian, for row i and column j <= i.
 static void kind_second(S2MpccKind *kind, Builder *b, S2Formula lagrangian) {
   int n = b->variables;
   S2FormulaSlope *first = S2_TAKE(b->arena, S2FormulaSlope, n);
@@ -143,7 +143,7 @@ static void kind_second(S2MpccKind *kind, Builder *b, S2Formula lagrangian) {
   kind_blocks(kind, b, builder_indices(b));
 }
 
-static const char *row_name(const S2MpccKind *kind, int row, int *index) {
+const char *s2_mpcc_row_name(const S2MpccKind *kind, int row, int *index) {
   const char *name[] = {"equal", "positive", "products"};
   int which = row < kind->equals ? 0 : row < kind->equals + kind->positives ? 1 : 2;
   *index = row - (which > 0 ? kind->equals : 0) - (which > 1 ? kind->positives : 0);
@@ -171,7 +171,7 @@ static S2Status kind_compile(S2MpccKind *kind, const S2MpccStage *stage, Builder
     start[k + 1] = start[k] + builder_gradient(b, rows[k]);
     if (start[k + 1] == start[k]) {
       int index;
-      const char *name = row_name(kind, k, &index);
+      const char *name = s2_mpcc_row_name(kind, k, &index);
       return s2_error(S2_INVALID, "stage %d: %s[%d] does not depend on an unknown; leave it out",
                       kind->first + 1, name, index + 1);
     }

@@ -51,6 +51,9 @@ typedef struct S2MpccProblem {
 S2Status s2_mpcc_problem_init(S2MpccProblem *problem, const S2MpccDef *def, S2Arena *arena);
 void s2_mpcc_problem_free(S2MpccProblem *problem);
 
+// Returns the kind of a row of a stage in words. *index becomes its number among those of its kind.
+const char *s2_mpcc_row_name(const S2MpccKind *kind, int row, int *index);
+
 // Computes all rows, with kappa - a b for products, and returns the cost.
 double s2_mpcc_values(S2MpccProblem *problem, const double *x, double kappa, double *rows);
 // Computes the gradient of the cost, and the Jacobian of the rows, which stays in the kinds.

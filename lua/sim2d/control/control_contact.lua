@@ -184,10 +184,15 @@ return function(sim, host)
     local first = { cost = running.cost, positive = running.positive, products = running.products,
       equal = table.move(running.equal, 1, #running.equal, 1, {}) }
     for _, entry in ipairs(problem.start) do first.equal[#first.equal + 1] = own[entry[1]] - entry[2] end
+    problem.last_equals, problem.hard_goals = #last.equal, {}
     for _, goal in ipairs(problem.goals) do
       local off = own[goal.of] - goal.value
-      if goal.weight then last.cost[1] = last.cost[1] + goal.weight * off * off
-      else last.equal[#last.equal + 1] = off end
+      if goal.weight then
+        last.cost[1] = last.cost[1] + goal.weight * off * off
+      else
+        last.equal[#last.equal + 1] = off
+        problem.hard_goals[#problem.hard_goals + 1] = goal.of
+      end
     end
     return host.mpcc(problem.graph, first, running, last, { #problem.names, problem.stages, curvature, problem.tolerance })
   end
@@ -210,6 +215,9 @@ return function(sim, host)
     if result.worst == "equal" and stage == 1 and row > problem.running_equals then
       return "start of " .. problem.start[row - problem.running_equals][1]
     end
+    if result.worst == "equal" and stage == problem.stages and row > problem.last_equals then
+      return "goal " .. problem.hard_goals[row - problem.last_equals]
+    end
     return ("%s[%d] of stage %d"):format(result.worst, row, stage)
   end
 
@@ -217,9 +225,9 @@ return function(sim, host)
   local function judge(problem, plan, result)
     local missed = math.max(result.equal, result.positive, result.product)
     local unmet, reasons, farthest = {}, {}, 0
-    if missed > problem.violation then
-      unmet[1] = worst_of(problem, result)
-      reasons[1] = ("%s is violated by %.3g"):format(unmet[1], missed)
+    local worst = worst_of(problem, result)
+    if missed > problem.violation and not worst:find "^goal" then -- goals follow
+      unmet[1], reasons[1] = worst, ("%s is violated by %.3g"):format(worst, missed)
     end
     for _, goal in ipairs(problem.goals) do
       local off = math.abs(plan.stages[problem.stages][goal.of] - goal.value)
