@@ -316,8 +316,9 @@ static bool mpcc_accepts(S2Mpcc *m, const Search *search, const double *dx, cons
     m->slack_trial[k] = is_equal(m, k) ? 0 : larger(m->slack[k] + length * ds[k], m->rows_trial[k]);
   }
   double merit = mpcc_merit(m, cost, m->rows_trial, m->slack_trial);
-  if (!(merit <= search->here + SUFFICIENT * length * search->descent +
-                     ROUNDING * fabs(search->here))) {
+  // Close to a solution, merits differ by rounding errors of the cost and of violations.
+  double rounding = ROUNDING * fabs(search->here) + m->nu * NOTHING * m->problem.rows;
+  if (!(merit <= search->here + SUFFICIENT * length * search->descent + rounding)) {
     return false;
   }
   exchange(&m->x, &m->x_trial);

@@ -14,6 +14,10 @@ typedef struct Formula { // user value: the graph
   S2Formula f;
 } Formula;
 
+static const char KINKS[] =
+    "this function is not available for formulas, which have sin, cos, tan, sinh, cosh, tanh, atan, "
+    "exp, log, sqrt and pow; state a kink by a complementary pair, for example |x| = p + q, where "
+    "x = p - q, p >= 0, q >= 0 and { p, q } is in products";
 static const char BRANCHES[] =
     "a formula has no value, so it cannot be compared: the function is recorded once for all stages "
     "and points and cannot branch on unknowns; state a case as a pair of products, such as "
@@ -134,7 +138,7 @@ static int formula_compare(lua_State *L) {
 }
 
 static int formula_kink(lua_State *L) {
-  return s2_lua_fail(L, "// and %% have no derivative everywhere, so formulas have none of them");
+  return s2_lua_fail(L, "// and %% are not available for formulas, because they have jumps");
 }
 
 static int formula_concat(lua_State *L) {
@@ -201,10 +205,7 @@ bool s2_lua_formula_unary(lua_State *L, S2ArrayUnary op) {
     f = formula_hyperbolic(graph, a, S2_FORMULA_ADD);
     break;
   default:
-    s2_lua_fail(L,
-                "sim.%s is not available for formulas; state kinks by complementary pairs, such as "
-                "x = p - q, |x| = p + q with products { p, q }",
-                s2_array_unary_name(op));
+    s2_lua_fail(L, "%s", KINKS);
   }
   lua_getiuservalue(L, 1, 1);
   s2_lua_formula_push(L, -1, f);
@@ -218,11 +219,15 @@ bool s2_lua_formula_binary(lua_State *L, S2ArrayBinary op) {
   if (op == S2_ARRAY_POWER) {
     return formula_pow(L) == 1;
   }
-  s2_lua_fail(L,
-              "sim.%s is not available for formulas; state kinks by complementary pairs, such as "
-              "x = p - q with products { p, q }",
-              s2_array_binary_name(op));
+  s2_lua_formula_refuse(L, 1);
+  s2_lua_formula_refuse(L, 2);
   return false;
+}
+
+void s2_lua_formula_refuse(lua_State *L, int argument) {
+  if (s2_lua_test(L, argument, s2_type_formula) != NULL) {
+    s2_lua_fail(L, "%s", KINKS);
+  }
 }
 
 void s2_lua_open_formula(lua_State *L) {

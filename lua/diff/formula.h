@@ -24,5 +24,7 @@ bool s2_lua_formula_get(lua_State *L, int index, S2FormulaGraph *graph, S2Formul
 // raise an error for functions without a derivative everywhere.
 bool s2_lua_formula_unary(lua_State *L, S2ArrayUnary op);
 bool s2_lua_formula_binary(lua_State *L, S2ArrayBinary op);
+// Raises an error if the argument is a formula, for functions with kinks such as sim.max.
+void s2_lua_formula_refuse(lua_State *L, int argument);
 
 #endif

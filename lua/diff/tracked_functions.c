@@ -176,6 +176,7 @@ static void sim_check_arguments(lua_State *L, int count) {
   for (int i = 1; i <= count; i++) {
     double value = 0;
     S2Var var = 0;
+    s2_lua_formula_refuse(L, i);
     if (s2_lua_test(L, i, s2_type_array) == NULL) {
       sim_check_number(L, i, &value, &var);
     }

@@ -225,8 +225,8 @@ return function(sim, host)
   local function judge(problem, plan, result)
     local missed = math.max(result.equal, result.positive, result.product)
     local unmet, reasons, farthest = {}, {}, 0
-    local worst = worst_of(problem, result)
-    if missed > problem.violation and not worst:find "^goal" then -- goals follow
+    local worst = missed > problem.violation and worst_of(problem, result)
+    if worst and not worst:find "^goal" then -- goals follow
       unmet[1], reasons[1] = worst, ("%s is violated by %.3g"):format(worst, missed)
     end
     for _, goal in ipairs(problem.goals) do
