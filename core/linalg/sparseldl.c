@@ -120,6 +120,10 @@ static void ldl_columns(S2SparseLdl *matrix, int entries, const int32_t *entry, 
   }
   s2_arena_rewind(arena, mark);
   matrix->value = S2_TAKE_ZEROED(arena, double, matrix->entries + 1);
+  matrix->index = S2_TAKE(arena, int32_t, matrix->entries + 1);
+  for (int p = 0; p < matrix->entries; p++) {
+    matrix->index[p] = matrix->order[matrix->row[p]];
+  }
 }
 
 // Finds the pattern of L by rows, from the elimination tree: row i contains the paths in the tree
@@ -213,15 +217,9 @@ void s2_sparseldl_init(S2SparseLdl *matrix, int n, int entries, const int32_t *e
   matrix->pivot = S2_TAKE(arena, double, n + 1);
   matrix->extends = S2_TAKE_ZEROED(arena, bool, n + 1);
   matrix->work = S2_TAKE_ZEROED(arena, double, 2 * n + 1);
-  matrix->l_of = S2_TAKE_ZEROED(arena, int32_t, matrix->entries + 1);
+  matrix->inverse = S2_TAKE(arena, double, n + 1);
   for (int j = 0; j < n; j++) {
-    int q = matrix->l_start[j], length = matrix->l_start[j + 1] - q;
-    for (int p = matrix->start[j] + 1; p < matrix->start[j + 1]; p++) {
-      while (matrix->l_row[q] != matrix->row[p]) {
-        q++;
-      }
-      matrix->l_of[p] = q;
-    }
+    int length = matrix->l_start[j + 1] - matrix->l_start[j];
     // The rows of a column, without its first row j + 1, are rows of column j + 1. So the rows are
     // equal if their numbers are.
     matrix->extends[j] = j + 1 < n && length > 0 && matrix->l_row[matrix->l_start[j]] == j + 1 &&
@@ -273,6 +271,7 @@ bool s2_sparseldl_factor(S2SparseLdl *matrix, const bool *positive) {
     bool good = isfinite(pivot) && (positive[matrix->order[j]] ? pivot > 0 : pivot < 0);
     double scale = 1 / pivot;
     matrix->pivot[j] = pivot;
+    matrix->inverse[j] = scale;
     work[j] = 0;
     for (int p = first; p < end; p++) {
       matrix->l[p] = work[matrix->l_row[p]] * scale;
@@ -293,12 +292,12 @@ void s2_sparseldl_solve(S2SparseLdl *matrix, const double *b, double *x) {
   }
   for (int k = 0; k < n; k++) {
     double yk = y[k];
-    for (int p = matrix->l_start[k]; p < matrix->l_start[k + 1]; p++) {
+    for (int p = matrix->l_start[k], last = matrix->l_start[k + 1]; p < last; p++) {
       y[matrix->l_row[p]] -= matrix->l[p] * yk;
     }
   }
   for (int k = n - 1; k >= 0; k--) {
-    double yk = y[k] / matrix->pivot[k];
+    double yk = y[k] * matrix->inverse[k];
     for (int p = matrix->l_start[k]; p < matrix->l_start[k + 1]; p++) {
       yk -= matrix->l[p] * y[matrix->l_row[p]];
     }
@@ -318,7 +317,7 @@ double s2_sparseldl_residual(const S2SparseLdl *matrix, const double *b, const d
     int column = matrix->order[j], p = matrix->start[j];
     double sum = matrix->value[p] * x[column];
     for (p++; p < matrix->start[j + 1]; p++) {
-      int row = matrix->order[matrix->row[p]];
+      int row = matrix->index[p];
       residual[row] -= matrix->value[p] * x[column];
       sum += matrix->value[p] * x[row];
     }

@@ -20,12 +20,12 @@ typedef struct S2SparseLdl {
   // The matrix: its lower triangle in elimination order, by columns, each of which begins with the
   // diagonal entry.
   int32_t *start, *row; // n + 1, entries
+  int32_t *index;       // entries: order[row]
   double *value;        // entries; filled by the caller
-  // L below its diagonal by columns, and the position there of each entry of the matrix.
+  // L below its diagonal by columns.
   int32_t *l_start, *l_row; // n + 1, fill; rows ascend within a column
-  int32_t *l_of;            // entries; not used for diagonal entries
   double *l;                // fill
-  double *pivot;            // n
+  double *pivot, *inverse;  // n; inverse: 1 / pivot
   // The same entries by rows.
   int32_t *r_start, *r_column, *r_at; // n + 1, fill, fill
   bool *extends; // column k + 1 has the same rows as column k, apart from row k + 1

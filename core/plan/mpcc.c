@@ -7,12 +7,12 @@
 #include <math.h>
 #include <string.h>
 
-static const double MU_END = 1e-8;    // final barrier weight
-static const double KAPPA_END = 2e-7; // final bound on products
+static const double KAPPA_SHARE = 0.2; // final bound on products / allowed violation
+static const double ROW_SHARE = 0.5;   // final violation of rows / allowed violation
+static const double MU_SHARE = 0.01;   // final barrier weight / allowed violation
 static const double PROXIMAL = 1e-8;  // softness of equations; redundant equations are solvable
 static const double EDGE = 0.99;      // fraction of the step at which a slack would become 0
 static const double STEP_END = 1e-3;  // a smaller relative change counts as no change
-static const double FEASIBLE = 1e-7;  // largest allowed final violation of rows
 static const double NOTHING = 1e-12;  // violation that counts as zero
 static const double SUFFICIENT = 1e-4; // minimum share of the predicted descent
 static const double ROUNDING = 1e-10;  // relative rounding error of the merit
@@ -49,7 +49,7 @@ struct S2Mpcc {
   double *bent, *ds_bent, *dy_bent; // the step that is corrected to second order
   double *rhs, *solution, *residual, *correction; // of the linear system
   double cost, mu, kappa, nu, delta, far, descent;
-  double tolerance;
+  double tolerance, mu_end, kappa_end, feasible;
   int waited, inequalities;
   S2MpccResult result;
 };
@@ -69,6 +69,9 @@ static S2Status mpcc_check(const S2MpccDef *def) {
   }
   if (!(def->tolerance > 0)) {
     return s2_error(S2_INVALID, "tolerance: a number above 0 expected, got %g", def->tolerance);
+  }
+  if (!(def->violation > 0)) {
+    return s2_error(S2_INVALID, "violation: a number above 0 expected, got %g", def->violation);
   }
   return s2_memory_room((size_t)def->stages, sizeof(double) * 100 * (size_t)def->width,
                         "a plan with this number of stages");
@@ -103,6 +106,9 @@ static S2Status mpcc_build(void *user) {
     *both[i] = S2_TAKE_ZEROED(&m->arena, double, m->problem.matrix.n + 1);
   }
   m->tolerance = call->def->tolerance;
+  m->kappa_end = KAPPA_SHARE * call->def->violation;
+  m->mu_end = MU_SHARE * call->def->violation;
+  m->feasible = ROW_SHARE * call->def->violation;
   m->inequalities = m->problem.rows - m->problem.equations;
   call->mpcc = m;
   return s2_ok();
@@ -441,10 +447,10 @@ static bool mpcc_step(S2Mpcc *m) {
 static void mpcc_continue(S2Mpcc *m, double largest) {
   bool settled = -m->descent < 0.1 * m->mu * m->inequalities || m->result.change < STEP_END ||
                  m->waited >= WAIT;
-  if (largest < larger(FEASIBLE, 10 * m->mu) && settled) {
+  if (largest < larger(m->feasible, 10 * m->mu) && settled) {
     double before = m->kappa;
-    m->mu = larger(smaller(0.2 * m->mu, pow(m->mu, 1.5)), MU_END);
-    m->kappa = larger(m->mu, KAPPA_END);
+    m->mu = larger(smaller(0.2 * m->mu, pow(m->mu, 1.5)), m->mu_end);
+    m->kappa = larger(m->mu, m->kappa_end);
     m->waited = 0;
     for (int k = 0; k < m->problem.rows; k++) {
       m->rows[k] += m->problem.is_product[k] ? m->kappa - before : 0;
@@ -470,7 +476,7 @@ S2Status s2_mpcc_start(S2Mpcc *m, const double *x, double smoothing, S2MpccResul
   }
   memmove(m->x, x, sizeof *x * (size_t)m->problem.unknowns);
   m->mu = smoothing;
-  m->kappa = larger(m->mu, KAPPA_END);
+  m->kappa = larger(m->mu, m->kappa_end);
   m->nu = NU_FIRST;
   m->delta = DELTA_FIRST;
   m->waited = 0;
@@ -505,8 +511,8 @@ S2Status s2_mpcc_iterate(S2Mpcc *m, S2MpccResult *result) {
     }
     if (m->delta > DELTA_END) {
       m->result.state = S2_MPCC_STUCK;
-    } else if (moved && m->mu <= MU_END) {
-      if (largest < FEASIBLE && m->result.change < STEP_END) {
+    } else if (moved && m->mu <= m->mu_end) {
+      if (largest < m->feasible && m->result.change < STEP_END) {
         m->result.expected = mpcc_expected(m);
         if (m->result.expected <= m->tolerance) {
           m->result.state = S2_MPCC_CONVERGED;

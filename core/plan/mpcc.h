@@ -41,6 +41,7 @@ typedef struct S2MpccDef {
   int stages;            // N, at least 2
   S2MpccStage first, running, last; // the last stage may not depend on a next stage
   bool curvature; // use second derivatives of the equations
+  double violation; // largest violation at convergence, in the units of the formulas, such as 1e-6
   double tolerance; // largest `expected` decrease of the cost at convergence, such as 1e-4
 } S2MpccDef;
 

@@ -97,7 +97,7 @@ static S2MpccStage reader_stage(Reader *reader) {
   return stage;
 }
 
-// mpcc(graph, first, running, last, { width, stages, curvature, tolerance }): creates a solver.
+// mpcc(graph, first, running, last, { width, stages, curvature, tolerance, violation }): creates a solver.
 static int mpcc_new(lua_State *L) {
   Reader reader = {L, s2_lua_formula_graph(L, 1), NULL, 0};
   S2MpccDef def = {.graph = reader.graph};
@@ -118,10 +118,12 @@ static int mpcc_new(lua_State *L) {
   lua_rawgeti(L, 5, 2);
   lua_rawgeti(L, 5, 3);
   lua_rawgeti(L, 5, 4);
-  def.width = (int)lua_tointeger(L, -4);
-  def.stages = (int)lua_tointeger(L, -3);
-  def.curvature = lua_toboolean(L, -2);
-  def.tolerance = lua_tonumber(L, -1);
+  lua_rawgeti(L, 5, 5);
+  def.width = (int)lua_tointeger(L, -5);
+  def.stages = (int)lua_tointeger(L, -4);
+  def.curvature = lua_toboolean(L, -3);
+  def.tolerance = lua_tonumber(L, -2);
+  def.violation = lua_tonumber(L, -1);
   Mpcc *mpcc = lua_newuserdatauv(L, sizeof *mpcc, 0);
   *mpcc = (Mpcc){NULL, def.stages, def.width};
   luaL_setmetatable(L, MPCC);

@@ -14,7 +14,7 @@ local T, R, EPS, OPTIMUM = 1, 0.2, 0.1, 1.396542 -- optimum in closed form, as i
 local LEAST = 0.1 -- least sum of impulses, kg m/s for each metre between the centres
 local STAGES = 4
 
-local plan = sim.control.trajectory { method = "contact", stages = STAGES, smoothing = 0.1,
+local plan = sim.control.trajectory { method = "contact", stages = STAGES, smoothing = 1e-3, curvature = true,
   -- force at the beginning (u) and the end (w) of a stage; hit: impulse; hits: their sum until now; more and less: parts
   -- of the speed above and below that of the law of impact; flight: duration
   unknowns = { "x1", "y1", "x2", "y2", "vx1", "vy1", "vx2", "vy2", "ux", "uy", "wx", "wy", "hit", "hits", "more", "less", "t", "flight" },
@@ -48,5 +48,5 @@ for i = 1, STAGES do
       plan.stages[i - 1].wx, plan.stages[i - 1].wy))
   end
 end
-exp:equal("cost", OPTIMUM, plan.cost, 1e-4)
+exp:equal("cost", OPTIMUM, plan.cost, 1e-5)
 exp:finish()

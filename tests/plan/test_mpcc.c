@@ -65,7 +65,8 @@ static S2MpccDef def_of(int width, int stages, S2MpccStage first, S2MpccStage ru
                      .first = first,
                      .running = running,
                      .last = last,
-                     .tolerance = TOLERANCE};
+                     .tolerance = TOLERANCE,
+                     .violation = 1e-6};
 }
 
 // Searches from zeros until the search ends.
@@ -105,7 +106,7 @@ static void test_corner(void **state) {
       assert_near(x[2 * i + 1], 2, 1e-6);
     }
     assert_near(result.cost, 3, 1e-5);
-    assert_true(result.product <= 2.1e-7 && result.positive == 0 && result.equal == 0);
+    assert_true(result.product <= 2.1e-7 /* a fifth of the violation */ && result.positive == 0 && result.equal == 0);
   }
 }
 
@@ -254,6 +255,9 @@ static void test_bad_input(void **state) {
   bad = def;
   bad.tolerance = 0;
   assert_refused(s2_mpcc_new(&bad, &mpcc), "tolerance: a number above 0 expected, got 0");
+  bad = def;
+  bad.violation = -1;
+  assert_refused(s2_mpcc_new(&bad, &mpcc), "violation: a number above 0 expected, got -1");
   S2Formula constant[2] = {var(0), num(3)};
   bad = def;
   bad.last.equals = 2;

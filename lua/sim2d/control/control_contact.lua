@@ -194,7 +194,8 @@ return function(sim, host)
         problem.hard_goals[#problem.hard_goals + 1] = goal.of
       end
     end
-    return host.mpcc(problem.graph, first, running, last, { #problem.names, problem.stages, curvature, problem.tolerance })
+    return host.mpcc(problem.graph, first, running, last, { #problem.names, problem.stages, curvature, problem.tolerance,
+      problem.violation })
   end
 
   -- ---- The plan ---------------------------------------------------------------------------------

@@ -85,7 +85,7 @@ end)
 -- Random problems: whatever the status says must be true.
 test("converged is only said of plans that meet conditions and goals", function()
   local random, converged, others = sim.random:split(), 0, 0
-  for _ = 1, fewer(60, 10) do
+  for _ = 1, fewer(500, 20) do
     local a, b, c = random:uniform(-1, 1), random:uniform(-1, 1), random:uniform(0.1, 2)
     local target, limit = random:uniform(-2, 2), random:uniform(0.2, 1.5)
     local within = random:uniform(0.05, 0.5)
