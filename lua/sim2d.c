@@ -1,7 +1,7 @@
 // require "sim2d"
 #include "lua/base/embedded.h"
 #include "lua/diff/array.h"
-#include "lua/diff/formula.h"
+#include "lua/diff/formula/formula.h"
 #include "lua/plan/plan.h"
 #include "lua/solve/program_solver.h"
 #include "lua/world/binding.h"

@@ -25,8 +25,7 @@ set_property(GLOBAL APPEND PROPERTY S2_RELEASE_ONLY
 set_property(GLOBAL APPEND PROPERTY S2_RELEASE_ONLY
     scripts/batch/evolution.lua scripts/compliant/energy_map.lua scripts/compliant/hard_to_soft.lua
     scripts/contact/arch.lua scripts/contact/models.lua scripts/contact/painleve.lua scripts/contact/smooth_push.lua
-    scripts/contact/solvers.lua scripts/contact/stick_slip.lua scripts/contact_implicit/hopper.lua
-    scripts/contact_implicit/push_box.lua scripts/contact_implicit/push_t.lua scripts/contact_implicit/waiter.lua
+    scripts/contact/solvers.lua scripts/contact/stick_slip.lua
     scripts/control/arm_pushes.lua scripts/control/basin.lua scripts/control/basin_lqr.lua
     scripts/control/billiards.lua scripts/control/computed_torque.lua scripts/control/fit_log.lua
     scripts/control/hopper.lua scripts/control/lcs.lua scripts/control/learned_cart_pole.lua
@@ -73,8 +72,7 @@ s2_seconds(15
    test_implicit test_vjp lua_trajectory lua_laws scenes/contacts/galton.lua lua_sweep test_property test_kept
    lua_passage)
 s2_seconds(10
-   scripts/contact_implicit/hopper.lua scripts/contact_implicit/push_t.lua lua_force_laws lua_random_gradients
-   browser_play scripts/control/swing_up.lua lua_script_gradient test_mcp_vjp_share lua_budget lua_convex
+   lua_force_laws lua_random_gradients browser_play scripts/control/swing_up.lua lua_script_gradient test_mcp_vjp_share lua_budget lua_convex
    scripts/control/billiards.lua scripts/contact/solvers.lua scripts/control/computed_torque.lua
    scripts/real_cube/tumbles.lua test_repay_vjp test_program scripts/control/basin_lqr.lua test_every_joint
    scripts/real_cube/implicit.lua test_rest scripts/gradients/diff_sim_3_two_balls.lua scenes/tasks/walker.lua

@@ -46,8 +46,10 @@ local chosen = {
   trampoline = { strobe = { 0, 0.25, 0.45 }, contacts = false, joints = false },
   ["compliant/programs"] = { world = "last", view = { { -4, -0.3 }, { 4.5, 6.2 } } },
   ["contact_card/card"] = false, -- its table opens the README
-  ["contact_implicit/formula"] = false, -- modules of those beside them
-  ["contact_implicit/mpcc"] = false,
+  ["contact_implicit/bounce"] = false, -- these have no pictures
+  ["contact_implicit/shared"] = false,
+  ["contact_implicit/throw"] = false,
+  ["contact_implicit/two_balls"] = false,
   ["gradients/bucket"] = { world = "last", strobe = 0.1, trails = true, contacts = false },
   ["gradients/chain_mass"] = { world = "last", strobe = 0.2 },
   ["gradients/controller"] = { world = "last", strobe = 0.1, trails = true },

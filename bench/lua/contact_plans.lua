@@ -1,7 +1,7 @@
 -- Times of the contact-implicit problems in scripts/contact_implicit: sim2d bench/lua/contact_plans.lua [RUNS]
 --
--- Each problem is solved RUNS times (default 9), and the least processor time counts. It includes the recording of the formulas,
--- their derivatives, and the elimination order, as in the first call of a script.
+-- Each problem is solved RUNS times (default 9), and the least processor time counts. It includes the recording of the
+-- formulas, their derivatives, and the elimination order, as in the first call of a script.
 local sim = require "sim2d"
 
 local RUNS = tonumber(arg[1]) or 9

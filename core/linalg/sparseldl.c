@@ -7,13 +7,14 @@
 
 // ---- Pattern ----------------------------------------------------------------------------------
 
-// Sorts the rows of each column and removes duplicates. `at` maps entries from their position in the
-// unsorted list to their position in the result. Returns the number of entries that remain.
+// Sorts the rows of each column and removes duplicates. `at` maps entries from their position in
+// the unsorted list to their position in the result. Returns the number of entries that remain.
 static int ldl_compress(int n, int32_t *start, int32_t *row, int count, int32_t *at,
                         S2Arena *arena) {
   S2ArenaMark mark = s2_arena_mark(arena);
   // Two stable counting sorts, by row and then by column, sort the entries.
-  int32_t *column = S2_TAKE(arena, int32_t, count + 1), *by_row = S2_TAKE(arena, int32_t, count + 1);
+  int32_t *column = S2_TAKE(arena, int32_t, count + 1),
+          *by_row = S2_TAKE(arena, int32_t, count + 1);
   int32_t *next = S2_TAKE_ZEROED(arena, int32_t, n + 2), *copy = S2_TAKE(arena, int32_t, count + 1);
   for (int j = 0; j < n; j++) {
     for (int p = start[j]; p < start[j + 1]; p++) {
@@ -71,6 +72,7 @@ static void ldl_order(S2SparseLdl *matrix, int entries, const int32_t *entry, S2
   for (int i = 0; i < n; i++) {
     start[i + 1] += start[i];
   }
+  // Each edge is listed at both ends.
   int32_t *next = S2_TAKE(arena, int32_t, n + 1);
   memcpy(next, start, sizeof *next * (size_t)(n + 1));
   for (int e = 0; e < entries; e++) {
@@ -258,6 +260,7 @@ bool s2_sparseldl_factor(S2SparseLdl *matrix, const bool *positive) {
     for (int p = matrix->start[j] + 1; p < matrix->start[j + 1]; p++) {
       work[matrix->row[p]] = matrix->value[p];
     }
+    // Subtract the updates of the columns in row j, two at a time if their rows are equal.
     for (int p = matrix->r_start[j], last = matrix->r_start[j + 1]; p < last; p++) {
       int k = matrix->r_column[p];
       if (p + 1 < last && matrix->extends[k] && matrix->r_column[p + 1] == k + 1) {

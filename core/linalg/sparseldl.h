@@ -1,10 +1,11 @@
-// Sparse symmetric quasi-definite matrices with scalar entries, factored as L D L' without pivoting.
+// Sparse symmetric quasi-definite matrices with scalar entries, factored as L D L' without
+// pivoting.
 //
 // A quasi-definite matrix [ W J'; J -C ], with W and C positive definite, has such a factorisation
-// in every order, and the signs of its pivots are known in advance (Vanderbei 1995). Optimal control
-// problems lead to such matrices. The method is left-looking by columns, with the order of
-// linalg/order.h. Pattern and order are computed once. All memory comes from the arena given to init
-// and lives as long as the arena.
+// in every order, and the signs of its pivots are known in advance (Vanderbei 1995). Optimal
+// control problems lead to such matrices. The method is left-looking by columns, with the order of
+// linalg/order.h. Pattern and order are computed once. All memory comes from the arena given to
+// init and lives as long as the arena.
 #ifndef S2_SPARSELDL_H
 #define S2_SPARSELDL_H
 
@@ -32,14 +33,15 @@ typedef struct S2SparseLdl {
   double *work;  // 2 n
 } S2SparseLdl;
 
-// Computes order and pattern. entry[2 e] and entry[2 e + 1] are the row and the column of entry e, in
-// either triangle. An entry may occur several times. slot[e] becomes its index in `value`. The
+// Computes order and pattern. entry[2 e] and entry[2 e + 1] are the row and the column of entry e,
+// in either triangle. An entry may occur several times. slot[e] becomes its index in `value`. The
 // diagonal need not be listed: the slot of diagonal entry i is start[place[i]].
 void s2_sparseldl_init(S2SparseLdl *matrix, int n, int entries, const int32_t *entry, int32_t *slot,
                        S2Arena *arena);
 
-// Computes the factors and keeps the values. positive[i] tells whether pivot i must be positive or
-// negative. Returns false if a pivot has the wrong sign, is zero or is not finite.
+// Computes the factors and keeps the values. positive[i] is true if pivot i must be positive, and
+// false if it must be negative. Returns false if a pivot has the wrong sign, is zero or is not
+// finite.
 bool s2_sparseldl_factor(S2SparseLdl *matrix, const bool *positive);
 
 // Solves A x = b with the factors. x may be b.

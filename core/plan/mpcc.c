@@ -10,30 +10,31 @@
 static const double KAPPA_SHARE = 0.2; // final bound on products / allowed violation
 static const double ROW_SHARE = 0.5;   // final violation of rows / allowed violation
 static const double MU_SHARE = 0.01;   // final barrier weight / allowed violation
-static const double PROXIMAL = 1e-8;  // softness of equations; redundant equations are solvable
-static const double EDGE = 0.99;      // fraction of the step at which a slack would become 0
-static const double STEP_END = 1e-3;  // a smaller relative change counts as no change
-static const double NOTHING = 1e-12;  // violation that counts as zero
+static const double PROXIMAL = 1e-8;   // softness of equations; redundant equations are solvable
+static const double EDGE = 0.99;       // fraction of the step at which a slack would become 0
+static const double STEP_END = 1e-3;   // a smaller relative change counts as no change
+static const double NOTHING = 1e-12;   // violation that counts as zero
 static const double SUFFICIENT = 1e-4; // minimum share of the predicted descent
 static const double ROUNDING = 1e-10;  // relative rounding error of the merit
 static const double SHARE = 0.7;   // share of nu times violations that a cost increase may use up
 static const double CENTRAL = 1e6; // multipliers are kept within this factor of mu / slack
 static const double DELTA_FIRST = 1e-2, DELTA_LEAST = 1e-6, DELTA_MOST = 1e6;
-static const double DELTA_END = 1e8;    // diagonal weight at which steps become negligible
+static const double DELTA_END = 1e8;     // diagonal weight at which steps become negligible
 static const double DELTA_RAISED = 1e-4; // least diagonal weight after a failed step
 static const double NU_FIRST = 10;
 static const double SLACK_FIRST = 0.1; // least first slack
 static const double SOLVED = 1e-10;    // accepted residual of linear systems, relative
-enum { WAIT = 40 };   // maximum number of iterations for one mu
+enum { WAIT = 40 };                    // maximum number of iterations for one mu
 enum { HALVINGS = 11 };
 enum { LOG_FACTORS = 4 }; // slacks are far from the fourth root of the largest double
 enum { REFINEMENTS = 4 };
 
-// The functions of math.h for these are calls that keep NaN apart, which takes longer than the rest.
-static inline double larger(double a, double b) {
+// The functions of math.h for these are calls that keep NaN apart, which takes longer than the
+// rest.
+static inline double mpcc_larger(double a, double b) {
   return a > b ? a : b;
 }
-static inline double smaller(double a, double b) {
+static inline double mpcc_smaller(double a, double b) {
   return a < b ? a : b;
 }
 
@@ -43,10 +44,10 @@ struct S2Mpcc {
   // the present point and the trial point of a search
   double *x, *rows, *slack, *x_trial, *rows_trial, *slack_trial;
   double *y, *gradient;
-  double *weight;          // 1 / C of inequalities
-  double *b, *new_y;       // rows
-  double *dx, *ds, *dy;    // the step
-  double *bent, *ds_bent, *dy_bent; // the step that is corrected to second order
+  double *weight;                                 // 1 / C of inequalities
+  double *b, *new_y;                              // rows
+  double *dx, *ds, *dy;                           // the step
+  double *bent, *ds_bent, *dy_bent;               // the step that is corrected to second order
   double *rhs, *solution, *residual, *correction; // of the linear system
   double cost, mu, kappa, nu, delta, far, descent;
   double tolerance, mu_end, kappa_end, feasible;
@@ -92,9 +93,11 @@ static S2Status mpcc_build(void *user) {
     s2_mpcc_free(m);
     return s2_ok();
   }
+  // arrays by their length
   double **unknowns[] = {&m->x, &m->x_trial, &m->gradient, &m->dx, &m->bent};
-  double **rows[] = {&m->rows, &m->slack, &m->rows_trial, &m->slack_trial, &m->y,
-                     &m->weight, &m->b, &m->new_y, &m->ds, &m->dy, &m->ds_bent, &m->dy_bent};
+  double **rows[] = {&m->rows, &m->slack,  &m->rows_trial, &m->slack_trial,
+                     &m->y,    &m->weight, &m->b,          &m->new_y,
+                     &m->ds,   &m->dy,     &m->ds_bent,    &m->dy_bent};
   double **both[] = {&m->rhs, &m->solution, &m->residual, &m->correction};
   for (size_t i = 0; i < sizeof unknowns / sizeof *unknowns; i++) {
     *unknowns[i] = S2_TAKE_ZEROED(&m->arena, double, m->problem.unknowns + 1);
@@ -105,6 +108,7 @@ static S2Status mpcc_build(void *user) {
   for (size_t i = 0; i < sizeof both / sizeof *both; i++) {
     *both[i] = S2_TAKE_ZEROED(&m->arena, double, m->problem.matrix.n + 1);
   }
+  // The relaxation ends where its violations are a fraction of the allowed ones.
   m->tolerance = call->def->tolerance;
   m->kappa_end = KAPPA_SHARE * call->def->violation;
   m->mu_end = MU_SHARE * call->def->violation;
@@ -175,7 +179,7 @@ static double mpcc_reach(const S2Mpcc *m, const double *v, const double *d) {
   double far = 1;
   for (int k = 0; k < m->problem.rows; k++) {
     if (!is_equal(m, k) && d[k] < 0) {
-      far = smaller(far, -EDGE * v[k] / d[k]);
+      far = mpcc_smaller(far, -EDGE * v[k] / d[k]);
     }
   }
   return far;
@@ -188,7 +192,7 @@ static void mpcc_measure_rows(S2Mpcc *m, S2MpccRow which, int stage, const doubl
     double missed = which == S2_MPCC_EQUAL     ? fabs(rows[k])
                     : which == S2_MPCC_PRODUCT ? m->kappa - rows[k]
                                                : -rows[k];
-    *most = larger(missed, *most);
+    *most = mpcc_larger(missed, *most);
     if (missed > *worst) {
       *worst = missed;
       m->result.worst = which;
@@ -230,7 +234,7 @@ static void mpcc_linear(S2Mpcc *m) {
   S2SparseLdl *matrix = &m->problem.matrix;
   double size = 0, before = INFINITY;
   for (int k = 0; k < matrix->n; k++) {
-    size = larger(size, fabs(m->rhs[k]));
+    size = mpcc_larger(size, fabs(m->rhs[k]));
   }
   s2_sparseldl_solve(matrix, m->rhs, m->solution);
   for (int pass = 0; pass < REFINEMENTS; pass++) {
@@ -269,7 +273,8 @@ static void mpcc_newton(S2Mpcc *m, const double *more, double *dx, double *ds, d
   mpcc_linear(m);
   memcpy(dx, m->solution, sizeof *dx * (size_t)unknowns);
   s2_mpcc_times_inequalities(problem, dx, m->new_y);
-  // The slacks follow from the multipliers, because slack times multiplier equals mu to first order.
+  // The slacks follow from the multipliers, because slack times multiplier equals mu to first
+  // order.
   for (int k = 0; k < problem->rows; k++) {
     if (is_equal(m, k)) {
       dy[k] = -m->solution[unknowns + problem->equation[k]] - m->y[k];
@@ -304,7 +309,7 @@ typedef struct Search {
   double here, descent;
 } Search;
 
-static void exchange(double **a, double **b) {
+static void mpcc_exchange(double **a, double **b) {
   double *c = *a;
   *a = *b;
   *b = c;
@@ -319,7 +324,8 @@ static bool mpcc_accepts(S2Mpcc *m, const Search *search, const double *dx, cons
   }
   double cost = s2_mpcc_values(&m->problem, m->x_trial, m->kappa, m->rows_trial);
   for (int k = 0; k < m->problem.rows; k++) { // a slack may grow to the value of its row
-    m->slack_trial[k] = is_equal(m, k) ? 0 : larger(m->slack[k] + length * ds[k], m->rows_trial[k]);
+    m->slack_trial[k] =
+        is_equal(m, k) ? 0 : mpcc_larger(m->slack[k] + length * ds[k], m->rows_trial[k]);
   }
   double merit = mpcc_merit(m, cost, m->rows_trial, m->slack_trial);
   // Close to a solution, merits differ by rounding errors of the cost and of violations.
@@ -327,15 +333,15 @@ static bool mpcc_accepts(S2Mpcc *m, const Search *search, const double *dx, cons
   if (!(merit <= search->here + SUFFICIENT * length * search->descent + rounding)) {
     return false;
   }
-  exchange(&m->x, &m->x_trial);
-  exchange(&m->rows, &m->rows_trial);
-  exchange(&m->slack, &m->slack_trial);
+  mpcc_exchange(&m->x, &m->x_trial);
+  mpcc_exchange(&m->rows, &m->rows_trial);
+  mpcc_exchange(&m->slack, &m->slack_trial);
   m->cost = cost;
   return true;
 }
 
-// Corrects the step for the curvature of the rows that the trial point has shown. The corrected step
-// is in `bent`, `ds_bent` and `dy_bent`.
+// Corrects the step for the curvature of the rows that the trial point has shown. The corrected
+// step is in `bent`, `ds_bent` and `dy_bent`.
 static void mpcc_correct(S2Mpcc *m, double length) {
   double *more = m->slack_trial; // no longer needed after the trial
   for (int k = 0; k < m->problem.rows; k++) {
@@ -359,8 +365,8 @@ static double mpcc_search(S2Mpcc *m, double slope) {
   mpcc_correct(m, m->far);
   double far = mpcc_reach(m, m->slack, m->ds_bent);
   if (mpcc_accepts(m, &search, m->bent, m->ds_bent, far)) {
-    exchange(&m->dx, &m->bent);
-    exchange(&m->dy, &m->dy_bent);
+    mpcc_exchange(&m->dx, &m->bent);
+    mpcc_exchange(&m->dy, &m->dy_bent);
     return far;
   }
   double length = m->far / 2;
@@ -382,7 +388,8 @@ static void mpcc_update_multipliers(S2Mpcc *m, double length) {
       m->y[k] += length * m->dy[k];
     } else { // near the values that follow from the slacks
       double central = m->mu / m->slack[k];
-      m->y[k] = smaller(larger(m->y[k] + far * m->dy[k], central / CENTRAL), central * CENTRAL);
+      m->y[k] =
+          mpcc_smaller(mpcc_larger(m->y[k] + far * m->dy[k], central / CENTRAL), central * CENTRAL);
     }
   }
 }
@@ -422,7 +429,7 @@ static bool mpcc_step(S2Mpcc *m) {
   double bend, slope = mpcc_slope(m, &bend), missed = mpcc_missed(m, m->rows, m->slack);
   m->far = mpcc_reach(m, m->slack, m->ds);
   if (missed > NOTHING) {
-    m->nu = larger(m->nu, (slope + larger(bend, 0)) / (SHARE * missed));
+    m->nu = mpcc_larger(m->nu, (slope + mpcc_larger(bend, 0)) / (SHARE * missed));
   }
   double length = mpcc_search(m, slope);
   if (!(length > 0)) {
@@ -436,9 +443,9 @@ static bool mpcc_step(S2Mpcc *m) {
   }
   m->result.change = size > 0 ? sqrt(step / size) : 0;
   if (length > m->far / 2) {
-    m->delta = larger(m->delta / 3, DELTA_LEAST);
+    m->delta = mpcc_larger(m->delta / 3, DELTA_LEAST);
   } else if (length <= m->far / 10) { // short steps increase the weight
-    m->delta = smaller(3 * m->delta, DELTA_MOST);
+    m->delta = mpcc_smaller(3 * m->delta, DELTA_MOST);
   }
   return true;
 }
@@ -447,10 +454,10 @@ static bool mpcc_step(S2Mpcc *m) {
 static void mpcc_continue(S2Mpcc *m, double largest) {
   bool settled = -m->descent < 0.1 * m->mu * m->inequalities || m->result.change < STEP_END ||
                  m->waited >= WAIT;
-  if (largest < larger(m->feasible, 10 * m->mu) && settled) {
+  if (largest < mpcc_larger(m->feasible, 10 * m->mu) && settled) {
     double before = m->kappa;
-    m->mu = larger(smaller(0.2 * m->mu, pow(m->mu, 1.5)), m->mu_end);
-    m->kappa = larger(m->mu, m->kappa_end);
+    m->mu = mpcc_larger(mpcc_smaller(0.2 * m->mu, pow(m->mu, 1.5)), m->mu_end);
+    m->kappa = mpcc_larger(m->mu, m->kappa_end);
     m->waited = 0;
     for (int k = 0; k < m->problem.rows; k++) {
       m->rows[k] += m->problem.is_product[k] ? m->kappa - before : 0;
@@ -476,7 +483,7 @@ S2Status s2_mpcc_start(S2Mpcc *m, const double *x, double smoothing, S2MpccResul
   }
   memmove(m->x, x, sizeof *x * (size_t)m->problem.unknowns);
   m->mu = smoothing;
-  m->kappa = larger(m->mu, m->kappa_end);
+  m->kappa = mpcc_larger(m->mu, m->kappa_end);
   m->nu = NU_FIRST;
   m->delta = DELTA_FIRST;
   m->waited = 0;
@@ -489,7 +496,8 @@ S2Status s2_mpcc_start(S2Mpcc *m, const double *x, double smoothing, S2MpccResul
     if (!isfinite(m->rows[k])) {
       return mpcc_not_finite(m, k);
     }
-    m->slack[k] = is_equal(m, k) ? 0 : larger(m->rows[k], SLACK_FIRST);
+    // Slacks begin inside their bounds, and slack times multiplier is mu.
+    m->slack[k] = is_equal(m, k) ? 0 : mpcc_larger(m->rows[k], SLACK_FIRST);
     m->y[k] = is_equal(m, k) ? 0 : m->mu / m->slack[k];
   }
   mpcc_measure(m);
@@ -504,10 +512,11 @@ S2Status s2_mpcc_iterate(S2Mpcc *m, S2MpccResult *result) {
     bool moved = mpcc_step(m);
     double largest = 0;
     for (int k = 0; k < m->problem.rows; k++) {
-      largest = larger(largest, fabs(m->rows[k] - m->slack[k]));
+      largest = mpcc_larger(largest, fabs(m->rows[k] - m->slack[k]));
     }
+    // A larger weight makes the next step shorter.
     if (!moved) {
-      m->delta = larger(10 * m->delta, DELTA_RAISED);
+      m->delta = mpcc_larger(10 * m->delta, DELTA_RAISED);
     }
     if (m->delta > DELTA_END) {
       m->result.state = S2_MPCC_STUCK;

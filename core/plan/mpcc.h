@@ -8,17 +8,17 @@
 // b >= 0 as positive formulas. A product alone is the condition a b <= 0.
 //
 // This is an interior-point method. Products are relaxed to a b <= kappa (Scholtes 2001), and kappa
-// decreases with the barrier weight mu (Raghunathan and Biegler 2005), so contacts may begin and end
-// during the search. Newton's system is
+// decreases with the barrier weight mu (Raghunathan and Biegler 2005), so contacts may begin and
+// end during the search. Newton's system is
 //
 //     W dx - J' y = -dcost,    J dx + C y = -b,
 //
-// where W is the second derivative of the cost and, with `curvature`, of the equations, made positive
-// semidefinite. C is slack divided by multiplier. Inequalities are eliminated into W, and a sparse
-// L D L' factorisation solves the rest (linalg/sparseldl.h). Its pattern is computed once, and its
-// cost grows linearly with the number of stages. A merit function of cost, barrier and violations
-// accepts steps. Rejected steps are corrected to second order or shortened. The result need not be
-// the global optimum.
+// where W is the second derivative of the cost and, with `curvature`, of the equations, made
+// positive semidefinite. C is slack divided by multiplier. Inequalities are eliminated into W, and
+// a sparse L D L' factorisation solves the rest (linalg/sparseldl.h). Its pattern is computed once,
+// and its cost grows linearly with the number of stages. A merit function of cost, barrier and
+// violations accepts steps. Rejected steps are corrected to second order or shortened. The result
+// need not be the global optimum.
 #ifndef S2_MPCC_H
 #define S2_MPCC_H
 
@@ -40,7 +40,7 @@ typedef struct S2MpccDef {
   int width;             // w, number of unknowns of a stage
   int stages;            // N, at least 2
   S2MpccStage first, running, last; // the last stage may not depend on a next stage
-  bool curvature; // use second derivatives of the equations
+  bool curvature;                   // use second derivatives of the equations
   double violation; // largest violation at convergence, in the units of the formulas, such as 1e-6
   double tolerance; // largest `expected` decrease of the cost at convergence, such as 1e-4
 } S2MpccDef;
@@ -63,9 +63,9 @@ typedef struct S2MpccResult {
   S2MpccRow worst;                 // the largest of all violations: its kind,
   int worst_stage, worst_row;      // stage, and row among those of its kind, counted from 0
   double mu, kappa;                // present relaxation
-  double expected; // expected decrease of the cost / (1 + |cost|), at the end of the search
-  double change;                   // relative change of the unknowns in the last step
-  double regularisation;           // diagonal weight added to W
+  double expected;       // expected decrease of the cost / (1 + |cost|), at the end of the search
+  double change;         // relative change of the unknowns in the last step
+  double regularisation; // diagonal weight added to W
 } S2MpccResult;
 
 typedef struct S2Mpcc S2Mpcc;

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-static int tri(int size) {
+static int mpcc_triangle(int size) {
   return size * (size + 1) / 2;
 }
 
@@ -28,7 +28,9 @@ static S2Formula builder_times(Builder *b, S2Formula x, S2Formula y) {
 // Moves the collected indices to the arena.
 static const int32_t *builder_indices(Builder *b) {
   int32_t *copy = S2_TAKE(b->arena, int32_t, b->indices.count + 1);
-  memcpy(copy, b->indices.at, sizeof *copy * (size_t)b->indices.count);
+  for (int k = 0; k < b->indices.count; k++) {
+    copy[k] = b->indices.at[k];
+  }
   b->indices.count = 0;
   return copy;
 }
@@ -96,6 +98,7 @@ static void kind_blocks(S2MpccKind *kind, Builder *b, const int32_t *pair) {
     used[i] = used[j] = true;
     parent[block_root(parent, i)] = block_root(parent, j);
   }
+  // A block consists of the variables with the same root.
   kind->blocks = 0;
   kind->block = S2_TAKE_ZEROED(b->arena, S2MpccBlock, n);
   for (int root = 0; root < n; root++) {
@@ -110,6 +113,7 @@ static void kind_blocks(S2MpccKind *kind, Builder *b, const int32_t *pair) {
       }
     }
     block->variable = builder_indices(b);
+    // Second derivatives that are zero have no entry.
     int32_t *entry = S2_TAKE(b->arena, int32_t, block->size * block->size);
     for (int k = 0; k < block->size * block->size; k++) {
       entry[k] = -1;
@@ -163,6 +167,7 @@ static S2Status kind_compile(S2MpccKind *kind, const S2MpccStage *stage, Builder
   }
   kind->values = builder_compile(b);
 
+  // The slopes are those of the cost, then those of the rows.
   kind->gradients = builder_gradient(b, stage->cost);
   kind->gradient = builder_indices(b);
   int32_t *start = S2_TAKE(b->arena, int32_t, kind->rows + 1);
@@ -207,17 +212,18 @@ static int kind_entries(S2MpccKind *kind) {
   int count = kind->equal_entries = kind->start[kind->equals];
   kind->cliques = 0;
   for (int k = kind->equals; k < kind->rows; k++) {
-    kind->cliques += tri(kind->start[k + 1] - kind->start[k]);
+    kind->cliques += mpcc_triangle(kind->start[k + 1] - kind->start[k]);
   }
   count += kind->cliques;
   for (int i = 0; i < kind->blocks; i++) {
-    count += tri(kind->block[i].size);
+    count += mpcc_triangle(kind->block[i].size);
   }
   return count * kind->stages;
 }
 
 // Lists the entries of a kind and the places of their slots, which are filled later.
-static void kind_list(S2MpccProblem *problem, S2MpccKind *kind, Entries *list, int32_t *slot) {
+static void kind_list(S2MpccProblem *problem, S2MpccKind *kind, Entries *list,
+                      const int32_t *slot) {
   int width = problem->width;
   for (int i = 0; i < kind->blocks; i++) {
     S2MpccBlock *block = &kind->block[i];
@@ -231,6 +237,7 @@ static void kind_list(S2MpccProblem *problem, S2MpccKind *kind, Entries *list, i
       }
     }
   }
+  // the Jacobian of the equations
   kind->equal_slot = slot + list->count;
   for (int s = 0; s < kind->stages; s++) {
     int base = (kind->first + s) * width, row = kind->at + s * kind->rows;
@@ -240,6 +247,7 @@ static void kind_list(S2MpccProblem *problem, S2MpccKind *kind, Entries *list, i
       }
     }
   }
+  // J'J of each inequality
   kind->clique_slot = slot + list->count;
   for (int s = 0; s < kind->stages; s++) {
     int base = (kind->first + s) * width;
@@ -276,7 +284,7 @@ static void problem_matrix(S2MpccProblem *problem, S2Arena *arena) {
     count += kind_entries(kind);
     for (int k = 0; k < kind->blocks; k++) {
       S2MpccBlock *block = &kind->block[k];
-      block->value = S2_TAKE_ZEROED(arena, double, kind->stages * tri(block->size) + 1);
+      block->value = S2_TAKE_ZEROED(arena, double, kind->stages *mpcc_triangle(block->size) + 1);
     }
   }
   Entries list = {S2_TAKE(arena, int32_t, 2 * count + 2), 0};
@@ -306,6 +314,7 @@ S2Status s2_mpcc_problem_init(S2MpccProblem *problem, const S2MpccDef *def, S2Ar
     if (first[i + 1] == first[i]) {
       continue;
     }
+    // A problem with two stages has no running stages.
     S2MpccKind *kind = &problem->kind[problem->kinds++];
     kind->first = first[i];
     kind->stages = first[i + 1] - first[i];
@@ -392,7 +401,7 @@ static const double *kind_jacobian(const S2MpccKind *kind, int s) {
 static void block_project(const S2MpccKind *kind, const S2MpccBlock *block, int first) {
   enum { MOST = 24 * 24 * S2_MPCC_LANES }; // larger blocks are projected by the heap's memory
   double a_here[MOST], work_here[MOST];
-  int size = block->size, length = tri(size), count = size * size * S2_MPCC_LANES;
+  int size = block->size, length = mpcc_triangle(size), count = size * size * S2_MPCC_LANES;
   double *a = count <= MOST ? a_here : s2_memory_take(sizeof(double) * (size_t)count);
   double *work = count <= MOST ? work_here : s2_memory_take(sizeof(double) * (size_t)count);
   int left = kind->stages - first, lanes = left < S2_MPCC_LANES ? left : S2_MPCC_LANES;
@@ -451,10 +460,11 @@ void s2_mpcc_fill(S2MpccProblem *problem, const double *x, const double *y, cons
     kind_second_values(problem, kind, x, y);
     for (int k = 0; k < kind->blocks; k++) {
       const S2MpccBlock *block = &kind->block[k];
-      for (int e = 0; e < kind->stages * tri(block->size); e++) {
+      for (int e = 0; e < kind->stages * mpcc_triangle(block->size); e++) {
         value[block->slot[e]] += block->value[e];
       }
     }
+    // The slots of equations and inequalities are in the order of stages and rows.
     const int32_t *equal = kind->equal_slot, *clique = kind->clique_slot;
     for (int s = 0; s < kind->stages; s++) {
       const double *slope = kind_jacobian(kind, s);

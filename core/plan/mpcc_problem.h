@@ -24,16 +24,16 @@ typedef struct S2MpccKind {
   S2FormulaProgram *values, *slopes, *second; // cost and rows; gradient and Jacobian; Hessian
   int gradients;                              // the slopes of the cost come first
   const int32_t *gradient;                    // their variables
-  int entries; // of the Jacobian of one stage, by rows
-  const int32_t *start, *column;  // rows + 1, entries
+  int entries;                                // of the Jacobian of one stage, by rows
+  const int32_t *start, *column;              // rows + 1, entries
   int seconds;
   int blocks;
   S2MpccBlock *block;
-  const int32_t *equal_slot;   // stages x entries of equations: value of the matrix
-  const int32_t *clique_slot;  // stages x pairs of entries of each other row
-  int equal_entries, cliques;  // numbers per stage
-  double *gradient_out; // stages x (gradients + entries)
-  double *second_out;   // stages x seconds
+  const int32_t *equal_slot;  // stages x entries of equations: value of the matrix
+  const int32_t *clique_slot; // stages x pairs of entries of each other row
+  int equal_entries, cliques; // numbers per stage
+  double *gradient_out;       // stages x (gradients + entries)
+  double *second_out;         // stages x seconds
 } S2MpccKind;
 
 typedef struct S2MpccProblem {

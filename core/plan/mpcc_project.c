@@ -5,7 +5,8 @@
 #include <string.h>
 
 enum { L = S2_MPCC_LANES, MOST_SWEEPS = 12 };
-static const double DIAGONAL = 1e-14; // size of entries off the diagonal that count as zero, relative
+static const double DIAGONAL =
+    1e-14; // size of entries off the diagonal that count as zero, relative
 
 // Computes the rotations that make element (p, q) zero, for all lanes.
 static void project_angle(int size, const double *a, int p, int q, double *restrict c,

@@ -16,8 +16,7 @@ const char s2_type_world[] = "World", s2_type_body[] = "Body", s2_type_joint[] =
            s2_type_vector[] = "Vector", s2_type_random[] = "Random", s2_type_handle[] = "Handle",
            s2_type_snapshot[] = "Snapshot", s2_type_recording[] = "Recording",
            s2_type_contact[] = "Contact", s2_type_bodies[] = "Bodies", s2_type_joints[] = "Joints",
-           s2_type_array[] = "Array", s2_type_tracked[] = "Tracked",
-           s2_type_formula[] = "Formula";
+           s2_type_array[] = "Array", s2_type_tracked[] = "Tracked", s2_type_formula[] = "Formula";
 
 enum {
   MESSAGE_SIZE = 512, // bytes; longer messages are truncated

@@ -2,7 +2,7 @@
 // arrays. Values and derivatives are computed as for array elements
 // (core/diff/tape/array_elements.c).
 #include "lua/diff/array.h"
-#include "lua/diff/formula.h"
+#include "lua/diff/formula/formula.h"
 
 #include <math.h>
 

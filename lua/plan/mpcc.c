@@ -1,11 +1,11 @@
 // The C part of sim.control.trajectory { method = "contact" }: formulas and the solver. Only
-// lua/sim2d/control/control_contact.lua calls these functions, after it has checked the arguments of
-// the script.
+// lua/sim2d/control/control_contact.lua calls these functions, after it has checked the arguments
+// of the script.
 #include "lua/plan/plan.h"
 
 #include "lua/base/errors.h"
 #include "lua/diff/array.h"
-#include "lua/diff/formula.h"
+#include "lua/diff/formula/formula.h"
 
 #include "plan/mpcc.h"
 
@@ -97,7 +97,8 @@ static S2MpccStage reader_stage(Reader *reader) {
   return stage;
 }
 
-// mpcc(graph, first, running, last, { width, stages, curvature, tolerance, violation }): creates a solver.
+// mpcc(graph, first, running, last, { width, stages, curvature, tolerance, violation }): creates a
+// solver.
 static int mpcc_new(lua_State *L) {
   Reader reader = {L, s2_lua_formula_graph(L, 1), NULL, 0};
   S2MpccDef def = {.graph = reader.graph};
@@ -107,6 +108,7 @@ static int mpcc_new(lua_State *L) {
     size += reader_stage_size(L);
     lua_pop(L, 1);
   }
+  // Lua owns the space, so that an error frees it.
   reader.formula = lua_newuserdatauv(L, sizeof(S2Formula) * (size_t)(size + 1), 0);
   S2MpccStage *stage[] = {&def.first, &def.running, &def.last};
   for (int i = 0; i < 3; i++) {
@@ -144,12 +146,17 @@ static int mpcc_push_result(lua_State *L, const S2MpccResult *result) {
   static const char *const states[] = {"going", "converged", "stuck"};
   static const char *const kinds[] = {"equal", "positive", "products"};
   lua_createtable(L, 0, 12);
+  // numbers by name
   const struct {
     const char *name;
     double value;
-  } numbers[] = {{"cost", result->cost},         {"equal", result->equal},
-                 {"positive", result->positive}, {"product", result->product},
-                 {"mu", result->mu},             {"change", result->change}, {"expected", result->expected},
+  } numbers[] = {{"cost", result->cost},
+                 {"equal", result->equal},
+                 {"positive", result->positive},
+                 {"product", result->product},
+                 {"mu", result->mu},
+                 {"change", result->change},
+                 {"expected", result->expected},
                  {"regularisation", result->regularisation}};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
     lua_pushnumber(L, numbers[i].value);
@@ -158,9 +165,10 @@ static int mpcc_push_result(lua_State *L, const S2MpccResult *result) {
   const struct {
     const char *name;
     int value;
-  } integers[] = {{"iterations", result->iterations},
-                  {"worst_stage", result->worst_stage + 1},
-                  {"worst_row", result->worst_row + 1}};
+  } integers[] = // counted from 1, like lists
+      {{"iterations", result->iterations},
+       {"worst_stage", result->worst_stage + 1},
+       {"worst_row", result->worst_row + 1}};
   for (size_t i = 0; i < sizeof integers / sizeof *integers; i++) {
     lua_pushinteger(L, integers[i].value);
     lua_setfield(L, -2, integers[i].name);
@@ -214,8 +222,10 @@ static int mpcc_sizes(lua_State *L) {
 }
 
 void s2_lua_open_mpcc(lua_State *L) {
-  static const luaL_Reg methods[] = {{"start", mpcc_start}, {"iterate", mpcc_iterate},
-                                     {"point", mpcc_point}, {"sizes", mpcc_sizes},
+  static const luaL_Reg methods[] = {{"start", mpcc_start},
+                                     {"iterate", mpcc_iterate},
+                                     {"point", mpcc_point},
+                                     {"sizes", mpcc_sizes},
                                      {NULL, NULL}};
   luaL_newmetatable(L, MPCC);
   lua_newtable(L);

@@ -1,4 +1,4 @@
--- What the scripts of this folder share: sums of squares, a report of a plan, and its film.
+-- Functions for the scripts of this folder: sums of squares, the report of a plan, and its picture.
 local sim = require "sim2d"
 
 local shared = {}

@@ -21,8 +21,8 @@ enum { VARIABLES = 3 };
 static void compute(const S2FormulaGraph *graph, int count, const S2Formula *formulas,
                     const double *x, double *out) {
   S2FormulaProgram *program = s2_formula_compile(graph, count, formulas);
-  S2FormulaPoints points = {.count = 1, .x = x, .x_stride = VARIABLES, .out = out,
-                            .out_stride = count};
+  S2FormulaPoints points = {
+      .count = 1, .x = x, .x_stride = VARIABLES, .out = out, .out_stride = count};
   s2_formula_run(program, &points);
   s2_formula_program_free(program);
 }
@@ -47,8 +47,8 @@ static void test_equal_formulas_are_stored_once(void **state) {
   assert_int_equal(s2_formula_number(graph, -0.0), zero);
   assert_int_equal(s2_formula_power(graph, x, 2), binary(graph, S2_FORMULA_MULTIPLY, x, x));
   double number;
-  S2Formula six = binary(graph, S2_FORMULA_MULTIPLY, s2_formula_number(graph, 2),
-                         s2_formula_number(graph, 3));
+  S2Formula six =
+      binary(graph, S2_FORMULA_MULTIPLY, s2_formula_number(graph, 2), s2_formula_number(graph, 3));
   assert_true(s2_formula_constant(graph, six, &number));
   assert_near(number, 6, 0);
   // Many nodes, so that the table grows. Each is found again.

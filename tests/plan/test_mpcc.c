@@ -106,7 +106,8 @@ static void test_corner(void **state) {
       assert_near(x[2 * i + 1], 2, 1e-6);
     }
     assert_near(result.cost, 3, 1e-5);
-    assert_true(result.product <= 2.1e-7 /* a fifth of the violation */ && result.positive == 0 && result.equal == 0);
+    assert_true(result.product <= 2.1e-7 /* a fifth of the violation */ && result.positive == 0 &&
+                result.equal == 0);
   }
 }
 
@@ -138,8 +139,7 @@ static void test_push_through_a_gap(void **state) {
 static void test_bound(void **state) {
   (void)state;
   S2Formula positive[1] = {sub(num(2), var(0))};
-  S2MpccStage stage = {
-      .cost = square(sub(var(0), num(3))), .positives = 1, .positive = positive};
+  S2MpccStage stage = {.cost = square(sub(var(0), num(3))), .positives = 1, .positive = positive};
   S2MpccDef def = def_of(1, 2, stage, stage, stage);
   double x[MOST];
   assert_int_equal(solve(&def, 1, x).state, S2_MPCC_CONVERGED);
@@ -156,8 +156,8 @@ static void test_lqr(void **state) {
   S2Formula dynamics[4] = {sub(sub(xn, x), mul(num(dt), v)), sub(sub(vn, v), mul(num(dt), u)),
                            sub(x, num(x0)), sub(v, num(v0))};
   S2Formula states = add(square(x), square(v));
-  S2MpccStage running = {.cost = add(states, mul(num(R), square(u))), .equals = 2,
-                         .equal = dynamics};
+  S2MpccStage running = {
+      .cost = add(states, mul(num(R), square(u))), .equals = 2, .equal = dynamics};
   S2MpccStage first = running, last = {.cost = add(states, square(u))};
   first.equals = 4;
   S2MpccDef def = def_of(3, N, first, running, last);
@@ -180,8 +180,7 @@ static void test_lqr(void **state) {
   }
   assert_near(result.cost, a * x0 * x0 + 2 * b * x0 * v0 + c * v0 * v0, 1e-6);
   for (int k = 0; k < N - 1; k++) {
-    assert_near(found[3 * k + 2], -gain[k][0] * found[3 * k] - gain[k][1] * found[3 * k + 1],
-                1e-5);
+    assert_near(found[3 * k + 2], -gain[k][0] * found[3 * k] - gain[k][1] * found[3 * k + 1], 1e-5);
   }
 }
 
@@ -282,12 +281,11 @@ static void test_bad_input(void **state) {
 static void test_same_bits(void **state) {
   (void)state;
   S2Formula gap = sub(var(0), num(1)), positive[2] = {var(1), gap}, product[2] = {var(1), gap};
-  S2MpccStage stage = {
-      .cost = add(square(sub(var(0), var(2))), square(sub(var(1), num(0.3)))),
-      .positives = 2,
-      .positive = positive,
-      .products = 1,
-      .product = product};
+  S2MpccStage stage = {.cost = add(square(sub(var(0), var(2))), square(sub(var(1), num(0.3)))),
+                       .positives = 2,
+                       .positive = positive,
+                       .products = 1,
+                       .product = product};
   S2MpccStage last = stage;
   last.cost = square(var(1));
   S2MpccDef def = def_of(2, 30, stage, stage, last);

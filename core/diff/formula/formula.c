@@ -156,7 +156,7 @@ static double formula_function(S2FormulaOp op, double x) {
     return log(x);
   case S2_FORMULA_SQRT:
     return sqrt(x);
-  case S2_FORMULA_TANH:
+  case S2_FORMULA_TANH: // 1 - f^2
     return tanh(x);
   default:
     return atan(x);
@@ -182,9 +182,9 @@ S2Formula s2_formula_power(S2FormulaGraph *graph, S2Formula a, double exponent) 
     for (int i = 0; i < (int)size; i++) {
       product = s2_formula_binary(graph, S2_FORMULA_MULTIPLY, product, a);
     }
-    return exponent >= 0 ? product
-                         : s2_formula_binary(graph, S2_FORMULA_DIVIDE, s2_formula_number(graph, 1),
-                                             product);
+    return exponent >= 0
+               ? product
+               : s2_formula_binary(graph, S2_FORMULA_DIVIDE, s2_formula_number(graph, 1), product);
   }
   return formula_make(graph, (S2FormulaNode){S2_FORMULA_POWER, a, 0, exponent});
 }
@@ -199,6 +199,7 @@ static void formula_reach(S2FormulaGraph *graph, S2Formula node, S2Formula more)
 // Returns the derivative of a function of one argument, as a factor of its adjoint.
 static S2Formula formula_factor(S2FormulaGraph *graph, S2Formula f, S2FormulaNode node) {
   S2Formula one = s2_formula_number(graph, 1);
+  // the derivative of the function with respect to its argument
   switch (node.op) {
   case S2_FORMULA_SIN:
     return s2_formula_unary(graph, S2_FORMULA_COS, node.a);
@@ -207,14 +208,14 @@ static S2Formula formula_factor(S2FormulaGraph *graph, S2Formula f, S2FormulaNod
                              s2_formula_unary(graph, S2_FORMULA_SIN, node.a));
   case S2_FORMULA_EXP:
     return f;
-  case S2_FORMULA_LOG:
+  case S2_FORMULA_LOG: // 1 / a
     return s2_formula_binary(graph, S2_FORMULA_DIVIDE, one, node.a);
   case S2_FORMULA_SQRT:
     return s2_formula_binary(graph, S2_FORMULA_DIVIDE, s2_formula_number(graph, 0.5), f);
-  case S2_FORMULA_TANH:
+  case S2_FORMULA_TANH: // 1 - f^2
     return s2_formula_binary(graph, S2_FORMULA_SUBTRACT, one,
                              s2_formula_binary(graph, S2_FORMULA_MULTIPLY, f, f));
-  case S2_FORMULA_ATAN:
+  case S2_FORMULA_ATAN: // 1 / (1 + a^2)
     return s2_formula_binary(
         graph, S2_FORMULA_DIVIDE, one,
         s2_formula_binary(graph, S2_FORMULA_ADD, one,
@@ -250,8 +251,9 @@ static void formula_backward(S2FormulaGraph *graph, S2Formula f, S2Formula adjoi
     part = s2_formula_binary(graph, S2_FORMULA_DIVIDE, adjoint, node.b);
     formula_reach(graph, node.a, part);
     part = s2_formula_binary(graph, S2_FORMULA_MULTIPLY, part, f);
-    formula_reach(graph, node.b,
-                  s2_formula_binary(graph, S2_FORMULA_MULTIPLY, s2_formula_number(graph, -1), part));
+    formula_reach(
+        graph, node.b,
+        s2_formula_binary(graph, S2_FORMULA_MULTIPLY, s2_formula_number(graph, -1), part));
     break;
   default:
     part = formula_factor(graph, f, node);

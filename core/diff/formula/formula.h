@@ -1,7 +1,7 @@
 // Formulas: expressions of real unknowns, recorded once, differentiated exactly and computed many
-// times (program.h). Equal expressions are stored once, so common subexpressions cost nothing extra.
-// In contrast to a tape (diff/tape), a formula has no values. So its function is recorded once for
-// all points and may not branch on values.
+// times (program.h). Equal expressions are stored once, so common subexpressions cost nothing
+// extra. In contrast to a tape (diff/tape), a formula has no values. So its function is recorded
+// once for all points and may not branch on values.
 #ifndef S2_FORMULA_H
 #define S2_FORMULA_H
 
@@ -54,8 +54,9 @@ typedef struct S2FormulaSlope {
   int index;
   S2Formula slope;
 } S2FormulaSlope;
-// Finds the derivatives of f with respect to the first `variables` elements of `array`, in the order
-// of their index. Returns the number of nonzero derivatives; `slopes` has space for `variables`.
+// Finds the derivatives of f with respect to the first `variables` elements of `array`, in the
+// order of their index. Returns the number of nonzero derivatives; `slopes` has space for
+// `variables`.
 int s2_formula_gradient(S2FormulaGraph *graph, S2Formula f, int array, int variables,
                         S2FormulaSlope *slopes);
 

@@ -31,8 +31,8 @@ typedef struct Compiler {
   const S2FormulaGraph *graph;
   S2FormulaProgram *program;
   int nodes;
-  int32_t *uses; // remaining uses of each node that the formulas need
-  int32_t *place; // register of each node
+  int32_t *uses;          // remaining uses of each node that the formulas need
+  int32_t *place;         // register of each node
   S2_ARRAY(int32_t) free; // registers that hold no value that is still needed
 } Compiler;
 
@@ -195,6 +195,7 @@ static void program_operate(const Instruction *in, double *to, const double *a, 
     EACH_LANE(a[i] * b[i]);
   case S2_FORMULA_DIVIDE:
     EACH_LANE(a[i] / b[i]);
+  // functions of the C library, one lane after another
   case S2_FORMULA_POWER:
     EACH_LANE(pow(a[i], in->number));
   case S2_FORMULA_SIN:

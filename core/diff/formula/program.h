@@ -22,7 +22,8 @@ typedef struct S2FormulaPoints {
 S2FormulaProgram *s2_formula_compile(const S2FormulaGraph *graph, int count,
                                      const S2Formula *formulas);
 void s2_formula_program_free(S2FormulaProgram *program); // NULL: nothing
-int s2_formula_program_length(const S2FormulaProgram *program); // number of operations for one point
+int s2_formula_program_length(
+    const S2FormulaProgram *program); // number of operations for one point
 // Only one thread may run a program at a time, because it holds its own working memory.
 void s2_formula_run(S2FormulaProgram *program, const S2FormulaPoints *points);
 

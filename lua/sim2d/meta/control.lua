@@ -79,6 +79,51 @@
 ---@field law fun(self: sim2d.Plan, options?: table): sim2d.Law returns a law that follows the plan
 local Plan = {}
 
+---The number of an unknown in a stage function. It has no value, because the function is recorded once for all stages
+---and points. It supports + - * / ^ with numbers and formulas, and `sim.sin`, `cos`, `tan`, `sinh`, `cosh`, `tanh`,
+---`atan`, `exp`, `log`, `sqrt` and `pow`. Comparisons raise an error.
+---@class sim2d.Formula
+---@operator add(sim2d.Formula|number): sim2d.Formula
+---@operator sub(sim2d.Formula|number): sim2d.Formula
+---@operator mul(sim2d.Formula|number): sim2d.Formula
+---@operator div(sim2d.Formula|number): sim2d.Formula
+---@operator pow(sim2d.Formula|number): sim2d.Formula
+---@operator unm: sim2d.Formula
+
+---A motion to be found with contacts as unknowns, and the settings of the search.
+---@class sim2d.ContactPlanDef
+---@field method "contact"
+---@field unknowns string[] names of the unknowns of a stage
+---@field stages integer number of stages, at least 2
+---@field stage fun(s: table<string, sim2d.Formula>, n?: table<string, sim2d.Formula>): table returns { cost = formula, equal = list, positive = list, products = list of pairs } for a stage s and the next stage n, which is nil in the last stage
+---@field start? table<string, number> values of unknowns in the first stage
+---@field goal? table[] goals in the last stage, a list of { of = name, value =, weight =, within = }
+---@field guess? sim2d.ContactPlan|table<string, number|number[]> first point: a plan, or a number or list for each unknown; default 0
+---@field smoothing? number|number[] first relaxation of products and weight of the barrier; a list is tried in turn until a search converges; default { 1, 0.1, 100, 1e4 }
+---@field curvature? boolean whether second derivatives of `equal` are used; default: first false, then true
+---@field iterations? integer largest number of iterations of each search; default 500
+---@field violation? number largest permitted violation, in the units of the formulas; default 1e-6
+---@field tolerance? number expected decrease of the cost, relative to 1 + |cost|, below which a search has converged; default 1e-3
+---@field budget? number s, limit of the computing time
+
+---A motion that a search with `method = "contact"` found.
+---@class sim2d.ContactPlan
+---@field method "contact"
+---@field unknowns string[]
+---@field x sim2d.Array stages x unknowns
+---@field stages table<string, number>[] unknowns of each stage by name
+---@field cost number
+---@field status "converged"|"stuck"|"out of iterations"|"out of time"
+---@field unmet string[] conditions and goals that are not met
+---@field message? string reason why the plan has not converged
+---@field violation number largest violation of a condition
+---@field residuals { equal: number, positive: number, product: number, goal: number } largest violations by kind, and the largest distance from a goal
+---@field iterations integer of all searches
+---@field attempts integer number of searches
+---@field smoothing number first relaxation of the search that found the plan
+---@field curvature boolean whether that search used second derivatives of `equal`
+---@field time number s
+
 ---@class sim2d.Cost
 local Cost = {}
 
@@ -190,10 +235,12 @@ function ControlLibrary.computed_torque(def) end
 ---@return sim2d.Cost
 function ControlLibrary.cost(def) end
 
----Searches for commands that minimise a cost, starting from the present state of the world.
+---Searches for commands that minimise a cost, starting from the present state of the world. With one argument, a table
+---with `method = "contact"`, searches for a motion with contacts as unknowns and returns a `sim2d.ContactPlan`.
 ---@param world sim2d.World
 ---@param def sim2d.PlanDef
 ---@return sim2d.Plan
+---@overload fun(def: sim2d.ContactPlanDef): sim2d.ContactPlan
 function ControlLibrary.trajectory(world, def) end
 
 ---Makes a law that follows a plan with the gains of a time-varying linear regulator.

@@ -1,4 +1,4 @@
-#include "lua/diff/formula.h"
+#include "lua/diff/formula/formula.h"
 
 #include "lua/base/errors.h"
 
@@ -15,11 +15,13 @@ typedef struct Formula { // user value: the graph
 } Formula;
 
 static const char KINKS[] =
-    "this function is not available for formulas, which have sin, cos, tan, sinh, cosh, tanh, atan, "
+    "this function is not available for formulas, which have sin, cos, tan, sinh, cosh, tanh, "
+    "atan, "
     "exp, log, sqrt and pow; state a kink by a complementary pair, for example |x| = p + q, where "
     "x = p - q, p >= 0, q >= 0 and { p, q } is in products";
 static const char BRANCHES[] =
-    "a formula has no value, so it cannot be compared: the function is recorded once for all stages "
+    "a formula has no value, so it cannot be compared: the function is recorded once for all "
+    "stages "
     "and points and cannot branch on unknowns; state a case as a pair of products, such as "
     "{ force, gap }";
 
@@ -73,8 +75,9 @@ bool s2_lua_formula_get(lua_State *L, int index, S2FormulaGraph *graph, S2Formul
 static S2FormulaGraph *formula_operands(lua_State *L, S2Formula *a, S2Formula *b) {
   const Formula *first = s2_lua_test(L, 1, s2_type_formula);
   const Formula *second = s2_lua_test(L, 2, s2_type_formula);
-  S2FormulaGraph *graph = first != NULL ? first->graph : second->graph;
-  if (first != NULL && second != NULL && second->graph != graph) {
+  const Formula *any = first != NULL ? first : second;
+  S2FormulaGraph *graph = any == NULL ? NULL : any->graph;
+  if (graph == NULL || (second != NULL && second->graph != graph)) {
     s2_lua_fail(L, "two formulas of different problems cannot be combined");
   }
   for (int i = 1; i <= 2; i++) {
@@ -89,7 +92,7 @@ static S2FormulaGraph *formula_operands(lua_State *L, S2Formula *a, S2Formula *b
 }
 
 static int formula_binary(lua_State *L, S2FormulaOp op) {
-  S2Formula a, b;
+  S2Formula a = 0, b = 0;
   S2FormulaGraph *graph = formula_operands(L, &a, &b);
   s2_lua_formula_push(L, -1, s2_formula_binary(graph, op, a, b));
   return 1;
@@ -109,7 +112,7 @@ static int formula_div(lua_State *L) {
 }
 
 static int formula_pow(lua_State *L) {
-  S2Formula a, b;
+  S2Formula a = 0, b = 0;
   double exponent;
   S2FormulaGraph *graph = formula_operands(L, &a, &b);
   S2Formula f;
@@ -128,8 +131,8 @@ static int formula_unm(lua_State *L) {
   const Formula *formula = s2_lua_check(L, 1, s2_type_formula);
   S2Formula minus = s2_formula_number(formula->graph, -1);
   lua_getiuservalue(L, 1, 1);
-  s2_lua_formula_push(
-      L, -1, s2_formula_binary(formula->graph, S2_FORMULA_MULTIPLY, minus, formula->f));
+  s2_lua_formula_push(L, -1,
+                      s2_formula_binary(formula->graph, S2_FORMULA_MULTIPLY, minus, formula->f));
   return 1;
 }
 
@@ -165,6 +168,23 @@ static S2Formula formula_hyperbolic(S2FormulaGraph *graph, S2Formula a, S2Formul
                            s2_formula_binary(graph, join, up, down));
 }
 
+// Returns the operation of a function that formulas have themselves, or S2_FORMULA_NUMBER.
+static S2FormulaOp formula_op(S2ArrayUnary op) {
+  static const struct {
+    S2ArrayUnary of;
+    S2FormulaOp op;
+  } known[] = {{S2_ARRAY_SIN, S2_FORMULA_SIN},   {S2_ARRAY_COS, S2_FORMULA_COS},
+               {S2_ARRAY_EXP, S2_FORMULA_EXP},   {S2_ARRAY_LOG, S2_FORMULA_LOG},
+               {S2_ARRAY_SQRT, S2_FORMULA_SQRT}, {S2_ARRAY_TANH, S2_FORMULA_TANH},
+               {S2_ARRAY_ATAN, S2_FORMULA_ATAN}};
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    if (known[i].of == op) {
+      return known[i].op;
+    }
+  }
+  return S2_FORMULA_NUMBER;
+}
+
 bool s2_lua_formula_unary(lua_State *L, S2ArrayUnary op) {
   const Formula *formula = s2_lua_test(L, 1, s2_type_formula);
   if (formula == NULL) {
@@ -172,39 +192,14 @@ bool s2_lua_formula_unary(lua_State *L, S2ArrayUnary op) {
   }
   S2FormulaGraph *graph = formula->graph;
   S2Formula a = formula->f, f = 0;
-  switch (op) {
-  case S2_ARRAY_SIN:
-    f = s2_formula_unary(graph, S2_FORMULA_SIN, a);
-    break;
-  case S2_ARRAY_COS:
-    f = s2_formula_unary(graph, S2_FORMULA_COS, a);
-    break;
-  case S2_ARRAY_TAN:
+  if (formula_op(op) != S2_FORMULA_NUMBER) {
+    f = s2_formula_unary(graph, formula_op(op), a);
+  } else if (op == S2_ARRAY_TAN) {
     f = formula_quotient(graph, s2_formula_unary(graph, S2_FORMULA_SIN, a),
                          s2_formula_unary(graph, S2_FORMULA_COS, a));
-    break;
-  case S2_ARRAY_EXP:
-    f = s2_formula_unary(graph, S2_FORMULA_EXP, a);
-    break;
-  case S2_ARRAY_LOG:
-    f = s2_formula_unary(graph, S2_FORMULA_LOG, a);
-    break;
-  case S2_ARRAY_SQRT:
-    f = s2_formula_unary(graph, S2_FORMULA_SQRT, a);
-    break;
-  case S2_ARRAY_TANH:
-    f = s2_formula_unary(graph, S2_FORMULA_TANH, a);
-    break;
-  case S2_ARRAY_ATAN:
-    f = s2_formula_unary(graph, S2_FORMULA_ATAN, a);
-    break;
-  case S2_ARRAY_SINH:
-    f = formula_hyperbolic(graph, a, S2_FORMULA_SUBTRACT);
-    break;
-  case S2_ARRAY_COSH:
-    f = formula_hyperbolic(graph, a, S2_FORMULA_ADD);
-    break;
-  default:
+  } else if (op == S2_ARRAY_SINH || op == S2_ARRAY_COSH) {
+    f = formula_hyperbolic(graph, a, op == S2_ARRAY_SINH ? S2_FORMULA_SUBTRACT : S2_FORMULA_ADD);
+  } else {
     s2_lua_fail(L, "%s", KINKS);
   }
   lua_getiuservalue(L, 1, 1);
@@ -233,10 +228,12 @@ void s2_lua_formula_refuse(lua_State *L, int argument) {
 void s2_lua_open_formula(lua_State *L) {
   static const luaL_Reg graphs[] = {{"__gc", graph_gc}, {NULL, NULL}};
   static const luaL_Reg formulas[] = {
-      {"__add", formula_add},         {"__sub", formula_sub},       {"__mul", formula_mul},
-      {"__div", formula_div},         {"__pow", formula_pow},       {"__unm", formula_unm},
-      {"__lt", formula_compare},      {"__le", formula_compare},    {"__eq", formula_compare},
-      {"__mod", formula_kink},        {"__idiv", formula_kink},     {"__concat", formula_concat},
+      {"__add", formula_add},           {"__sub", formula_sub},
+      {"__mul", formula_mul},           {"__div", formula_div},
+      {"__pow", formula_pow},           {"__unm", formula_unm},
+      {"__lt", formula_compare},        {"__le", formula_compare},
+      {"__eq", formula_compare},        {"__mod", formula_kink},
+      {"__idiv", formula_kink},         {"__concat", formula_concat},
       {"__tostring", formula_tostring}, {NULL, NULL}};
   luaL_newmetatable(L, GRAPH);
   luaL_setfuncs(L, graphs, 0);
