@@ -278,15 +278,17 @@ static void problem_number_rows(S2MpccProblem *problem, S2Arena *arena) {
 }
 
 static void problem_matrix(S2MpccProblem *problem, S2Arena *arena) {
-  int count = 0;
+  int count = 0, largest = 0;
   for (int i = 0; i < problem->kinds; i++) {
     S2MpccKind *kind = &problem->kind[i];
     count += kind_entries(kind);
     for (int k = 0; k < kind->blocks; k++) {
       S2MpccBlock *block = &kind->block[k];
+      largest = block->size > largest ? block->size : largest;
       block->value = S2_TAKE_ZEROED(arena, double, kind->stages *mpcc_triangle(block->size) + 1);
     }
   }
+  problem->block = S2_TAKE_ZEROED(arena, double, 2 * largest * largest * S2_MPCC_LANES + 1);
   Entries list = {S2_TAKE(arena, int32_t, 2 * count + 2), 0};
   int32_t *slot = S2_TAKE(arena, int32_t, count + 1);
   for (int i = 0; i < problem->kinds; i++) {
@@ -398,13 +400,11 @@ static const double *kind_jacobian(const S2MpccKind *kind, int s) {
 // ---- Second derivatives -----------------------------------------------------------------------
 
 // Makes the blocks of up to S2_MPCC_LANES stages positive semidefinite.
-static void block_project(const S2MpccKind *kind, const S2MpccBlock *block, int first) {
-  enum { MOST = 24 * 24 * S2_MPCC_LANES }; // larger blocks are projected by the heap's memory
-  double a_here[MOST], work_here[MOST];
-  int size = block->size, length = mpcc_triangle(size), count = size * size * S2_MPCC_LANES;
-  double *a = count <= MOST ? a_here : s2_memory_take(sizeof(double) * (size_t)count);
-  double *work = count <= MOST ? work_here : s2_memory_take(sizeof(double) * (size_t)count);
-  int left = kind->stages - first, lanes = left < S2_MPCC_LANES ? left : S2_MPCC_LANES;
+static void block_project(const S2MpccProblem *problem, const S2MpccKind *kind,
+                          const S2MpccBlock *block, int first) {
+  int size = block->size, left = kind->stages - first;
+  int lanes = left < S2_MPCC_LANES ? left : S2_MPCC_LANES;
+  double *a = problem->block, *work = a + size * size * S2_MPCC_LANES;
   for (int k = 0; k < size * size; k++) {
     for (int lane = 0; lane < S2_MPCC_LANES; lane++) { // unused lanes repeat the last stage
       int s = first + (lane < lanes ? lane : lanes - 1);
@@ -414,16 +414,12 @@ static void block_project(const S2MpccKind *kind, const S2MpccBlock *block, int 
   }
   s2_mpcc_project(size, a, work);
   for (int lane = 0; lane < lanes; lane++) {
-    double *value = block->value + (first + lane) * length;
+    double *value = block->value + (first + lane) * mpcc_triangle(size);
     for (int i = 0; i < size; i++) {
       for (int j = 0; j <= i; j++) {
         *value++ = a[(i * size + j) * S2_MPCC_LANES + lane];
       }
     }
-  }
-  if (count > MOST) {
-    s2_memory_free(a);
-    s2_memory_free(work);
   }
 }
 
@@ -442,7 +438,7 @@ static void kind_second_values(const S2MpccProblem *problem, const S2MpccKind *k
       continue;
     }
     for (int s = 0; s < kind->stages; s += S2_MPCC_LANES) {
-      block_project(kind, block, s);
+      block_project(problem, kind, block, s);
     }
   }
 }

@@ -46,6 +46,7 @@ typedef struct S2MpccProblem {
   S2SparseLdl matrix;      // unknowns, then equations
   const bool *positive;    // signs of its pivots
   double *values;          // stages x (1 + rows of a stage), scratch
+  double *block;           // scratch for projections of the largest block
 } S2MpccProblem;
 
 S2Status s2_mpcc_problem_init(S2MpccProblem *problem, const S2MpccDef *def, S2Arena *arena);
