@@ -11,7 +11,7 @@ endfunction()
 s2_known_findings("they compare a step with differences or search plans: the same scene thousands of times" all
   test_gradients test_event_vjp test_event_joint_vjp test_joint_vjp lua_random_gradients lua_trajectory
   scripts/batch/evolution.lua scripts/control/methods.lua scripts/control/swing_up.lua scripts/control/walker.lua
-  scripts/control/hopper.lua)
+  scripts/control/hopper.lua scripts/control/wall.lua)
 s2_known_findings("bodies begin in places and with speeds that no step explains, or memory fails on purpose" all
   test_memory lua_fuzz_callbacks)
 s2_known_findings("heaps that are poured for minutes; the test counts unsolved steps" all

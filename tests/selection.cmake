@@ -30,7 +30,8 @@ set_property(GLOBAL APPEND PROPERTY S2_RELEASE_ONLY
     scripts/control/billiards.lua scripts/control/computed_torque.lua scripts/control/fit_log.lua
     scripts/control/hopper.lua scripts/control/lcs.lua scripts/control/learned_cart_pole.lua
     scripts/control/methods.lua scripts/control/mpc_push.lua scripts/control/paddle.lua scripts/control/pid_tuning.lua
-    scripts/control/push_box.lua scripts/control/swing_up.lua scripts/control/walker.lua scripts/dojo/corrector.lua
+    scripts/control/push_box.lua scripts/control/swing_up.lua scripts/control/walker.lua scripts/control/wall.lua
+    scripts/dojo/corrector.lua
     scripts/dojo/forward_step.lua scripts/dojo/kappa.lua scripts/gradients/contact_change.lua
     scripts/gradients/diff_sim_2_target.lua scripts/gradients/diff_sim_3_two_balls.lua
     scripts/lcp_notes/02_sliding_forwards.lua scripts/lcp_notes/03_direct.lua scripts/lcp_notes/05_traditional.lua

@@ -17,6 +17,13 @@ enum { SEARCHES = 12 };                 // shortest step: 1/2048 of the full ste
 static const double PENALTY_START = 10; // initial penalty, in cost per squared unit of the goal
 static const double PENALTY_FACTOR = 10, PENALTY_MOST = 1e10;
 static const double SETTLING = 1e-4; // update multipliers below this relative change of cost
+// A step that lowers the cost by less than this fraction of the expected decrease has overshot the
+// minimum, so the regularisation increases.
+static const double OVERSHOT = 0.05;
+// After a step that hardly lowers the cost, the search goes on if the expected decrease exceeds
+// SLACK times the tolerance, but not for more than SLOW such steps in succession.
+static const double SLACK = 100;
+enum { SLOW = 5 };
 
 typedef struct Path { // a trajectory
   double *u, *x, *y;
@@ -34,6 +41,7 @@ struct S2Ilqr {
   double *multiplier;      // of goals
   double penalty;
   double mu, mu_factor;
+  int slow;    // number of successive steps that hardly lowered the cost
   bool sloped; // true if the derivatives belong to `now`
   S2IlqrResult result;
 };
@@ -277,10 +285,19 @@ static S2IlqrState ilqr_settled(S2Ilqr *ilqr, double violation) {
     ilqr->multiplier[i] += ilqr->penalty * ilqr_goal_gap(ilqr, &ilqr->now, i);
   }
   ilqr->penalty = fmin(PENALTY_MOST, ilqr->penalty * PENALTY_FACTOR);
+  ilqr->slow = 0;
   ilqr->mu = 0;
   ilqr->mu_factor = 1;
   ilqr_judge(ilqr, &ilqr->now);
   return S2_ILQR_GOING;
+}
+
+// Returns true if a step that lowered the cost by `change` ends the inner problem.
+static bool ilqr_settles(S2Ilqr *ilqr, double change, double expected, double size) {
+  bool goals = ilqr->def.goal_count > 0 && ilqr_violation(ilqr, &ilqr->now) > ilqr->def.violation;
+  double least = (goals ? SETTLING : ilqr->def.tolerance) * size;
+  ilqr->slow = change <= least ? ilqr->slow + 1 : 0;
+  return ilqr->slow > 0 && (expected <= SLACK * least || ilqr->slow >= SLOW);
 }
 
 void s2_ilqr_forget(S2Ilqr *ilqr) {
@@ -297,6 +314,7 @@ S2Status s2_ilqr_set(S2Ilqr *ilqr, const double *u, S2IlqrResult *result) {
   ilqr->sloped = false;
   ilqr->mu = 0;
   ilqr->mu_factor = 1;
+  ilqr->slow = 0;
   S2_TRY(s2_model_run(ilqr->def.model, ilqr->now.u, NULL, false, ilqr->now.x, ilqr->now.y));
   ilqr_judge(ilqr, &ilqr->now);
   ilqr->result =
@@ -389,14 +407,14 @@ S2Status s2_ilqr_iterate(S2Ilqr *ilqr, S2IlqrResult *result) {
   if (descends && !settled) {
     r->step = ilqr_search(ilqr, dv);
     if (r->step > 0) {
-      if (r->step >= LONG_STEP) {
-        ilqr_less(ilqr);
-      } else if (r->step < SHORT_STEP) {
+      double change = before - ilqr->now.merit;
+      bool overshot = change < OVERSHOT * -(r->step * dv[0] + r->step * r->step * dv[1]);
+      if (overshot || r->step < SHORT_STEP) {
         ilqr_more(ilqr);
+      } else if (r->step >= LONG_STEP) {
+        ilqr_less(ilqr);
       }
-      bool goals =
-          ilqr->def.goal_count > 0 && ilqr_violation(ilqr, &ilqr->now) > ilqr->def.violation;
-      settled = before - ilqr->now.merit <= (goals ? SETTLING : ilqr->def.tolerance) * size;
+      settled = ilqr_settles(ilqr, change, expected, size);
     } else {
       ilqr_more(ilqr);
     }

@@ -15,7 +15,7 @@ return function(sim, host)
     noise = true, iterations = true, budget = true, gradient = true, smoothing = true, seed = true, goal = true,
     u0 = true, x0 = true, tolerance = true, violation = true, coordinates = true, model = true, elites = true,
     temperature = true, log = true, show = true, starts = true,
-    threads = true }
+    threads = true, soften = true }
 
   -- ---- Reading options --------------------------------------------------------------------------
 
@@ -472,6 +472,17 @@ return function(sim, host)
       plan.message and "; " .. plan.message or "")
   end
 
+  -- Reads the compliances (m/N) of the contacts in the searches before the last one.
+  local function read_soften(what, soften)
+    if soften == nil then return {} end
+    local good = type(soften) == "table" and #soften > 0
+    for _, compliance in ipairs(good and soften or {}) do
+      good = good and host.finite(compliance) and compliance > 0
+    end
+    if not good then host.bad_law_key(what, "soften", "a list of compliances above 0 (m/N)", soften) end
+    return soften
+  end
+
   local function read_method(what, problem, def)
     local method = def.method or "ilqr"
     if not methods[method] then
@@ -502,6 +513,7 @@ return function(sim, host)
       end
     end
     problem.starts = read_integer(what, def, "starts", 1)
+    problem.soften = read_soften(what, def.soften)
     if method ~= "ilqr" or problem.starts > 1 then
       read_spline(what, problem, def, 10)
       problem.random = sim.random.split()
@@ -542,6 +554,31 @@ return function(sim, host)
     host.judge_end(problem)
   end
 
+  -- Makes all contacts of the model softer by a compliance (m/N), and starts trajectories from its present state.
+  local function set_softness(problem, compliance)
+    problem.model:rewind()
+    problem.rigid = problem.rigid or {}
+    for i, body in ipairs(problem.clone.bodies) do
+      problem.rigid[i] = problem.rigid[i] or body.contact_compliance
+      if body.type == "dynamic" then body.contact_compliance = problem.rigid[i] + compliance end
+    end
+    problem.model:start()
+  end
+
+  -- Searches with soft contacts first, each time from the last result, and then with the contacts of the world. The
+  -- searches share the time budget equally.
+  local function search_softly(problem, iterations)
+    local budget = problem.budget
+    problem.budget = budget and budget / (#problem.soften + 1)
+    for _, compliance in ipairs(problem.soften) do
+      set_softness(problem, compliance)
+      search(problem, iterations)
+    end
+    if #problem.soften > 0 then set_softness(problem, 0) end
+    search(problem, iterations)
+    problem.budget = budget
+  end
+
   -- Searches from problem.u and from random changes of it, and keeps the best result. Results are compared by the
   -- violation of the goals first. The searches share the time budget equally.
   local function search_from_starts(problem, iterations)
@@ -554,7 +591,7 @@ return function(sim, host)
         make_solver(problem)
         problem.model:rewind()
       end
-      search(problem, iterations)
+      search_softly(problem, iterations)
       local result = problem.result
       local excess = math.max(0, result.violation - problem.violation)
       if not best or excess < best.excess or excess == best.excess and result.cost < best.result.cost then

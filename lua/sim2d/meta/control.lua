@@ -58,6 +58,8 @@
 ---@field temperature? number temperature of "mppi", relative to the spread of the costs; default 0.1
 ---@field seed? integer seed of the sampling; default: drawn from `sim.random`
 ---@field starts? integer number of searches from random changes of u0; the best plan is returned
+---@field soften? number[] m/N, compliances of all contacts in the searches before the last one
+---@field threads? integer number of threads; default: all processors
 ---@field gradient? "exact"|"smooth" kind of contact derivatives
 ---@field smoothing? number kappa of smooth derivatives; default 1e-3
 ---@field show? table for planners: the points whose planned paths are drawn, as { body or { body, {x, y} }, ..., rollouts = 10 }

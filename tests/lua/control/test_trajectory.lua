@@ -494,3 +494,67 @@ test("an actuator whose range is one number", function()
     ok(most > 0.1, method)
   end
 end)
+
+-- ---- Plans through contact ----------------------------------------------------------------------
+
+-- A disc on a springy leg above the ground.
+local function hopper()
+  local world = sim.world { dt = 1 / 60 }
+  world:box { type = "static", position = { 0, -0.5 }, size = { 20, 1 }, friction = 1 }
+  local body = world:circle { radius = 0.2, mass = 2, position = { 0, 0.62 }, mask = 2, category = 4 }
+  local foot = world:circle { radius = 0.05, mass = 0.2, position = { 0, 0.06 }, friction = 1, mask = 1, category = 2 }
+  local leg = world:slider { foot, body, axis = { 0, 1 }, anchor = { 0, 0.06 }, stiffness = 800, damping = 2, limits = { -0.2, 0.2 } }
+  world:actuator { "leg", joint = leg, kind = "force", range = { -60, 60 } }
+  return world, body
+end
+
+local function plan_hop(options)
+  local world, body = hopper()
+  options.cost = { { "height", of = body, field = "y", goal = 0.9, weight = 10 }, controls = 1e-4 }
+  options.horizon, options.period, options.iterations = 0.6, 0.05, 8
+  return control.trajectory(world, options), world, body
+end
+
+test("threads do not change a plan", function()
+  local alone = plan_hop { threads = 1 }
+  ok(alone.cost < 1)
+  for _, threads in ipairs { 2, 3, 5 } do
+    local shared = plan_hop { threads = threads }
+    eq(shared.u:table(), alone.u:table())
+    eq(shared.cost, alone.cost)
+  end
+end)
+
+test("derivatives through contacts agree with differences of the cost", function()
+  local world, body = hopper()
+  local law = control.planner(world, { horizon = 0.6, period = 0.05, cost = {
+    { "height", of = body, field = { "y", "vy" }, goal = { 0.9, 0 }, weight = 10 }, controls = 1e-4 } })
+  local solver, u = law.problem.solver, {}
+  for k = 1, 12 do u[k] = { 20 * math.sin(k) } end
+  local function cost(k, by)
+    local moved = {}
+    for i = 1, 12 do moved[i] = { u[i][1] + (i == k and by or 0) } end
+    return solver:set(sim.array(moved)).cost
+  end
+  for k = 1, 12 do
+    cost(0, 0)
+    near(solver:gradient()[{ k, 1 }], (cost(k, 1e-4) - cost(k, -1e-4)) / 2e-4, 1e-6)
+  end
+end)
+
+test("a plan through soft contacts first", function()
+  local plan, world = plan_hop { soften = { 1e-2, 1e-3 } }
+  ok(plan.cost < 1)
+  eq(world.bodies[1].contact_compliance, 0)
+  -- The last search has used the contacts of the world, in which the law repeats the plan.
+  local soft = control.trajectory(world, { u0 = plan.u, iterations = 1, horizon = 0.6, period = 0.05, cost = {
+    { "height", of = world.bodies[2], field = "y", goal = 0.9, weight = 10 }, controls = 1e-4 } })
+  ok(soft.cost <= plan.cost + 1e-9)
+  world:control(plan:law())
+  world:run { duration = 0.6 }
+  for i, of in ipairs(plan.coordinates) do near((of.body or of.joint)[of.field], plan.x[{ 13, i }], 1e-9) end
+  for key, value in pairs { soften = { -1 }, threads = 0 } do
+    raises(key, plan_hop, { [key] = value })
+  end
+  raises("list of compliances", plan_hop, { soften = 1 })
+end)
