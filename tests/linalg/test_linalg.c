@@ -4,6 +4,7 @@
 #include "linalg/blocksparse.h"
 #include "linalg/dense.h"
 #include "linalg/order.h"
+#include "linalg/pairsparse.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -374,6 +375,112 @@ static void test_forests_get_no_fill(void **state) {
   s2_arena_free(&arena);
 }
 
+// ---- Blocks of 2 x 2 ----------------------------------------------------------------------------
+
+// K = (2 1 | 1 0), (0 3 | 0 1), (1 0 | 4 1), (0 1 | 0 5) by rows, with x = (1, 2, 3, 4).
+static void test_pair_factor_of_a_known_matrix(void **state) {
+  (void)state;
+  S2Arena arena;
+  s2_arena_init(&arena);
+  S2PairSparse matrix;
+  const int32_t edge[2] = {0, 1};
+  int32_t slot[1];
+  assert_true(s2_pairsparse_init(&matrix, 2, 1, edge, slot, 0, &arena));
+  s2_pairsparse_clear(&matrix);
+  const S2PairBlock own[2] = {{{{2, 0}, {1, 3}}}, {{{4, 0}, {1, 5}}}};
+  matrix.diagonal[matrix.pattern.place[0]] = own[0];
+  matrix.diagonal[matrix.pattern.place[1]] = own[1];
+  matrix.lower[slot[0]] = matrix.upper[slot[0]] = (S2PairBlock){{{1, 0}, {0, 1}}};
+  double x[4] = {2 * 1 + 2 + 3, 3 * 2 + 4, 1 + 4 * 3 + 4, 2 + 5 * 4};
+  assert_true(s2_pairsparse_factor(&matrix, 1e-11, x));
+  for (int i = 0; i < 4; i++) {
+    assert_true(fabs(x[i] - (i + 1)) < 1e-15 * 100);
+  }
+  s2_arena_free(&arena);
+}
+
+// Adds random values to block (row, column) of the sparse matrix and of the dense one.
+static void add_pair(S2PairBlock *to, double *full, int n, int row, int column, S2Rng *rng) {
+  for (int j = 0; j < 2; j++) {
+    for (int i = 0; i < 2; i++) {
+      double value = signed_uniform(rng);
+      to->column[j][i] += value;
+      full[2 * row + i + (2 * column + j) * n] += value;
+    }
+  }
+}
+
+static void check_pairs(Shape shape, uint64_t seed, S2Arena *arena) {
+  S2Rng rng = s2_rng_seeded(seed);
+  int nodes = 7 + (int)(seed * 7 % 40), n = 2 * nodes, most = nodes * nodes + 90;
+  Case c = {.nodes = nodes, .edges = nodes / 2 + (int)(seed * 13 % 90)};
+  c.edge = S2_TAKE(arena, int32_t, 2 * most);
+  c.slot = S2_TAKE(arena, int32_t, most);
+  c.full = S2_TAKE_ZEROED(arena, double, n *n);
+  make_edges(&c, shape, &rng);
+  S2PairSparse matrix;
+  assert_true(
+      s2_pairsparse_init(&matrix, nodes, c.edges, c.edge, c.slot, (int64_t)n * n * n, arena));
+  s2_pairsparse_clear(&matrix);
+  const int32_t *place = matrix.pattern.place;
+  for (int e = 0; e < c.edges; e++) {
+    int a = c.edge[2 * e], b = c.edge[2 * e + 1], r = place[a] > place[b] ? a : b, s = a + b - r;
+    add_pair(&matrix.lower[c.slot[e]], c.full, n, r, s, &rng);
+    add_pair(&matrix.upper[c.slot[e]], c.full, n, s, r, &rng);
+  }
+  double *x = S2_TAKE(arena, double, n), *y = S2_TAKE(arena, double, n);
+  double *b = S2_TAKE(arena, double, n);
+  for (int i = 0; i < n; i++) {
+    double sum = 1;
+    for (int j = 0; j < n; j++) {
+      sum += fabs(c.full[i + j * n]) + fabs(c.full[j + i * n]);
+    }
+    c.full[i + i * n] = sum;
+    matrix.diagonal[place[i / 2]].column[i % 2][i % 2] = sum;
+    x[i] = y[i] = b[i] = signed_uniform(&rng);
+  }
+  // The factorisation and the separate solve agree with LAPACK.
+  S2Dense dense = {
+      .size = n, .nonsymmetric = true, .a = c.full, .pivot = S2_TAKE(arena, int32_t, n)};
+  assert_true(s2_dense_factor(&dense));
+  s2_dense_solve(&dense, b);
+  assert_true(s2_pairsparse_factor(&matrix, 1e-11, x));
+  s2_pairsparse_solve(&matrix, y);
+  for (int i = 0; i < n; i++) {
+    assert_true(fabs(x[i] - b[i]) <= ACCURACY && x[i] == y[i]);
+  }
+}
+
+static void test_pair_factors_agree_with_lapack(void **state) {
+  (void)state;
+  S2Arena arena;
+  s2_arena_init(&arena);
+  for (uint64_t seed = 1; seed <= 60; seed++) {
+    for (int shape = 0; shape < SHAPES; shape++) {
+      s2_arena_reset(&arena);
+      check_pairs((Shape)shape, seed, &arena);
+    }
+  }
+  s2_arena_free(&arena);
+}
+
+// Both rows of one node are equal, so the second pivot is a rounding error.
+static void test_pair_factor_refuses_dependent_rows(void **state) {
+  (void)state;
+  S2Arena arena;
+  s2_arena_init(&arena);
+  S2PairSparse matrix;
+  assert_true(s2_pairsparse_init(&matrix, 1, 0, NULL, NULL, 0, &arena));
+  const double second[3] = {3, 3 * (1 + 1e-13), NAN};
+  for (int i = 0; i < 3; i++) {
+    matrix.diagonal[0] = (S2PairBlock){{{3, 3}, {3, second[i]}}};
+    assert_false(s2_pairsparse_factor(&matrix, 1e-11, NULL));
+  }
+  matrix.diagonal[0] = (S2PairBlock){{{3, 3}, {3, 3 * (1 + 1e-9)}}};
+  assert_true(s2_pairsparse_factor(&matrix, 1e-11, NULL));
+  s2_arena_free(&arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_forests_get_no_fill),
@@ -385,6 +492,9 @@ int main(void) {
       cmocka_unit_test(test_matrix_without_edges),
       cmocka_unit_test(test_singular_matrices_are_refused),
       cmocka_unit_test(test_orders_keep_factors_sparse),
+      cmocka_unit_test(test_pair_factor_of_a_known_matrix),
+      cmocka_unit_test(test_pair_factors_agree_with_lapack),
+      cmocka_unit_test(test_pair_factor_refuses_dependent_rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
