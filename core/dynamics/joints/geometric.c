@@ -8,6 +8,7 @@
 // light link under a large force. The island of such a joint uses implicit Euler with the positive
 // part of K.
 #include "dynamics/joints/rows.h"
+#include "dynamics/joints/sides.h"
 #include "dynamics/rattle/rattle.h"
 
 #include <string.h>
@@ -256,9 +257,7 @@ static double most_hinge_turning(const S2JointAt *at, const S2JointLoad *load,
                                  const double *const mass[2], double h) {
   const S2Joint *joint = at->joint;
   // The error of the pin lengthens the arm at b. `swing` is the arm divided by the inertia.
-  S2Pin pin;
-  s2_measure_pin(at, &pin);
-  double error = s2_length(s2_vec2(pin.value[0], pin.value[1]));
+  double error = s2_length(s2_sides_at(at).apart);
   double force = s2_length(s2_vec2(load->impulse[0], load->impulse[1])) / load->time;
   double arm_a = s2_length(joint->local_a), arm_b = s2_length(joint->local_b) + 3 * error;
   double swing_a = mass[0] != NULL && mass[0][0] > 0 ? arm_a / mass[0][0] : 0;

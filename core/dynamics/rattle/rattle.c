@@ -2,6 +2,7 @@
 // The substep is split into short pieces to keep the rotations of bodies small.
 #include "dynamics/rattle/rattle.h"
 #include "dynamics/audit/audit.h"
+#include "dynamics/rattle/linkage.h"
 #include "dynamics/rattle/rattle_numbers.h"
 #include "dynamics/small/small.h"
 #include "dynamics/step/acted.h"
@@ -756,7 +757,7 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
     return false;
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);
-  *done = s2_small_island(step, island, frame);
+  *done = s2_small_island(step, island, frame) || s2_linkage_island(step, island, frame);
   s2_arena_rewind(step->arena, mark);
   if (*done) {
     step->world->stats.seconds_solve += s2_stats_clock(step->world) - started;

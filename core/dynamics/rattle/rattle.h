@@ -164,7 +164,7 @@ bool s2_joint_rattles(const S2World *world, const S2Joint *joint);
 
 // Returns true if the flow supports the island. This requires that all its joints are supported and
 // that it has no touches.
-bool s2_island_rattles(const S2Step *step, const S2Island *island);
+bool s2_island_rattles(const S2Step *step, S2Island *island);
 // Advances the island over the substep, in pieces. Sets v1 = (q1 - q0)/dt, q1, v2, impulses and
 // reactions. Sets *done to false if even the shortest allowed pieces are too long. Only the
 // statistics then change, and the step counts as unsolved. `frame`: the start of the substep.
@@ -201,7 +201,7 @@ S2RattleFlow s2_rattle_new_flow(const S2Step *step, const S2Island *island);
 bool s2_island_rattles_on(const S2Step *step, const S2Island *island);
 // Returns true if s2_island_rattles or s2_island_rattles_on is true and the scheme shortens pieces
 // of this flow until they are solved.
-bool s2_island_takes_pieces(const S2Step *step, const S2Island *island);
+bool s2_island_takes_pieces(const S2Step *step, S2Island *island);
 // Solves the piece of length h, with rows for the chosen points (index 2 touch + k). Writes the
 // impulses to the step and its touches. `last`: true to accept any rotation. Returns false if
 // aborted.

@@ -36,13 +36,23 @@ static double linear_mobility(const S2World *world, const S2Joint *joint) {
 // by 1e-16 of the speed of the heavier body, times the mobility times the heavier mass. (Projection
 // is more accurate, because it stores each impulse as two doubles.)
 static bool digits_suffice(const S2World *world, const S2Joint *joint) {
+  const int32_t slots[2] = {joint->a, joint->b};
+  const S2Vec2 arms[2] = {joint->local_a, joint->local_b};
+  const S2Body *body[2];
   double heavier = 0;
   for (int i = 0; i < 2; i++) {
-    int32_t slot = i == 0 ? joint->a : joint->b;
-    bool moves = slot != S2_NONE && s2_body_moves(&world->bodies.at[slot]);
-    heavier = moves ? fmax(heavier, world->bodies.at[slot].mass) : heavier;
+    const S2Body *of = slots[i] == S2_NONE ? NULL : &world->bodies.at[slots[i]];
+    body[i] = of != NULL && s2_body_moves(of) ? of : NULL;
+    heavier = body[i] != NULL && of->mass > heavier ? of->mass : heavier;
   }
-  return heavier * linear_mobility(world, joint) <= S2_RATTLE_LIGHT;
+  // First compare without divisions. Each body may have a third of the limit.
+  bool few = true;
+  for (int i = 0; i < 2; i++) {
+    few = few && (body[i] == NULL ||
+                  heavier * (body[i]->inertia + s2_dot(arms[i], arms[i]) * body[i]->mass) <
+                      S2_RATTLE_LIGHT / 3 * (body[i]->mass * body[i]->inertia));
+  }
+  return few || heavier * linear_mobility(world, joint) <= S2_RATTLE_LIGHT;
 }
 
 bool s2_joint_rattles(const S2World *world, const S2Joint *joint) {
@@ -52,12 +62,30 @@ bool s2_joint_rattles(const S2World *world, const S2Joint *joint) {
          (joint->type != S2_CONSTRAINT || takes_constraint(joint)) && digits_suffice(world, joint);
 }
 
-bool s2_island_rattles(const S2Step *step, const S2Island *island) {
+// Returns true if the joint has two rigid equations and no other rows in a step of length h, so
+// that linkage.c can step it. The result depends only on the joint's definition.
+static bool is_plain(const S2Joint *joint, double h) {
+  bool limited = joint->limit_lo > -INFINITY || joint->limit_hi < INFINITY;
+  bool drives = (joint->has_motor && joint->motor_max > 0) || joint->friction > 0;
+  return (joint->type == S2_HINGE || joint->type == S2_SLIDER) && !limited && !drives &&
+         !joint->driven && s2_joint_is_rigid(joint) && !s2_servo_acts(joint, h);
+}
+
+bool s2_island_rattles(const S2Step *step, S2Island *island) {
+  if (island->rattles != 0) {
+    return island->rattles > 0;
+  }
   bool takes = s2_world_rattles(&step->world->kept.def) && island->touches == 0 &&
                island->joints > 0 && island->nodes > 0;
+  // Both questions read all joints, which takes more time than to answer them.
+  island->linkage = true;
   for (int i = 0; takes && i < island->joints; i++) {
-    takes = s2_joint_rattles(step->world, &step->world->joints.at[island->joint[i]]);
+    const S2Joint *joint = &step->world->joints.at[island->joint[i]];
+    takes = s2_joint_rattles(step->world, joint);
+    island->linkage = island->linkage && is_plain(joint, step->dt);
   }
+  island->linkage &= takes;
+  island->rattles = takes ? 1 : -1;
   return takes;
 }
 
@@ -71,7 +99,7 @@ bool s2_island_rattles_on(const S2Step *step, const S2Island *island) {
   return takes;
 }
 
-bool s2_island_takes_pieces(const S2Step *step, const S2Island *island) {
+bool s2_island_takes_pieces(const S2Step *step, S2Island *island) {
   const S2WorldDef *def = &step->world->kept.def;
   bool events = s2_world_way(def) == S2_EVENT &&
                 (def->stepping == S2_EVENT || island->touches <= S2_AUTO_PAIRS);

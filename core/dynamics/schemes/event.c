@@ -1272,12 +1272,12 @@ static bool ground_stands(const S2Step *step, const S2Island *island) {
 static bool rattle_whole(S2EventRun *event, bool *done) {
   event->done = 0;
   *done = false;
-  const S2Island *island = event->island;
+  S2Island *island = event->island;
   if (!s2_island_rattles(event->step, island) || event->step->stiff[island->joint[0]]) {
     return true;
   }
   S2LawFrame frame = law_frame(event);
-  bool going = s2_island_rattle(event->step, event->island, &frame, done);
+  bool going = s2_island_rattle(event->step, island, &frame, done);
   if (*done) {
     s2_note_island(event->step, event->island, S2_ACT_FLOWED, NULL);
     look_how_far(event);

@@ -30,6 +30,8 @@ typedef struct S2Island { // a set of bodies that act on each other; lists are i
   // Bisect: true if the motion includes rebounds. They may also add energy by lifting bodies
   // (repay.c).
   bool bounced;
+  int8_t rattles; // result of s2_island_rattles: 1 for true, -1 for false, 0 if it is not known
+  bool linkage;   // set by s2_island_rattles: rigid hinges and sliders only (rattle/linkage.h)
   bool gave_up;   // true if the two-stage flow (rattle/) failed with the maximum number of pieces
   bool accounted; // true if energy that projection adds by lifting bodies must be removed (repay.c)
   // (h w)^2 of forces that turn too fast for the step (geometric.c), or 0 if there are none.
