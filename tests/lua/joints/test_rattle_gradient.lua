@@ -129,6 +129,20 @@ test("random scenes of all joints", function()
   ok(weak <= 5, weak .. " on an edge")
 end)
 
+-- Islands of more than eight bodies with rigid hinges and sliders only (core/dynamics/rattle/linkage.h).
+test("linkages", function()
+  math.randomseed(17)
+  for n = 1, fewer(12, 3) do
+    local links = {}
+    for i = 1, 10 do
+      links[i] = random_link(i)
+      links[i].kind, links[i].extra, links[i].other = i % 4 == 3 and "slider" or "hinge", 8, n % 2 == 0 and i // 2 or i - 1
+    end
+    local p = { m = 10^between(-0.5, 0.5), v = between(-1, 1), x = between(-0.1, 0.1), damp = between(0.5, 1.5), g = 9.81, dt = 1 / pick { 60, 120 } }
+    agrees(scene(links, nil, pick { "auto", "speculative" }, 6, nil, n % 3 == 0), p, "linkage " .. n)
+  end
+end)
+
 -- Laws of bodies on joints and of a free one, which depend on each other's positions.
 test("random scenes with force laws", function()
   math.randomseed(12)
