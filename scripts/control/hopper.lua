@@ -7,7 +7,8 @@
 local sim = require "sim2d"
 
 local exp = sim.experiment("Hopper by a planner", { seconds = { 4, "s to hop" }, seed = { 1, "of start and pushes" },
-  push = { 1.5, "largest push, N s" }, step = { 0.02, "height of the steps of the floor, m" } })
+  push = { 1.5, "largest push, N s" }, step = { 0.02, "height of the steps of the floor, m" },
+  time = { false, "print the plans a second" } })
 local o = exp.options
 local HIP, SOLE = 0.6, 0.05 -- heights above the ground, m
 local PUSH_EVERY = 3        -- s
@@ -39,6 +40,7 @@ local law = sim.control.planner(world, { horizon = 0.6, period = 0.05, iteration
 world:control(law, { period = 0.05 })
 
 local lowest, flights, flying, pushed = HIP, 0, false, 0
+local started = sim.clock()
 for _ in world:steps(o.seconds) do
   local up = #foot:contacts() == 0
   if up and not flying then flights = flights + 1 end
@@ -51,6 +53,7 @@ for _ in world:steps(o.seconds) do
 end
 print(("%.2f m in %.1f s, %d hops, %d pushes, body never below %.2f m, %d plans"):format(body.x, world.time, flights,
   pushed, lowest, law.decisions))
+if o.time then print(("%.0f plans a second"):format(law.decisions / (sim.clock() - started))) end
 exp:above("way, m a second", 0.8, body.x / o.seconds)
 exp:above("hops a second", 0.8, flights / o.seconds)
 exp:above("lowest height of the body, m", 0.4, lowest)

@@ -6,7 +6,8 @@
 local sim = require "sim2d"
 
 local exp = sim.experiment("Walker by a planner", { seconds = { 3, "s to walk" }, seed = { 1, "of start and pushes" },
-  iterations = { 4, "of each plan" }, push = { 6, "largest push, N s" }, step = { 0.02, "height of the steps of the floor, m" } })
+  iterations = { 4, "of each plan" }, push = { 6, "largest push, N s" }, step = { 0.02, "height of the steps of the floor, m" },
+  time = { false, "print the plans a second" } })
 local o = exp.options
 local UP = 1.15      -- height of the trunk when the walker stands, m
 local PUSH_EVERY = 3 -- s
@@ -47,6 +48,7 @@ world:control(law, { period = 0.05 })
 
 -- A step is counted when the other foot moves in front.
 local lowest, steps, front, pushed = UP, 0, nil, 0
+local started = sim.clock()
 for _ in world:steps(o.seconds) do
   local now = feet[1].x > feet[2].x and 1 or 2
   if front and now ~= front then steps = steps + 1 end
@@ -59,6 +61,7 @@ for _ in world:steps(o.seconds) do
 end
 print(("%.2f m in %.1f s, %d steps, %d pushes, trunk never below %.2f m, %d plans"):format(trunk.x, world.time, steps,
   pushed, lowest, law.decisions))
+if o.time then print(("%.0f plans a second"):format(law.decisions / (sim.clock() - started))) end
 exp:above("way, m a second", 0.4, trunk.x / o.seconds)
 exp:above("steps a second", 1, steps / o.seconds)
 exp:above("lowest height of the trunk, m", 0.9, lowest)

@@ -1,9 +1,9 @@
 // Forward derivatives of steps of small islands, compared with backward sweeps over the same steps
 // and with differences.
-#include "small_worlds.h"
+#include "dynamics/small/small_worlds.h"
 
 #include "diff/linear/linearize.h"
-#include "diff/linear/step_tangent.h"
+#include "diff/forward/step_tangent.h"
 #include "diff/step/trace_notes.h"
 
 enum { MOST = 6 * 12 };

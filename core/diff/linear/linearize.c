@@ -1,8 +1,8 @@
 #include "diff/linear/linearize.h"
 
+#include "diff/forward/step_tangent.h"
 #include "diff/linear/direct.h"
 #include "diff/linear/lines.h"
-#include "diff/linear/step_tangent.h"
 #include "diff/step/trace_notes.h"
 #include "dynamics/control/control.h"
 #include "dynamics/joints/joint.h"
@@ -265,7 +265,7 @@ typedef struct Return {
   unsigned char *image;
 } Return;
 
-static Return linearize_keep(const S2World *world, S2Arena *arena) {
+static Return return_keep(const S2World *world, S2Arena *arena) {
   bool asks = false;
   for (int i = 0; i < world->order.count; i++) {
     asks |= world->bodies.at[world->order.at[i]].has_law;
@@ -278,7 +278,7 @@ static Return linearize_keep(const S2World *world, S2Arena *arena) {
   return back;
 }
 
-static S2Status linearize_return(S2World *world, const Return *back, S2Status status) {
+static S2Status return_to(S2World *world, const Return *back, S2Status status) {
   if (back->size > 0 && status.code != S2_OK && s2_world_idle(world).code == S2_OK) {
     S2_TRY(s2_world_image_read(world, back->image, back->size));
   }
@@ -315,9 +315,9 @@ S2Status s2_world_linearize(S2World *world, const S2Input *inputs, int count, S2
     sweeps.sum[(size_t)i * (size_t)states + (size_t)i] = 1;
   }
   S2Linearizer *linearizer = s2_linearizer_new();
-  Return back = linearize_keep(world, arena);
+  Return back = return_keep(world, arena);
   S2Status status = linearize_swept(linearizer, world, inputs, &sweeps, arena);
-  status = linearize_return(world, &back, status);
+  status = return_to(world, &back, status);
   linear->flags = linearizer->g.flags;
   s2_linearizer_free(linearizer);
   return status;
@@ -399,6 +399,7 @@ static bool period_push(Period *period, const Column *columns) {
   for (int k = 0; k < period->count; k++) {
     const Column *column = &columns[k];
     bool goal = column->kind == S2_INPUT_GOAL;
+    // A force acts on one or two bodies.
     for (int side = 0; side < 2 && column->kind == S2_INPUT_FORCE; side++) {
       int32_t slot = column->slot[side],
               at = slot == S2_NONE ? S2_NONE : period->lines.column[slot];
@@ -430,6 +431,7 @@ static S2Status period_step(Period *period, Column *columns) {
   S2_TRY(s2_turning_of(world, true, arena, &turning));
   bool forward = period_push(period, columns);
   S2_TRY(s2_tangents_turn(world, arena, &period->tangents));
+  // Take the step.
   linearizer->trace->keeps_pieces = forward;
   S2_TRY(s2_world_step_traced(world, linearizer->trace));
   forward = forward && s2_step_tangent(world, &linearizer->trace->notes, &period->lines, arena,
@@ -483,6 +485,7 @@ S2Status s2_linearizer_steps(S2Linearizer *linearizer, S2World *world, const S2I
                        .b = S2_TAKE(arena, double, m *count + 1),
                        .coordinates = reduction->m,
                        .coordinate = reduction->coordinate};
+  // The steps keep their matrices in `linear`, which lies before the mark.
   S2ArenaMark mark = s2_arena_mark(arena);
   Period period = {.linearizer = linearizer,
                    .world = world,
@@ -495,8 +498,8 @@ S2Status s2_linearizer_steps(S2Linearizer *linearizer, S2World *world, const S2I
                    .count = count,
                    .lines = s2_lines_of(world, arena),
                    .tangents = s2_tangents_new(reduction->n, m + count, count, arena)};
-  Return back = linearize_keep(world, arena);
-  S2Status status = linearize_return(world, &back, period_steps(&period, steps));
+  Return back = return_keep(world, arena);
+  S2Status status = return_to(world, &back, period_steps(&period, steps));
   s2_arena_rewind(arena, mark);
   return status;
 }

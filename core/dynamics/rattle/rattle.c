@@ -12,7 +12,6 @@
 
 #include <string.h>
 
-static const double TURN = S2_RATTLE_TURN;
 // Largest number of pieces of a substep. With this number of pieces, any rotation is accepted if
 // the stages are solved, for example of wheels on their hubs.
 enum { PIECES = S2_RATTLE_PIECES };
@@ -643,10 +642,6 @@ static bool note_flow(S2Rattle *rattle, const S2Choice *choices, int closes) {
   s2_rattle_record_piece(rattle, record);
   S2RattleNote note = {1,   rattle->rows, laws, record, answers, rattle->placings, rattle->placing,
                        NULL};
-  if (laws == 0 && rattle->placings == 0) {
-    note.flat =
-        s2_small_keep_pieces(rattle->step, rattle->island, choices, record, 1, rattle->rows);
-  }
   s2_note_rattle(step, rattle->island, choices, &note, numbers);
   s2_arena_rewind(step->arena, mark);
   return going;
@@ -712,7 +707,7 @@ static double turn_at_first(S2Step *step, S2Island *island, const S2LawFrame *fr
   for (int i = 0; i < island->nodes; i++) {
     turn = fmax(turn, step->dt * fabs(frame->v[3 * island->node[i]]));
   }
-  if (turn <= TURN) {
+  if (turn <= S2_RATTLE_TURN) {
     return turn;
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);
@@ -734,7 +729,7 @@ static int pieces_at_first(S2Step *step, S2Island *island, const S2LawFrame *fra
   // The direction of forces is explicit within a piece. Use enough pieces to limit (h w)^2.
   double stiff = sqrt(island->turning / S2_TURNS_TOO_FAST);
   int pieces = 1;
-  while (pieces < PIECES && (pieces * TURN < turn || pieces < stiff)) {
+  while (pieces < PIECES && (pieces * S2_RATTLE_TURN < turn || pieces < stiff)) {
     pieces *= 2;
   }
   return pieces;
@@ -786,9 +781,6 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
       int size = s2_rattle_record_size(island->nodes, rattle.rows, rebounds);
       S2RattleNote note = {made,    rattle.rows,     laws * made,    record,
                            answers, rattle.placings, rattle.placing, NULL};
-      if (laws == 0 && rattle.placings == 0) {
-        note.flat = s2_small_keep_pieces(step, island, NULL, record, made, rattle.rows);
-      }
       s2_note_rattle(step, island, NULL, &note, size * made);
       s2_rattle_keep_end(&rattle, &sums);
       rattle_account(&rattle, made);

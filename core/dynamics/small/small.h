@@ -12,6 +12,7 @@
 #define S2_SMALL_H
 
 #include "dynamics/rattle/rattle.h"
+#include "dynamics/trace/notes.h"
 
 // Sizes of the arrays. A robot with two legs has 7 bodies, 12 equations, 12 limits and 4 points.
 enum {
@@ -85,7 +86,7 @@ typedef struct S2SmallPoint { // a contact point with rows
 // The island during a step, and its current piece.
 typedef struct S2Small {
   S2Step *step;
-  S2Island *island;
+  const S2Island *island;
   int nodes, seats, joints, joint_rows;
   // True if a joint has other rows than the equations of a rigid hinge or slider.
   bool drives;
@@ -117,7 +118,7 @@ typedef struct S2Small {
 
 // Returns the island in flat arrays, in the arena of the step. Returns NULL if the arrays do not
 // describe it. The result depends only on the definition of the island. (small_take.c)
-S2Small *s2_small_take(S2Step *step, S2Island *island);
+S2Small *s2_small_take(S2Step *step, const S2Island *island);
 // For tests: `flat` is false if the general path must step all islands of this world.
 void s2_world_set_flat(S2World *world, bool flat);
 // Starts a piece of length h from the poses q and the velocities v (3 per slot), with rows for the
@@ -225,11 +226,10 @@ bool s2_small_flow(S2Small *small, const S2Choice *choices, double done, double 
 // of the step. Returns NULL if the notes do not keep pieces, or if the arrays do not describe the
 // impact. `small` may be NULL. Its next piece must be started again.
 const S2SmallImpact *s2_small_keep_impact(S2Small *small, const S2Choice *choices, double done);
-// Returns copies of the pieces that the general path has solved, in the notes of the step. `record`
-// contains `pieces` records of the island. Returns NULL if the notes do not keep pieces, or if the
-// arrays do not describe them.
-const S2Small *s2_small_keep_pieces(S2Step *step, S2Island *island, const S2Choice *choices,
-                                    const double *record, int pieces, int rows);
+// Returns copies of the pieces of a note that the general path has solved, in the notes of the
+// step. Returns NULL if the notes do not keep pieces, or if the arrays do not describe them.
+const S2Small *s2_small_keep_pieces(const S2Step *step, const S2Island *island,
+                                    const S2Choice *choices, const S2RattleNote *note);
 // Steps an island on which only joints act, as s2_island_rattle does. Returns false if the general
 // path must step it. Only step->q1 of the nodes and the audits have changed then.
 bool s2_small_island(S2Step *step, S2Island *island, const S2LawFrame *frame);

@@ -306,6 +306,7 @@ const S2SmallImpact *s2_small_keep_impact(S2Small *small, const S2Choice *choice
   if (!s2_small_begin(small, step->q0, step->v0, choices, done, step->h)) {
     return NULL;
   }
+  // The velocities after the impact, and the impulses of joints and contacts.
   S2SmallImpact *impact = s2_note_take(notes, sizeof *impact);
   impact->small = *small;
   S2Small *of = &impact->small;
@@ -351,6 +352,7 @@ static bool small_recall(S2Small *small, const S2RattleRecord *record) {
     small->known[0][r] = small->state[0][r] == S2_RATTLE_KNOWN;
     small->known[1][r] = small->state[1][r] == S2_RATTLE_KNOWN;
   }
+  // Measure the rows at both ends.
   (void)s2_small_set_out(small);
   for (int i = 0; i < 3 * small->nodes; i++) {
     small->q1[i / 3][i % 3] = small->q0[i / 3][i % 3] + small->h * small->u[i];
@@ -363,23 +365,25 @@ static bool small_recall(S2Small *small, const S2RattleRecord *record) {
   return good;
 }
 
-const S2Small *s2_small_keep_pieces(S2Step *step, S2Island *island, const S2Choice *choices,
-                                    const double *record, int pieces, int rows) {
+const S2Small *s2_small_keep_pieces(const S2Step *step, const S2Island *island,
+                                    const S2Choice *choices, const S2RattleNote *note) {
   S2Notes *notes = step->world->notes;
-  if (notes == NULL || !notes->keeps_pieces) {
+  if (notes == NULL || !notes->keeps_pieces || note->laws > 0 || note->placings > 0) {
     return NULL;
   }
   S2ArenaMark mark = s2_arena_mark(step->arena);
-  S2Small *small = s2_small_take(step, island), *kept = NULL;
+  S2Step own = *step; // the piece needs a step that it may change
+  S2Small *small = s2_small_take(&own, island), *kept = NULL;
   bool good = small != NULL && !s2_island_rebounds(step, island) &&
               s2_small_begin(small, step->q0, step->v0, choices, 0, step->dt) &&
-              small->rows == rows;
+              small->rows == note->rows;
   if (good) {
-    kept = s2_note_take(notes, sizeof *kept * (size_t)pieces);
+    kept = s2_note_take(notes, sizeof *kept * (size_t)note->pieces);
   }
-  for (int k = 0; k < pieces && good; k++) {
-    int size = s2_rattle_record_size(small->nodes, rows, false);
-    S2RattleRecord piece = s2_rattle_record(record + (ptrdiff_t)(k * size), small->nodes, rows);
+  for (int k = 0; k < note->pieces && good; k++) {
+    int size = s2_rattle_record_size(small->nodes, note->rows, false);
+    S2RattleRecord piece =
+        s2_rattle_record(note->piece + (ptrdiff_t)(k * size), small->nodes, note->rows);
     good = small_recall(small, &piece);
     kept[k] = *small;
   }

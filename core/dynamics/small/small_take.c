@@ -259,7 +259,7 @@ static bool small_rows_fit(const S2Step *step, const S2Island *island) {
   return rows <= S2_SMALL_JOINT_ROWS;
 }
 
-S2Small *s2_small_take(S2Step *step, S2Island *island) {
+S2Small *s2_small_take(S2Step *step, const S2Island *island) {
   if (step->world->plain || island->nodes > S2_SMALL_NODES || island->joints > S2_SMALL_JOINTS) {
     return NULL;
   }

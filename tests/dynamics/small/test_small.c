@@ -1,6 +1,6 @@
 // Small islands in flat arrays: their steps agree with those of the general path from the same
 // state.
-#include "small_worlds.h"
+#include "dynamics/small/small_worlds.h"
 
 #include "dynamics/small/small.h"
 #include "mcp/mcp.h"

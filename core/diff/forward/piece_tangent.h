@@ -1,5 +1,5 @@
 // Forward derivatives of a piece of the two-stage flow that small/ has solved. Private to
-// core/diff/linear.
+// core/diff/forward and core/diff/linear.
 #ifndef S2_PIECE_TANGENT_H
 #define S2_PIECE_TANGENT_H
 

@@ -1,4 +1,4 @@
-#include "diff/linear/step_tangent.h"
+#include "diff/forward/step_tangent.h"
 
 #include <math.h>
 #include <string.h>
@@ -63,8 +63,8 @@ S2Status s2_tangents_turn(S2World *world, S2Arena *arena, S2Tangents *tangents) 
 
 // to := derivatives of a velocity without contacts and joints after the time h
 // (s2_step_free_body).
-static void free_velocity(const Walk *walk, int32_t slot, int c, double h, const double *v,
-                          const double *force, double *to) {
+static void walk_free_velocity(const Walk *walk, int32_t slot, int c, double h, const double *v,
+                               const double *force, double *to) {
   const S2Body *body = &walk->world->bodies.at[slot];
   double alpha = walk->world->kept.def.alpha, inertial = c == 0 ? body->inertia : body->mass;
   double damping = c == 0 ? body->angular_damping : body->linear_damping;
@@ -83,7 +83,7 @@ static void walk_drift(const Walk *walk, double h) {
     bool moves = at != S2_NONE && s2_body_moves(&walk->world->bodies.at[slot]);
     for (int c = 0; c < 3 && moves; c++) {
       int k = (at + c) * columns;
-      free_velocity(walk, slot, c, h, walk->v0 + k, walk->start->force + k, walk->v1 + k);
+      walk_free_velocity(walk, slot, c, h, walk->v0 + k, walk->start->force + k, walk->v1 + k);
       for (int d = 0; d < columns; d++) {
         walk->q1[k + d] = walk->q0[k + d] + h / 2 * (walk->v0[k + d] + walk->v1[k + d]);
       }
@@ -178,7 +178,8 @@ static void walk_open_interval(Walk *walk, const S2Note *note) {
 }
 
 // Returns the derivative of a velocity in free flight with respect to the time h since v0.
-static double free_rate(const Walk *walk, int32_t slot, int c, double h, double v0, double v1) {
+static double walk_free_rate(const Walk *walk, int32_t slot, int c, double h, double v0,
+                             double v1) {
   const S2Body *body = &walk->world->bodies.at[slot];
   double alpha = walk->world->kept.def.alpha, inertial = c == 0 ? body->inertia : body->mass;
   double damping = c == 0 ? body->angular_damping : body->linear_damping;
@@ -198,8 +199,8 @@ static void walk_fly(Walk *walk, const S2Note *note) {
     int32_t slot = island->node[i / 3];
     double *q = walk->piece.q + i * columns, *v = walk->piece.v + i * columns;
     double v0 = walk->set_out->set_out.v0[i], v1 = note->arrive.v1[i];
-    free_velocity(walk, slot, i % 3, h, v, walk->force + i * columns, after);
-    after[last] += free_rate(walk, slot, i % 3, h, v0, v1);
+    walk_free_velocity(walk, slot, i % 3, h, v, walk->force + i * columns, after);
+    after[last] += walk_free_rate(walk, slot, i % 3, h, v0, v1);
     for (int d = 0; d < columns; d++) {
       q[d] += h * ((1 - share) * v[d] + share * after[d]);
       v[d] = after[d];
@@ -362,6 +363,7 @@ bool s2_step_tangent(const S2World *world, const S2Notes *notes, const S2Lines *
   S2ArenaMark mark = s2_arena_mark(arena);
   int n = tangents->n, columns = tangents->columns, numbers = n * columns;
   int of_island = 3 * S2_SMALL_NODES * columns;
+  // One block for all arrays.
   double *at = S2_TAKE(arena, double, 4 * numbers + 3 * of_island + 2 * columns);
   Walk walk = {.world = world,
                .notes = notes,
@@ -381,6 +383,7 @@ bool s2_step_tangent(const S2World *world, const S2Notes *notes, const S2Lines *
                          .field = tangents->field},
                .force = at + 4 * numbers + 2 * of_island,
                .left = at + 4 * numbers + 3 * of_island};
+  // Move the derivatives over one act after the other.
   walk.length = walk.left + columns;
   walk.piece.force = walk.force;
   double dt = world->kept.def.dt / world->kept.def.substeps;

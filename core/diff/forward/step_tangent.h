@@ -1,11 +1,11 @@
 // Forward derivatives of a recorded step. They need no sweeps, but support only steps of islands
 // that small/ has solved without impacts, and of bodies in free flight. Private to
-// core/diff/linear.
+// core/diff/forward and core/diff/linear.
 #ifndef S2_STEP_TANGENT_H
 #define S2_STEP_TANGENT_H
 
+#include "diff/forward/piece_tangent.h"
 #include "diff/linear/lines.h"
-#include "diff/linear/piece_tangent.h"
 #include "dynamics/trace/notes.h"
 
 // Derivatives of the state of all bodies with columns in S2Lines, in several directions. The last
