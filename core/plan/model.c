@@ -370,12 +370,15 @@ static bool share_copies(S2Model *model) {
 // Puts the world of a thread into the state of a waypoint.
 static S2Status share_go_to(S2Model *model, int worker, const Waypoint *at) {
   Shares *shares = &model->shares;
+  if (worker == 0) {
+    return s2_world_image_return(model->def.world, at->image, at->size, model->changes);
+  }
+  // The program of a copy stays valid if the definition has not changed since its last image.
   S2World *world = shares->model[worker]->def.world;
-  uint64_t now = model->changes;
-  bool same = worker > 0 && shares->original[worker] == now;
-  uint64_t changes = worker == 0 ? now : same ? shares->changes[worker] : world->changes - 1;
+  bool same = shares->original[worker] == model->changes;
+  uint64_t changes = same ? shares->changes[worker] : world->changes - 1;
   S2_TRY(s2_world_image_return(world, at->image, at->size, changes));
-  shares->original[worker] = now;
+  shares->original[worker] = model->changes;
   shares->changes[worker] = world->changes;
   return s2_ok();
 }

@@ -61,7 +61,7 @@ static bool impact_state(S2TangentWork *work, const S2SmallImpact *impact, int r
 // Returns true if the impulses explain the change of the velocities.
 static bool impact_explains(const S2TangentWork *work) {
   const S2Small *small = work->small;
-  double left[3 * S2_SMALL_NODES], size = 0, worst = 0;
+  double left[3 * S2_SMALL_NODES] = {0}, size = 0, worst = 0;
   for (int i = 0; i < work->n; i++) {
     left[i] = small->inertial[i] * (small->v1[i] - small->v0[i]);
     size = fmax(size, small->inertial[i] * (fabs(small->v1[i]) + fabs(small->v0[i])));

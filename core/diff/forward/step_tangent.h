@@ -1,5 +1,5 @@
-// Forward derivatives of a recorded step. They need no sweeps, but support only steps of islands
-// that small/ has solved without impacts, and of bodies in free flight. Private to
+// Forward derivatives of a recorded step. They need no sweeps, but support only bodies in free
+// flight and islands whose pieces and impacts small/ describes. Private to
 // core/diff/forward and core/diff/linear.
 #ifndef S2_STEP_TANGENT_H
 #define S2_STEP_TANGENT_H

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-// Rows whose pivot is below REPEATS times the first pivot depend on other rows. What remains of
-// their right sides may be at most REMAINS times its largest entry.
+// Rows whose pivot is below REPEATS times the first pivot depend on other rows. The remainder
+// of their right sides may be at most REMAINS times the largest entry.
 static const double REPEATS = 1e-11, REMAINS = 1e-9;
 // A speed below this fraction of its terms is a rounding error. Terms below NOTHING are 0.
 static const double ALIKE = 1e-9, NOTHING = 1e-200;

@@ -21,11 +21,9 @@ enum { ASKS = 40, SLOW = 3 };
 // Fractions of a force. AGREED: error below which a law agrees with the velocity. NEAR: error above
 // which a law is held at its initial value.
 static const double AGREED = 1e-14, NEAR = 1e-8;
-// Step of the finite differences of laws, as a fraction of the velocity.
-static const double DIFFERENCE = 1e-6;
-// Fractions of a piece's length. RISES: step of finite differences with respect to the length.
-// LATEST: a limit that closes within this last part of a piece does not shorten the piece.
-static const double RISES = 1e-3, LATEST = 1e-9;
+// Steps of finite differences, as fractions of the velocity (laws) and of the length of a piece.
+static const double DIFFERENCE = 1e-6, RISES = 1e-3;
+static const double LATEST = 1e-9; // a limit that closes in this last part does not end the piece
 
 // STIFF: forces turn too fast, even with the largest number of pieces.
 typedef enum Outcome { SOLVED, TOO_LONG, STIFF, ABORTED } Outcome;
@@ -642,6 +640,7 @@ static bool note_flow(S2Rattle *rattle, const S2Choice *choices, int closes) {
   s2_rattle_record_piece(rattle, record);
   S2RattleNote note = {1,   rattle->rows, laws, record, answers, rattle->placings, rattle->placing,
                        NULL};
+  note.flat = s2_small_keep_pieces(step, rattle->island, choices, &note);
   s2_note_rattle(step, rattle->island, choices, &note, numbers);
   s2_arena_rewind(step->arena, mark);
   return going;
@@ -781,6 +780,7 @@ bool s2_island_rattle(S2Step *step, S2Island *island, const S2LawFrame *frame, b
       int size = s2_rattle_record_size(island->nodes, rattle.rows, rebounds);
       S2RattleNote note = {made,    rattle.rows,     laws * made,    record,
                            answers, rattle.placings, rattle.placing, NULL};
+      note.flat = s2_small_keep_pieces(step, island, NULL, &note);
       s2_note_rattle(step, island, NULL, &note, size * made);
       s2_rattle_keep_end(&rattle, &sums);
       rattle_account(&rattle, made);

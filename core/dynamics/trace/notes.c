@@ -1,6 +1,5 @@
 // Writes the record of each act. All functions do nothing if the step records no notes.
 #include "dynamics/trace/notes.h"
-#include "dynamics/small/small.h"
 
 #include "base/number.h"
 
@@ -450,9 +449,6 @@ void s2_note_rattle(const S2Step *step, const S2Island *island, const S2Choice *
     note->rattle = *rattle;
     note->rattle.answers = kept;
     note->rattle.piece = note_numbers(notes, rattle->piece, numbers);
-    if (rattle->flat == NULL) {
-      note->rattle.flat = s2_small_keep_pieces(step, island, choices, rattle);
-    }
   }
 }
 
