@@ -412,7 +412,9 @@ static bool model_share(S2Model *model, const double *u, double *x, double *y, S
       model->changes != model->def.world->changes || model_calls(model) || !share_copies(model)) {
     return false;
   }
-  Sharing sharing = {.model = model, .u = u, .x = x, .y = y};
+  Sharing sharing = {.model = model, .u = u};
+  sharing.x = x;
+  sharing.y = y;
   for (int i = 0; i < shares->count; i++) {
     sharing.slope[i] = *slope;
   }

@@ -2,8 +2,8 @@
 // and with differences.
 #include "dynamics/small/small_worlds.h"
 
-#include "diff/linear/linearize.h"
 #include "diff/forward/step_tangent.h"
+#include "diff/linear/linearize.h"
 #include "diff/step/trace_notes.h"
 
 enum { MOST = 6 * 12 };
