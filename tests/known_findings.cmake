@@ -9,7 +9,7 @@ function(s2_known_findings reason kinds)
 endfunction()
 
 s2_known_findings("they compare a step with differences or search plans: the same scene thousands of times" all
-  test_gradients test_event_vjp test_event_joint_vjp test_joint_vjp lua_random_gradients lua_trajectory
+  test_gradients test_event_vjp test_event_joint_vjp test_joint_vjp lua_random_gradients lua_trajectory lua_kinetix
   scripts/batch/evolution.lua scripts/control/methods.lua scripts/control/swing_up.lua scripts/control/walker.lua
   scripts/control/hopper.lua scripts/control/wall.lua)
 s2_known_findings("bodies begin in places and with speeds that no step explains, or memory fails on purpose" all
