@@ -38,12 +38,16 @@ bool s2_watch_look(S2Watch *watch, double now) {
   for (int i = 0; i < watch->files.count; i++) {
     S2WatchedFile *file = &watch->files.at[i], fresh = *file;
     watch_look_at(&fresh);
-    // While an editor replaces a file, the file may be missing for a moment.
-    if (fresh.size >= 0 && (fresh.size != file->size || fresh.saved.tv_sec != file->saved.tv_sec ||
-                            fresh.saved.tv_nsec != file->saved.tv_nsec)) {
-      *file = fresh;
-      saved = true;
+    if (fresh.size < 0) {
+      continue; // While an editor replaces a file, the file may be missing for a moment.
     }
+    bool same = fresh.size == file->size && fresh.saved.tv_sec == file->saved.tv_sec &&
+                fresh.saved.tv_nsec == file->saved.tv_nsec;
+    // A file is saved in several writes, and the first one empties it. So it counts as saved when
+    // it has not changed between two checks.
+    saved |= same && file->changing;
+    *file = fresh;
+    file->changing = !same;
   }
   return saved;
 }

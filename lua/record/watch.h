@@ -12,7 +12,8 @@
 typedef struct S2WatchedFile {
   char *path; // owned
   struct timespec saved;
-  int64_t size; // -1: the file did not exist
+  int64_t size;  // -1: the file did not exist
+  bool changing; // true if the last check found a change
 } S2WatchedFile;
 
 // If all members are zero, there are no files.
@@ -23,7 +24,7 @@ typedef struct S2Watch {
 
 // Starts to watch a file. Has no effect if the file is already watched.
 void s2_watch_add(S2Watch *watch, const char *path);
-// True if a file was saved after it was added or last reported.
+// True if a file was saved after it was added or last reported, and has stopped changing.
 bool s2_watch_look(S2Watch *watch, double now);
 void s2_watch_free(S2Watch *watch);
 
