@@ -198,6 +198,8 @@ void s2_host_push(lua_State *L) {
                                        {"lcs_read", s2_lua_lcs_read},
                                        {"counterpart", host_counterpart},
                                        {"recording_methods", s2_lua_recording_methods},
+                                       {"record", s2_lua_record_later},
+                                       {"record_next", s2_lua_record_next},
                                        {"plots_wanted", s2_lua_plots_wanted},
                                        {"plot_show", s2_lua_plot_show},
                                        {"plot_record", s2_lua_plot_record},

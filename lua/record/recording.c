@@ -99,10 +99,16 @@ static S2Run describe_run(const S2Session *session, int every) {
   return run;
 }
 
+typedef struct Opening {
+  const char *path;
+  const S2RecordOptions *options;
+  int every;
+  bool later; // the present state is not the first frame
+} Opening;
+
 // Opens a recorder and writes the current state as the first frame. A validated run writes no
 // files. It compares one recording and ignores the others.
-static S2Status open_recorder(lua_State *L, S2LuaWorld *lw, const char *path,
-                              const S2RecordOptions *options, int every, int64_t *id) {
+static S2Status open_recorder(lua_State *L, S2LuaWorld *lw, const Opening *opening, int64_t *id) {
   S2Session *session = &lw->session->open;
   S2Recorder *recorder = NULL;
   s2_lua_push_watched(L, lw); // call this first: it may raise errors or close recordings
@@ -112,19 +118,21 @@ static S2Status open_recorder(lua_State *L, S2LuaWorld *lw, const char *path,
   bool compared =
       session->validator != NULL && s2_validator_wants(session->validator, session->recordings);
   if (session->validator == NULL) {
-    S2Status status = s2_recorder_open_with(path, options, &recorder);
+    S2Status status = s2_recorder_open_with(opening->path, opening->options, &recorder);
     if (status.code != S2_OK) {
       lua_settop(L, watched - 1);
       return status;
     }
-    S2Run run = describe_run(session, every);
+    S2Run run = describe_run(session, opening->every);
     s2_recorder_run(recorder, &run);
     s2_run_free(&run);
   }
   // If the first frame fails, no recording is made.
-  S2LuaRecorder opened = {
-      .recorder = recorder, .compared = compared, .id = lw->next_recorder + 1, .every = every};
-  S2Status status = record_frame(L, lw, &opened, watched);
+  S2LuaRecorder opened = {.recorder = recorder,
+                          .compared = compared,
+                          .id = lw->next_recorder + 1,
+                          .every = opening->every};
+  S2Status status = opening->later ? s2_ok() : record_frame(L, lw, &opened, watched);
   lua_settop(L, watched - 1);
   if (status.code != S2_OK) {
     (void)s2_recorder_close(recorder);
@@ -256,7 +264,8 @@ void s2_lua_record_first(lua_State *L, S2LuaWorld *lw) {
                                   ? s2_picture_words_options(session->pictures, follow)
                                   : s2_record_options();
     recording_numbered(session->record_path, session->worlds, path);
-    s2_lua_try(L, open_recorder(L, lw, path, &options, 1, &id));
+    const Opening opening = {.path = path, .options = &options, .every = 1};
+    s2_lua_try(L, open_recorder(L, lw, &opening, &id));
     S2Recorder *recorder = lw->recorders.at[lw->recorders.count - 1].recorder;
     if (session->worlds == 1 && recorder != NULL && s2_recorder_holds_plots(recorder)) {
       session->page = recorder;
@@ -359,7 +368,7 @@ static int world_draw(lua_State *L) {
   return 1;
 }
 
-static int world_record(lua_State *L) {
+static int record_world(lua_State *L, bool later) {
   S2LuaWorld *lw = s2_lua_world(L, 1);
   lua_settop(L, 3);
   const char *path = recording_check_path(L);
@@ -389,10 +398,63 @@ static int world_record(lua_State *L) {
           "cannot be combined with `columns`: call world:record and close at these times");
     }
   }
+  if (columns && later) {
+    return s2_keys_fail(&keys, "columns", "is not available for episodes; record env.world");
+  }
+  const Opening opening = {path, &options, (int)every, later};
   S2Status status = columns ? open_rows(L, lw, &keys, path, (int)every, &recording->id)
-                            : open_recorder(L, lw, path, &options, (int)every, &recording->id);
+                            : open_recorder(L, lw, &opening, &recording->id);
   lua_settop(L, top);
   return status.code == S2_OK ? 1 : recording_result(L, status);
+}
+
+static int world_record(lua_State *L) {
+  return record_world(L, false);
+}
+
+// ---- Recordings of several worlds ---------------------------------------------------------------
+
+// (world, path, options): like world:record, but the first frame is the next one, which may come
+// from another world.
+int s2_lua_record_later(lua_State *L) {
+  return record_world(L, true);
+}
+
+// (world, recording): the recording continues with this world, whose present state is the next
+// frame. Returns false if the recording is closed.
+int s2_lua_record_next(lua_State *L) {
+  S2LuaWorld *lw = s2_lua_world(L, 1);
+  Recording *recording = s2_lua_check(L, 2, s2_type_recording);
+  S2LuaWorld *from = recording->lw;
+  lua_settop(L, 2);
+  s2_lua_push_watched(L, lw); // call this first: it may raise errors or close recordings
+  int at = recording_place_of(from, recording->id);
+  if (at < 0) {
+    lua_pushboolean(L, 0);
+    return 1;
+  }
+  if (from != lw) {
+    // The entry moves to the list of the new world, and the object keeps this world alive.
+    S2LuaRecorder moved = from->recorders.at[at];
+    from->recorders.count--;
+    for (int i = at; i < from->recorders.count; i++) {
+      from->recorders.at[i] = from->recorders.at[i + 1];
+    }
+    moved.id = recording->id = ++lw->next_recorder;
+    *s2_array_append(lw->recorders) = moved;
+    recording->lw = lw;
+    lua_pushvalue(L, 1);
+    lua_setiuservalue(L, 2, 1);
+    at = lw->recorders.count - 1;
+  }
+  S2LuaRecorder *recorder = &lw->recorders.at[at];
+  recorder->skipped = 0;
+  S2Status status = recorder->failed ? s2_ok() : record_frame(L, lw, recorder, 3);
+  if (status.code != S2_OK) {
+    record_failed(L, lw, recording->id, status);
+  }
+  lua_pushboolean(L, 1);
+  return 1;
 }
 
 static int recording_close(lua_State *L) {

@@ -380,6 +380,8 @@ S2Status s2_lua_page_close(S2Session *session); // Writes the plots and closes t
 int s2_lua_plots_wanted(lua_State *L);
 int s2_lua_plot_show(lua_State *L);
 int s2_lua_plot_record(lua_State *L);
+int s2_lua_record_later(lua_State *L);
+int s2_lua_record_next(lua_State *L);
 int s2_lua_decided(lua_State *L); // clock decisions (recording.c)
 int s2_lua_decide(lua_State *L);
 int s2_lua_recording_methods(lua_State *L);

@@ -99,7 +99,7 @@ return function(sim, host)
   -- Fields that a task may lack, and fields that are added by the first episode or by a vector.
   local Env = host.close_class({ __name = "Env" }, "Env", { "doc", "start", "ended", "reward", "baseline", "about_baseline", "actions",
     "passed", "follow", "view", "keys", "goals", "def", "period", "substeps", "observation_space", "action_space", "world", "built",
-    "declared", "parameters", "steps", "over", "ranges", "unsolved", "mode_changes", "core", "place" })
+    "declared", "parameters", "steps", "over", "ranges", "unsolved", "mode_changes", "core", "place", "recording", "viewer" })
   Env.__tostring = function(env) return ("Env (%s: %d observed, %d commands)"):format(env.name, #env.observation_space.low,
     env.action_space.n or #env.action_space.low) end
 
@@ -173,6 +173,7 @@ return function(sim, host)
     end
     if not env.core then host.renew_noise(env.world, env.random) end -- a batch renews the noise after its draws
     env.steps, env.over, env.unsolved, env.mode_changes, env.ranges = 0, false, 0, 0, nil
+    if env.recording or env.viewer then host.env.show_start(env) end
   end
 
   -- env:reset { seed =, parameters =, randomise = } -> observation, info
@@ -268,6 +269,12 @@ return function(sim, host)
 
   -- Draws the present world. By default the picture shows the area of the task's `view`.
   function Env:render(path, options) return self.world:draw(path, host.env.with_view(self, options)) end
+
+  -- env:record(path, options) records the episodes that follow in one file; env:record() ends the recording.
+  function Env:record(path, options) return host.env.record(self, path, options) end
+
+  -- env:live { pace =, port =, wait = } opens the live viewer, which shows each episode while the script steps it.
+  function Env:live(options) return host.env.live(self, options) end
 
   -- Runs episodes with a law (default: the baseline) with seeds that start at `seed`. Returns the mean return, the list
   -- of returns, the mean number of steps, and data of all steps: the worst residual, the number of unsolved steps, mode

@@ -33,6 +33,21 @@ function Env:evaluate(options) end
 ---@param options? table
 function Env:render(path, options) end
 
+---Records the episodes that follow in one file. The suffix of the path selects the format. If an episode is running, the
+---recording begins with its present state, otherwise with the next reset. A call without a path ends the recording, and
+---so does a call with another path.
+---@param path? string
+---@param options? sim2d.RecordOptions as for `world:record`, except for `columns`
+---@return (sim2d.Recording|true)? recording
+---@return string? message
+function Env:record(path, options) end
+
+---Opens the live viewer, which shows the episodes while the script steps the task.
+---@param options? { pace?: number, port?: integer, wait?: boolean } as for `world:view`
+---@return sim2d.View?
+---@return string? message
+function Env:live(options) end
+
 ---Runs episodes in the live viewer, controlled by the baseline or by a person. It runs a given number of episodes, or
 ---until Ctrl-C. It returns false if there is no viewer.
 ---@param options? { episodes?: integer }
