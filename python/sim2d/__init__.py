@@ -1,6 +1,7 @@
-"""2D rigid bodies with hard contact, from Lua scripts: worlds, tasks, gradients.
+"""2D rigid bodies with hard contact: worlds, tasks, gradients.
 
     import sim2d
+    world = sim2d.World(dt=1 / 120)             # a world; world.box(size=(1, 1)) adds a body
     world = sim2d.World("my_scene.lua")         # a world that a script builds
     env = sim2d.make("cart_pole")               # gymnasium.Env
     envs = sim2d.make_vec("cart_pole", 64)      # gymnasium.vector.VectorEnv
@@ -15,10 +16,11 @@ from typing import Any
 from ._bridge import Error, version as __version__
 from .gradient import Loss
 from ._tasks import tasks
-from .world import Snapshot, World, run
+from ._objects import FieldError, Object
+from .world import Recording, Snapshot, World, run
 
-__all__ = ["Error", "Loss", "Snapshot", "World", "make", "make_vec", "run", "tasks", "__version__"]
-
+__all__ = ["Error", "FieldError", "Loss", "Object", "Recording", "Snapshot", "World", "make", "make_vec", "run", "tasks",
+           "__version__"]
 
 def __getattr__(name: str) -> Any:
     # gymnasium is an extra: it is imported when it is needed

@@ -48,7 +48,7 @@ def _pack(value: Any, out: bytearray, level: int) -> None:
     elif isinstance(value, (float, np.floating)):
         out += _float.pack(FLOAT, float(value))
     elif isinstance(value, (str, bytes)):
-        text = value.encode() if isinstance(value, str) else value
+        text = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
         out += _text.pack(TEXT, len(text))
         out += text
     elif isinstance(value, np.ndarray):

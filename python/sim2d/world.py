@@ -1,4 +1,4 @@
-"""Worlds that Lua scripts build."""
+"""Worlds, built in Python or by Lua scripts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any, Mapping, Sequence
 
 import numpy as np
 
+from . import _html
 from ._bridge import Bridge, Error, source_of
+from ._objects import Object, classes, received, sent
 
 
 def run(script: str | os.PathLike[str], *arguments: Any, code: bool | None = None) -> Any:
@@ -35,16 +37,33 @@ class Snapshot:
         self._world, self._number = world, number
 
     def __del__(self) -> None:
-        world = self._world
-        if not world.closed:
-            try:
-                world._bridge.call("drop", self._number)
-            except Error:
-                pass
+        self._world._bridge.released.append((self._number, 1))
 
 
-class World:
-    """A world made by a Lua script, in its own Lua state.
+class Recording(Object):
+    """A recording of a world (`World.record`), which ends with `close`, or with its world. `path`: its file. Notebooks show it."""
+
+    _path: str | None = None
+
+    @property
+    def path(self) -> str | None:
+        return self._path
+
+    def _repr_html_(self) -> str | None:
+        return _html.of_file(self._path)
+
+
+class World(Object):
+    """A world, in its own Lua state.
+
+    Without a script, the world is empty. Keyword arguments are the keys of `sim.world`, and methods as `box` and `hinge` add
+    bodies and joints. All fields and methods of docs/reference/world.md are available; see docs/python.md.
+
+    >>> world = sim2d.World(dt=1 / 120)
+    >>> cart = world.box(size=(0.4, 0.2), mass=1)
+    >>> rail = world.slider(cart, axis=(1, 0), anchor=(0, 0))
+    >>> world.step()
+    >>> cart.x
 
     script: a file's name, or with code=True the text of a program. It returns a world, a function that builds one, a table
         with a function `build`, or a task (`sim.env`); or it makes a world and returns nothing.
@@ -56,15 +75,40 @@ class World:
     ...     world.positions
     """
 
-    def __init__(self, script: str | os.PathLike[str], *, code: bool = False, builder: str | None = None,
-                 parameters: Mapping[str, Any] | None = None):
-        source = source_of(script, code)
-        self._bridge = Bridge()
+    _owner = True  # of its Lua state
+
+    def __init__(self, script: str | os.PathLike[str] | None = None, *, code: bool = False, builder: str | None = None,
+                 parameters: Mapping[str, Any] | None = None, **settings: Any):
+        if script is None and (code or builder is not None or parameters is not None):
+            raise TypeError("World: code, builder and parameters need a script")
+        if script is not None and settings:
+            raise TypeError(f"World: '{next(iter(settings))}' is for worlds without a script; assign it afterwards: world.{next(iter(settings))} = ...")
+        source = source_of(script, code) if script is not None else ""
+        bridge = Bridge()
         try:
-            self._number = self._bridge.call("world", source, None, builder, dict(parameters or {}))
+            if script is None:
+                number = bridge.ask("make", sent(bridge, settings, True) or {})
+            else:
+                number = bridge.ask("world", source, None, builder, dict(parameters or {}))
         except BaseException:
-            self._bridge.close()
+            bridge.close()
             raise
+        super().__init__(bridge, number, "World")
+        self._held = 0  # Lua keeps it as long as the state is open
+        bridge.objects[number] = self
+
+    @classmethod
+    def _shared(cls, bridge: Bridge, number: int, kind: str) -> "World":
+        """A further world in a Lua state, for example a clone."""
+        world = cls.__new__(cls)
+        Object.__init__(world, bridge, number, kind)
+        world._owner = False
+        return world
+
+    @property
+    def sim(self) -> Object:
+        """The Lua library in the state of this world: `world.sim.control.lqr(world, Q=..., R=...)`."""
+        return received(self._bridge, self._bridge.call("library"))
 
     # ---- Life ----
 
@@ -74,7 +118,10 @@ class World:
 
     def close(self) -> None:
         """Frees the world and its Lua state. Afterwards everything except `closed` raises an error."""
-        self._bridge.close()
+        if self._owner:
+            self._bridge.close()
+        else:
+            self._apply("close", (), {})
 
     def __enter__(self) -> "World":
         return self
@@ -83,9 +130,13 @@ class World:
         self.close()
 
     def __repr__(self) -> str:
-        if self.closed:
+        try:
+            return f"<sim2d.World of {len(self)} bodies at {self.time:g} s>"
+        except Error:
             return "<sim2d.World, closed>"
-        return f"<sim2d.World of {len(self)} bodies at {self.time:g} s>"
+
+    def _repr_html_(self) -> str | None:
+        return None if self.closed else _html.of_drawing(self.draw)
 
     # ---- Time ----
 
@@ -93,38 +144,33 @@ class World:
         """Steps n times. Raises `Error` if a callback raises an error or a step is impossible."""
         if isinstance(n, bool) or int(n) != n or n < 1:
             raise ValueError(f"a number of steps of at least 1 expected, got {n!r}")
-        self._bridge.call("call", self._number, "step", int(n))
+        self._bridge.ask("call", self._number, "step", int(n))
 
     @property
     def time(self) -> float:
         """Simulated time, s"""
-        return self._bridge.call("get", self._number, "time")
-
-    @property
-    def dt(self) -> float:
-        """Length of a step, s"""
-        return self._bridge.call("get", self._number, "dt")
+        return self._bridge.ask("get", self._number, "time")
 
     # ---- State ----
 
     @property
     def state(self) -> np.ndarray:
         """The state as in `world:state()`: a list of numbers, which may be assigned."""
-        return np.asarray(self._bridge.call("state", self._number))
+        return np.asarray(self._bridge.ask("state", self._number))
 
     @state.setter
     def state(self, numbers: Any) -> None:
         numbers = _finite(numbers, "state")
-        self._bridge.call("set_state", self._number, numbers)
+        self._bridge.ask("set_state", self._number, numbers)
 
     def snapshot(self) -> Snapshot:
         """The present state, for `restore`. It includes the data that solvers keep, so that later steps give the same bits."""
-        return Snapshot(self, self._bridge.call("snapshot", self._number))
+        return Snapshot(self, self._bridge.ask("snapshot", self._number))
 
     def restore(self, snapshot: Snapshot) -> None:
         if snapshot._world is not self:
             raise ValueError("a snapshot of this world expected, got one of another world")
-        self._bridge.call("restore", self._number, snapshot._number)
+        self._bridge.ask("restore", self._number, snapshot._number)
 
     # ---- Bodies, joints, contacts ----
 
@@ -134,14 +180,14 @@ class World:
     @property
     def names(self) -> list[str]:
         """The names of the bodies, in the order of their creation; "" for a body without a name."""
-        return self._bridge.call("names", self._number, "bodies")
+        return self._bridge.ask("names", self._number, "bodies")
 
     @property
     def joint_names(self) -> list[str]:
-        return self._bridge.call("names", self._number, "joints")
+        return self._bridge.ask("names", self._number, "joints")
 
     def _numbers(self, *fields: str) -> np.ndarray:
-        numbers = self._bridge.call("numbers", self._number, *fields)
+        numbers = self._bridge.ask("numbers", self._number, *fields)
         return np.zeros((0, 3)) if numbers is None else numbers.reshape(-1, 3)
 
     @property
@@ -156,37 +202,39 @@ class World:
 
     def body(self, which: int | str, field: str) -> Any:
         """A field of a body, by its name or its number (from 0), as in docs/reference/bodies.md: "mass", "x", "vx" ..."""
-        return self._bridge.call("field", self._number, "bodies", which, field)
+        return received(self._bridge, self._bridge.ask("field", self._number, "bodies", which, field))
 
     def set_body(self, which: int | str, field: str, value: Any) -> None:
-        self._bridge.call("set_field", self._number, "bodies", which, field, value)
+        self._bridge.ask("set_field", self._number, "bodies", which, field, value)
 
     def joint(self, which: int | str, field: str) -> Any:
         """A field of a joint: "angle", "speed", "translation" ..."""
-        return self._bridge.call("field", self._number, "joints", which, field)
+        return received(self._bridge, self._bridge.ask("field", self._number, "joints", which, field))
 
     def set_joint(self, which: int | str, field: str, value: Any) -> None:
-        self._bridge.call("set_field", self._number, "joints", which, field, value)
+        self._bridge.ask("set_field", self._number, "joints", which, field, value)
 
     def contacts(self) -> list[dict[str, Any]]:
         """The contacts: a, b (numbers of bodies from 0), point, normal (from b to a), gap (m), normal_impulse, tangent_impulse
         (N s, on a), sliding."""
-        return self._bridge.call("contacts", self._number) or []
+        return self._bridge.ask("contacts", self._number) or []
 
     def residuals(self) -> dict[str, Any]:
         """scaled: the residual of the last step; unsolved: the number of unsolved steps so far; steps: of all steps so far."""
-        return self._bridge.call("residuals", self._number)
+        return self._bridge.ask("residuals", self._number)
 
     # ---- Control ----
 
     def act(self, commands: Sequence[float] | Mapping[str, float]) -> None:
         """Sets a command for each actuator: a list in their order, or a dict by name. Commands hold until the next call."""
         given = dict(commands) if isinstance(commands, Mapping) else _finite(commands, "commands").tolist()
-        self._bridge.call("call", self._number, "act", given)
+        self._bridge.ask("call", self._number, "act", given)
 
-    def observe(self) -> np.ndarray:
-        """The observations that the script's world:observe { ... } declares."""
-        return np.asarray(self._bridge.call("observation", self._number), dtype=float)
+    def observe(self, *names: str, **keys: Any) -> Any:
+        """The observations, an array; with arguments, declares an observation: `world.observe("cart", of=cart, field="x")`."""
+        if names or keys:
+            return self._apply("observe", names, keys)
+        return np.asarray(self._bridge.ask("observation", self._number), dtype=float)
 
     def rollout(self, controls: Any, cost: Sequence[Mapping[str, Any]], *, period: float | None = None, gradient: bool = False,
                 states: bool = False, threads: int | None = None) -> Any:
@@ -204,14 +252,21 @@ class World:
             raise ValueError("rollout: gradient or states, not both")
         n, knots, _ = given.shape
         options = {"cost": [dict(term) for term in cost], "period": period, "states": states or None, "threads": threads}
-        costs, ends, slope = self._bridge.call("rollout", self._number, given.reshape(n, -1), options, gradient)
+        costs, ends, slope = self._bridge.ask("rollout", self._number, given.reshape(n, -1), options, gradient)
         if gradient:
             return costs, slope.reshape(given.shape)
         return (costs, ends.reshape(n, knots, -1)) if states else costs
 
     def draw(self, path: str | os.PathLike[str], **options: Any) -> None:
         """Draws a picture, .svg or .png; options as for `world:draw`."""
-        self._bridge.call("draw", self._number, str(path), options or None)
+        self._bridge.ask("draw", self._number, str(path), sent(self._bridge, options, True) or None)
+
+    def record(self, path: str | os.PathLike[str], **options: Any) -> Recording:
+        """Records the world from now on; the suffix of the path selects the format (.html: a page that plays the run). options as
+        for `world:record`. The recording ends with its `close`, with the world, or at the end of a `with` block."""
+        recording = self._apply("record", (str(path),), options)
+        recording._path = str(path)
+        return recording
 
     def __reduce__(self):
         raise TypeError("a World cannot be pickled; make another one from its script, and assign `state`")
@@ -227,3 +282,7 @@ def _finite(numbers: Any, what: str) -> np.ndarray:
     if not np.isfinite(array).all():
         raise ValueError(f"{what}: number {int(np.argmin(np.isfinite(array)))} is {array[~np.isfinite(array)][0]}")
     return array
+
+
+classes["World"] = World._shared
+classes["Recording"] = Recording

@@ -1,13 +1,16 @@
 -- The functions that python/sim2d calls (through bridge.c), in a table. Values are passed packed; worlds and
--- environments stay here and are identified by numbers.
-local sim = ...
+-- environments stay here and are identified by numbers. `call_python(number, ...)` calls a function of Python.
+local sim, call_python = ...
 
 local objects, exchanges, count = {}, {}, 0
+local numbers = {} -- object -> its number
 local bridge = { exchanges = exchanges }
 
 local function keep(list, value)
+  if list == objects and numbers[value] then return numbers[value] end
   count = count + 1
   list[count] = value
+  if list == objects then numbers[value] = count end
   return count
 end
 
@@ -31,12 +34,6 @@ local function is_env(value)
 end
 
 function bridge.run(source, name, ...) return load_source(source, name)(...) end
-
-function bridge.drop(number)
-  local value = objects[number]
-  objects[number], exchanges[number] = nil, nil
-  if getmetatable(value) == "World" then value:close() end
-end
 
 function bridge.collect() collectgarbage() end
 
@@ -157,8 +154,210 @@ end
 
 function bridge.draw(number, path, options)
   local value = object(number)
-  if is_env(value) then value:render(path, options) else value:draw(path, options) end
+  local good, message
+  if is_env(value) then good, message = value:render(path, options) else good, message = value:draw(path, options) end
+  if not good then error(message, 0) end
 end
+
+-- ---- Objects ----------------------------------------------------------------------------------
+
+-- Python uses worlds, bodies and all other objects of the library through `read`, `write` and `apply`. An object travels
+-- as { [OBJECT] = its number, kind = its type }, and a function of Python as { [FUNCTION] = its number }.
+local OBJECT, FUNCTION = "\0object", "\0function"
+local DEEPEST = 60 -- nesting of tables, as in the Python code
+
+-- Methods of worlds that take one table: positional arguments are its list.
+local TABLES = {}
+for name in ([[circle box polygon capsule segment chain compound hinge weld slider wheel distance spring rope pulley gear lock
+  mouse constraint ground_friction run annotate actuator observe]]):gmatch "%S+" do TABLES[name] = true end
+
+local held = {} -- references that Python has to an object, by its number
+-- Functions of Python by their numbers, and how often Python has sent each of them.
+local functions, sendings = setmetatable({}, { __mode = "v" }), {}
+
+local function kind_of(value)
+  local class = getmetatable(value)
+  if type(class) == "string" then return class end
+  return type(class) == "table" and type(class.__name) == "string" and class.__name or type(value)
+end
+
+local function refer(value)
+  local number = keep(objects, value)
+  held[number] = (held[number] or 0) + 1
+  return { [OBJECT] = number, kind = kind_of(value) }
+end
+
+local function has_functions(list)
+  for _, item in next, list do
+    if type(item) == "function" then return true end
+  end
+  return false
+end
+
+-- Converts a value for Python. Plain tables are copied.
+local function give(value, level)
+  local kind = type(value)
+  if kind == "table" then
+    level = (level or 0) + 1
+    if level > DEEPEST then error("tables are nested too deeply (does one contain itself?)", 0) end
+    if getmetatable(value) ~= nil or has_functions(value) then return refer(value) end
+    local copy = {}
+    for key, item in next, value do copy[key] = give(item, level) end
+    return copy
+  elseif kind == "userdata" then
+    local class = getmetatable(value)
+    return (class == "Array" or class == "Vector") and value or refer(value)
+  end
+  return (kind == "function" or kind == "thread") and refer(value) or value
+end
+
+local function give_all(...)
+  local values = table.pack(...)
+  for i = 1, values.n do values[i] = give(values[i]) end
+  return table.unpack(values, 1, values.n)
+end
+
+-- Chunks with the file and line of Python code, so that messages, warnings and tracebacks of the library contain them.
+-- A tail call would lose the line.
+local CALLER = "local pack, unpack = ... return function(f, ...) local r = pack(f(...)) return unpack(r, 1, r.n) end"
+local WRAPPER = "local _, unpack = ... return function(a_function_of_Python) " -- all in one line
+  .. "return function(...) local r = a_function_of_Python(...) return unpack(r, 1, r.n) end end"
+local sites = { [CALLER] = {}, [WRAPPER] = {} }
+
+local function at(file, line, text)
+  local files = sites[text]
+  local lines = files[file] or {}
+  files[file] = lines
+  lines[line] = lines[line] or load(("\n"):rep(line - 1) .. text, "@" .. file)(table.pack, table.unpack)
+  return lines[line]
+end
+
+local take
+
+-- The name of the file and the number of the line are those of the function in Python, for messages about its results.
+local function python_function(number, file, line)
+  sendings[number] = (sendings[number] or 0) + 1
+  local made = functions[number]
+  if not made then
+    made = at(file, line, WRAPPER)(function(...)
+      local results = table.pack(call_python(number, give_all(...)))
+      for i = 1, results.n do results[i] = take(results[i]) end
+      return results
+    end)
+    functions[number] = made
+  end
+  return made
+end
+
+-- The functions of Python that Lua no longer uses: number, sendings, number, sendings ...
+function bridge.unused()
+  collectgarbage()
+  local list = {}
+  for number, times in next, sendings do
+    if not functions[number] then
+      list[#list + 1] = number
+      list[#list + 1] = times
+    end
+  end
+  return list
+end
+
+function bridge.forget(list)
+  for _, number in ipairs(list) do sendings[number] = nil end
+end
+
+-- Converts a value of Python, in place.
+function take(value)
+  if type(value) ~= "table" then return value end
+  if value[OBJECT] then return object(value[OBJECT]) end
+  if value[FUNCTION] then return python_function(value[FUNCTION], value.file, value.line) end
+  for key, item in next, value do
+    if type(item) == "table" then value[key] = take(item) end
+  end
+  return value
+end
+
+local here -- calls a function on behalf of the present line of Python
+
+-- Calls the function `name` of this table on behalf of a line of Python.
+function bridge.from(file, line, name, ...)
+  here = at(file, line, CALLER)
+  return here(bridge[name], ...)
+end
+
+function bridge.release(list)
+  for i = 1, #list, 2 do
+    local number = list[i]
+    held[number] = (held[number] or 0) - list[i + 1]
+    if held[number] <= 0 then
+      held[number] = nil
+      if objects[number] ~= nil then numbers[objects[number]] = nil end
+      objects[number], exchanges[number] = nil, nil
+    end
+  end
+end
+
+-- Tables of functions that are no methods: sim, sim.control, sim.parallel ...
+local spaces = { [sim] = true }
+for _, value in next, sim do
+  if type(value) == "table" and kind_of(value) == "table" then spaces[value] = true end
+end
+
+-- The value, or nil and true if it is a method.
+function bridge.read(number, key)
+  local value = object(number)
+  local item = value[key]
+  local own = spaces[value] or (type(value) == "table" and rawget(value, key) ~= nil)
+  if type(item) == "function" and not own then return nil, true end
+  return give(item)
+end
+
+function bridge.write(number, key, value) object(number)[key] = take(value) end
+
+-- Calls a method, or the object itself if `name` is nil. `keywords`: a table, or nil.
+function bridge.apply(number, name, arguments, n, keywords)
+  local value, call = object(number), here
+  arguments, keywords = take(arguments), take(keywords)
+  if name and TABLES[name] and getmetatable(value) == "World" then
+    local only = n == 1 and not keywords and arguments[1]
+    local given = type(only) == "table" and getmetatable(only) == nil and only or keywords or {}
+    if given ~= only then
+      for i = 1, n do given[i] = arguments[i] end
+    end
+    arguments, n, keywords = { given }, 1, nil
+  end
+  if keywords then
+    n = n + 1
+    arguments[n] = keywords
+  end
+  if name then return give_all(call(value[name], value, table.unpack(arguments, 1, n))) end
+  local class = getmetatable(value)
+  if type(value) ~= "function" and not (type(class) == "table" and class.__call) then
+    error(("a %s cannot be called, only its methods"):format(kind_of(value)), 2)
+  end
+  return give_all(call(value, table.unpack(arguments, 1, n)))
+end
+
+-- Arithmetic, for example with the tracked numbers of gradients.
+local OPERATIONS = {
+  add = function(a, b) return a + b end, sub = function(a, b) return a - b end, mul = function(a, b) return a * b end,
+  truediv = function(a, b) return a / b end, pow = function(a, b) return a ^ b end, neg = function(a) return -a end,
+  lt = function(a, b) return a < b end, le = function(a, b) return a <= b end,
+}
+
+function bridge.operate(name, a, b)
+  local good, result = pcall(OPERATIONS[name], take(a), take(b))
+  if not good then error(tostring(result):gsub("^%[sim2d%]:%d+: ", ""):gsub(" %(local '.*'%)$", ""), 2) end
+  return give(result)
+end
+
+function bridge.length(number) return #object(number) end
+
+function bridge.text(number) return tostring(object(number)) end
+
+function bridge.library() return refer(sim) end
+
+function bridge.make(settings) return keep(objects, sim.world(take(settings))) end
 
 -- ---- Gradients --------------------------------------------------------------------------------
 
@@ -204,11 +403,12 @@ end
 -- The layout of an array of numbers that Python reads: 1 .. m observed, then these.
 local REWARD, TERMINATED, TRUNCATED, RESIDUAL, UNSOLVED, TIME, MODES = 1, 2, 3, 4, 5, 6, 7
 
-local function load_env(source, name)
+local function load_env(source, name, most)
   local env = load_source(source, name)()
   if not is_env(env) then
     error("the script must return the result of sim.env; it returned a " .. type(env), 0)
   end
+  if most then env.max_steps = most end
   return env
 end
 
@@ -228,8 +428,8 @@ end
 
 local function commands_of(env) return env.action_space.n and 1 or #env.action_space.low end
 
-function bridge.env(source, name)
-  local env = load_env(source, name)
+function bridge.env(source, name, most)
+  local env = load_env(source, name, most)
   local m = #env.observation_space.low
   local to, from = sim.zeros(commands_of(env)), sim.zeros(m + MODES)
   local function run()
@@ -264,12 +464,24 @@ function bridge.env_baseline(number, seen)
   return env.action_space.n and action - 1 or (type(action) == "number" and { action } or action)
 end
 
-function bridge.env_world(number) return keep(objects, object(number).world) end
+function bridge.env_world(number) return refer(object(number).world) end
+
+-- Opens the live viewer; returns its address, or nil and a message.
+function bridge.env_view(number, options)
+  local view, message = object(number):live(options)
+  return view and view.address, message
+end
+
+-- Returns true, or nil and a message.
+function bridge.env_record(number, path, options)
+  local recording, message = object(number):record(path, take(options))
+  return recording and true, message
+end
 
 -- In: the actions; out: observations, rewards, terminated, truncated, final observations (of episodes that ended),
 -- unsolved steps, changes of mode. The engine reads and writes the memory of Python.
-function bridge.vector(source, name, options)
-  local task = load_env(source, name)
+function bridge.vector(source, name, options, most)
+  local task = load_env(source, name, most)
   local vector = sim.env.vector(task, options)
   local n, m = vector.count, vector.observed
   local number = keep(objects, vector)

@@ -93,7 +93,7 @@ def test_bytes_of_a_call(data):
     from sim2d import _bridge
 
     state = STATE._bridge._state
-    code = _bridge._library.s2_bridge_call(state, b"get", data, len(data))
+    code = _bridge._library.s2_bridge_call(state, b"get", data, len(data), 0)
     assert code in (0, 1)
-    code = _bridge._library.s2_bridge_exchange(state, 3, _bridge.ffi.NULL, 0, _bridge.ffi.NULL, 0)
+    code = _bridge._library.s2_bridge_exchange(state, 3, _bridge.ffi.NULL, 0, _bridge.ffi.NULL, 0, 0)
     assert code == 1

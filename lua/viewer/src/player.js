@@ -33,6 +33,7 @@ function decimalsFor(recording) {
 function titleOf(recording) {
   const { script, recording: world } = recording.run;
   if (script) return script.replace(/^.*[/\\]/, "") + (world > 1 ? `, world ${world}` : "");
+  if (location.protocol === "about:") return "sim2d"; // within a notebook, the page has no address
   const file = location.pathname.replace(/^.*\//, "").replace(/\.html?$/i, "");
   try {
     return decodeURIComponent(file) || "sim2d";
