@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from ._bridge import Bridge, pointer
-from .environment import entropy_seed, put_actions, spaces_of
+from .environment import MOST_STEPS, check_steps, entropy_seed, put_actions, spaces_of
 from ._tasks import task_source
 
 _MODES = {
@@ -29,7 +29,8 @@ class VectorEnv(gymnasium.vector.VectorEnv):
     same arrays, with new values."""
 
     def __init__(self, name: str | os.PathLike[str], num_envs: int, *, code: bool = False, threads: int | None = None,
-                 autoreset: str | AutoresetMode = AutoresetMode.NEXT_STEP, randomise: bool = False, copy: bool = True):
+                 autoreset: str | AutoresetMode = AutoresetMode.NEXT_STEP, randomise: bool = False, copy: bool = True,
+                 max_steps: int | None = None):
         if isinstance(num_envs, bool) or int(num_envs) != num_envs or num_envs < 1:
             raise ValueError(f"num_envs: a number of at least 1 expected, got {num_envs!r}")
         mode = _mode(autoreset)
@@ -38,7 +39,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         self._finalizer = weakref.finalize(self, self._bridge.close)
         options = {"count": int(num_envs), "threads": threads, "autoreset": _MODES[mode], "randomise": randomise}
         try:
-            self._number, about = self._bridge.call("vector", source, None, options)
+            self._number, about = self._bridge.ask("vector", source, None, options, check_steps(max_steps))
         except BaseException:
             self._bridge.close()
             raise
@@ -91,7 +92,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
                 seeds[i + 1] = entropy_seed(self.np_random)
         if seeds:
             given["seeds"] = seeds
-        seen = self._bridge.call("vector_reset", self._number, given)
+        seen = self._bridge.ask("vector_reset", self._number, given)
         self._begun |= which
         self._seen[:] = seen.reshape(self._seen.shape)
         return self._seen.copy() if self.copy else self._seen, {}
@@ -131,5 +132,15 @@ def _mode(autoreset: str | AutoresetMode) -> AutoresetMode:
 
 def make_vec(name: str | os.PathLike[str], num_envs: int, **options: Any) -> VectorEnv:
     """`num_envs` environments of a task. options: threads (default: the cores), autoreset ("next_step", "same_step",
-    "disabled"), randomise (draw parameters at each reset), copy, code."""
+    "disabled"), randomise (draw parameters at each reset), copy, max_steps (of an episode; default: the task's), code."""
+    return VectorEnv(name, num_envs, **options)
+
+
+def registered(name: str, num_envs: int, max_episode_steps: int | None = None, render_mode: str | None = None,
+               **options: Any) -> VectorEnv:
+    """The entry point for gymnasium.make_vec, which passes the limit of the registered task."""
+    if render_mode is not None:
+        raise ValueError(f"render_mode: a vector has no pictures; for {render_mode!r} use vectorization_mode='sync'")
+    endless = max_episode_steps == -1  # as in gymnasium.make
+    options.setdefault("max_steps", MOST_STEPS if endless else max_episode_steps)
     return VectorEnv(name, num_envs, **options)
