@@ -324,6 +324,12 @@ static bool solve_square(double *a, double *b, int n, int columns) {
   return true;
 }
 
+static void add_sizes(const S2TangentWork *work, double factor, const double *from, double *to) {
+  for (int d = 0; d < work->columns; d++) {
+    to[d] += fabs(factor * from[d]);
+  }
+}
+
 // Solves a system with the unknown rows. At the start, `right` contains the momenta, and b the
 // right sides of the rows without the terms of the velocities. At the end, `right` contains the
 // derivatives of the velocities, and the rows of `to` those of the unknown impulses.
@@ -335,7 +341,9 @@ bool s2_tangent_solve(S2TangentWork *work, const double *give, const double *slo
       right[i * columns + d] /= work->mass[i];
     }
   }
-  memcpy(work->free, right, sizeof(double) * (size_t)(n * columns));
+  for (int i = 0; i < n * columns; i++) {
+    work->terms[i] = fabs(right[i]);
+  }
   for (int k = 0; k < count; k++) {
     const double *see = work->see + k * n;
     for (int s = 0; s < count; s++) {
@@ -378,6 +386,7 @@ bool s2_tangent_solve(S2TangentWork *work, const double *give, const double *slo
     for (int i = 0; i < n; i++) {
       if (work->push[k * n + i] != 0) {
         s2_tangent_add_columns(work, work->push[k * n + i], x, right + i * columns);
+        add_sizes(work, work->push[k * n + i], x, work->terms + i * columns);
       }
     }
     if (r + 1 < work->small->rows && slope[r + 1] != 0) { // sliding friction
@@ -405,7 +414,7 @@ bool s2_tangent_edges_hold(S2TangentWork *work, bool second, S2AddRow *add_row, 
       double speed = -work->b[d], size = fabs(work->b[d]);
       for (int i = 0; i < n; i++) {
         speed += work->see[i] * v[i * columns + d];
-        size += fabs(work->see[i] * work->free[i * columns + d]);
+        size += fabs(work->see[i]) * work->terms[i * columns + d];
       }
       if (!(fabs(speed) <= ALIKE * size + NOTHING)) {
         return false;
@@ -431,7 +440,7 @@ S2TangentWork s2_tangent_new(const S2Small *piece, double dt, const S2PieceTange
                         .q1 = numbers + n * columns,
                         .right = numbers + 2 * n * columns,
                         .q0 = numbers + 3 * n * columns,
-                        .free = numbers + 4 * n * columns,
+                        .terms = numbers + 4 * n * columns,
                         .dl = numbers + 5 * n * columns,
                         .a = S2_TAKE(arena, double, rows *rows + 1)};
   work.dx = work.dl + rows * columns;

@@ -25,10 +25,10 @@ typedef struct S2TangentWork {
   S2Bend *bend0, *bend1;          // per row
   double back[S2_SMALL_ROWS];     // of an impact: restitution
   double mass[3 * S2_SMALL_NODES];
-  double *q0;           // n x columns: poses at the start
-  double *du, *q1;      // n x columns
-  double *dl, *dx;      // rows x columns
-  double *right, *free; // n x columns; `free` leaves out the unknown impulses
+  double *q0;            // n x columns: poses at the start
+  double *du, *q1;       // n x columns
+  double *dl, *dx;       // rows x columns
+  double *right, *terms; // n x columns; `terms`: sums of the magnitudes of the terms of `right`
   // The rows of a stage: unknown impulses, the effect of each on the velocities, and the row that
   // measures the speed.
   int unknown, row[S2_SMALL_ROWS];

@@ -9,6 +9,7 @@ enum {
   AT_ONCE = 6,    // tries in which all wrong units change their modes
   EDGE_TRIES = 4, // tries after units on the edge between two modes have changed
   SOLVES = 2,     // solves per factor within a try
+  ALL_UNITS = 3   // largest number of units whose modes are all tried, 4^3
 };
 
 // These numbers have the values and reasons of active.c.
@@ -441,37 +442,71 @@ static bool small_circles(const S2SmallProblem *to, Mode seen[][S2_SMALL_UNITS],
   return i < try;
 }
 
+// Solves with the present modes. Returns the number of wrong modes, and changes them. If no mode is
+// wrong, the impulses are refined.
+static int small_try(S2SmallStage *stage, S2SmallProblem *to, bool all) {
+  stage->small->tries += 1;
+  small_collect(to);
+  small_decompose(to);
+  small_solve_modes(to, stage->scale);
+  if (to->rank < to->held) {
+    small_find_basis(stage, to);
+    small_write_impulses(stage, to);
+    small_take_least_norm(stage, to);
+    small_read_impulses(stage, to);
+    small_speeds_of(to);
+    small_strain(to);
+  }
+  int wrong = s2_small_change_modes(stage, to, all);
+  if (wrong == 0) {
+    small_write_impulses(stage, to);
+    if (stage->refines) { // the refined impulses may indicate other modes
+      small_refine(stage, to);
+      wrong = s2_small_change_modes(stage, to, all);
+    }
+  }
+  return wrong;
+}
+
+// Tries all modes of a few contacts and limits. A contact that neither opens nor slides may stick,
+// although the speeds of the other modes do not indicate it: joints couple its normal and tangent.
+// The first modes that hold count, so sticking comes before sliding, and sliding before opening.
+static bool small_try_all(S2SmallStage *stage, S2SmallProblem *to) {
+  static const Mode MODES[] = {STICK, PLUS, MINUS, OPEN};
+  enum { COUNT = sizeof MODES / sizeof MODES[0] };
+  int total = to->units > 0 && to->units <= ALL_UNITS ? 1 : 0;
+  for (int i = 0; i < to->units; i++) {
+    total *= COUNT;
+  }
+  double x[S2_SMALL_ROWS];
+  memcpy(x, stage->x, sizeof x);
+  for (int choice = 0; choice < total; choice++) {
+    bool exists = true;
+    for (int i = 0, rest = choice; i < to->units; i++, rest /= COUNT) {
+      Unit *unit = &to->unit[i];
+      unit->mode = MODES[rest % COUNT];
+      bool slides = unit->mode == PLUS || unit->mode == MINUS;
+      exists &= unit->kind == CONTACT || (unit->kind == BOX ? unit->mode != OPEN : !slides);
+    }
+    if (exists && small_try(stage, to, true) == 0) {
+      return true;
+    }
+    memcpy(stage->x, x, sizeof x);
+  }
+  return false;
+}
+
 // Searches modes that hold, in at most `most` tries. On success, the impulses are refined.
 static bool small_search(S2SmallStage *stage, S2SmallProblem *to, int most) {
   Mode seen[TRIES][S2_SMALL_UNITS];
   for (int try = 0; try < most; try++) {
     bool all = try < AT_ONCE;
     if (small_circles(to, seen, all ? 0 : AT_ONCE, try)) {
-      return false;
+      return most == TRIES && small_try_all(stage, to);
     }
-    stage->small->tries += 1;
-    small_collect(to);
-    small_decompose(to);
-    small_solve_modes(to, stage->scale);
-    if (to->rank < to->held) {
-      small_find_basis(stage, to);
-      small_write_impulses(stage, to);
-      small_take_least_norm(stage, to);
-      small_read_impulses(stage, to);
-      small_speeds_of(to);
-      small_strain(to);
-    }
-    // If no mode is wrong, refine the impulses, which may then indicate other modes.
-    int wrong = s2_small_change_modes(stage, to, all);
+    int wrong = small_try(stage, to, all);
     if (wrong == 0) {
-      small_write_impulses(stage, to);
-      if (stage->refines) {
-        small_refine(stage, to);
-        wrong = s2_small_change_modes(stage, to, all);
-      }
-      if (wrong == 0) {
-        return true;
-      }
+      return true;
     }
     if (!all && wrong > most - try - 1) {
       return false;
