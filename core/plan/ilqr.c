@@ -7,12 +7,14 @@
 #include <string.h>
 
 // Limits and factor of the regularisation, as in the code of Tassa (2014). Repeated increases or
-// decreases accelerate.
-static const double MU_LEAST = 1e-6, MU_MOST = 1e10, MU_FACTOR = 1.6;
+// decreases accelerate. The unit is the mean curvature of the cost over all knots. A search that
+// follows another one starts with its regularisation, at most MU_KEPT.
+static const double MU_LEAST = 1e-3, MU_MOST = 1e6, MU_KEPT = 1, MU_FACTOR = 1.6;
 static const double ENOUGH = 1e-4; // fraction of the expected decrease that a step must achieve
 static const double SHORTER = 0.5; // factor for shortening a step that decreases too little.
-// Steps above LONG_STEP reduce the regularisation. Steps below SHORT_STEP increase it.
-static const double LONG_STEP = 0.5, SHORT_STEP = 0.25;
+// Full steps reduce the regularisation, and shorter ones increase it. Steps below SHORT_STEP
+// increase it by a further factor of SHORT_STEP / step.
+static const double SHORT_STEP = 0.25;
 enum { SEARCHES = 12 };                 // shortest step: 1/2048 of the full step
 static const double PENALTY_START = 10; // initial penalty, in cost per squared unit of the goal
 static const double PENALTY_FACTOR = 10, PENALTY_MOST = 1e10;
@@ -34,15 +36,20 @@ struct S2Ilqr {
   S2IlqrDef def;
   S2Arena arena, scratch;
   int knots, n, m, p;
-  Path now, next, seen; // `seen` is the linearised trajectory, equal to `now` up to rounding
+  Path now, seen; // `seen` is the linearised trajectory, equal to `now` up to rounding
+  Path *next;     // trials of a line search that run at the same time
+  S2ModelTrial *trial;
+  int trials;
+  bool grows; // true if the cost of a trajectory grows from knot to knot
   double *a, *b, *dy, *lx, *lxx, *lu, *luu, *k, *gain, *work;
   double *lo, *hi;
   double *free, *gradient; // zero weights for commands (m), scratch (knots x m)
   double *multiplier;      // of goals
   double penalty;
   double mu, mu_factor;
-  int slow;    // number of successive steps that hardly lowered the cost
-  bool sloped; // true if the derivatives belong to `now`
+  double scale; // mean curvature of the cost, the unit of mu
+  int slow;     // number of successive steps that hardly lowered the cost
+  bool sloped;  // true if the derivatives belong to `now`
   S2IlqrResult result;
 };
 
@@ -73,6 +80,20 @@ static void ilqr_keep_cost(S2Ilqr *ilqr) {
   ilqr->def.goals = goals;
 }
 
+// Returns true if no term of the cost can be negative.
+static bool ilqr_grows(const S2Ilqr *ilqr) {
+  const S2Cost *cost = &ilqr->def.cost;
+  bool grows = ilqr->def.goal_count == 0;
+  for (int i = 0; i < cost->count; i++) {
+    const S2PlanTerm *term = &cost->terms[i];
+    grows &= term->norm != S2_NORM_LINEAR && term->weight >= 0 && term->terminal >= 0;
+  }
+  for (int i = 0; i < cost->inputs; i++) {
+    grows &= cost->controls[i] >= 0;
+  }
+  return grows;
+}
+
 S2Status s2_ilqr_new(const S2IlqrDef *def, int knots, S2Ilqr **out) {
   S2Ilqr *ilqr = s2_memory_take_zeroed(sizeof *ilqr);
   ilqr->def = *def;
@@ -88,7 +109,12 @@ S2Status s2_ilqr_new(const S2IlqrDef *def, int knots, S2Ilqr **out) {
   ilqr_keep_cost(ilqr);
   // Allocates the trajectories and all arrays with one entry per knot.
   ilqr->now = ilqr_path(ilqr);
-  ilqr->next = ilqr_path(ilqr);
+  ilqr->trials = s2_model_trials(def->model);
+  ilqr->next = S2_TAKE(arena, Path, ilqr->trials);
+  ilqr->trial = S2_TAKE_ZEROED(arena, S2ModelTrial, ilqr->trials);
+  for (int i = 0; i < ilqr->trials; i++) {
+    ilqr->next[i] = ilqr_path(ilqr);
+  }
   ilqr->seen = ilqr_path(ilqr);
   ilqr->a = S2_TAKE(arena, double, knots *n *n + 1);
   ilqr->b = S2_TAKE(arena, double, knots *n *m + 1);
@@ -107,6 +133,7 @@ S2Status s2_ilqr_new(const S2IlqrDef *def, int knots, S2Ilqr **out) {
   ilqr->multiplier = S2_TAKE_ZEROED(arena, double, def->goal_count + 1);
   ilqr->penalty = PENALTY_START;
   ilqr->mu_factor = 1;
+  ilqr->grows = ilqr_grows(ilqr);
   s2_model_range(def->model, ilqr->lo, ilqr->hi);
   *out = ilqr;
   return s2_ok();
@@ -177,6 +204,11 @@ static void ilqr_slopes_of(S2Ilqr *ilqr, const S2Cost *cost) {
 static void ilqr_cost_slopes(S2Ilqr *ilqr) {
   int n = ilqr->n, p = ilqr->p;
   ilqr_slopes_of(ilqr, &ilqr->def.cost);
+  double curvature = 0;
+  for (int i = 0; i < (ilqr->knots + 1) * n; i++) {
+    curvature += ilqr->lxx[i * n + i % n];
+  }
+  ilqr->scale = curvature > 0 ? curvature / n : 1;
   // Add the multiplier and penalty terms of goals.
   double *lx = ilqr->lx + ilqr->knots * n, *lxx = ilqr->lxx + ilqr->knots * n * n;
   for (int g = 0; g < ilqr->def.goal_count; g++) {
@@ -218,9 +250,19 @@ static S2Status ilqr_slopes(S2Ilqr *ilqr) {
 static bool ilqr_backward(S2Ilqr *ilqr, double dv[2]) {
   int at;
   s2_arena_reset(&ilqr->scratch);
-  S2Backward problem = {ilqr->knots, ilqr->n,   ilqr->m,  ilqr->a,   ilqr->b,
-                        ilqr->lx,    ilqr->lxx, ilqr->lu, ilqr->luu, ilqr->now.u,
-                        ilqr->lo,    ilqr->hi,  ilqr->mu};
+  S2Backward problem = {ilqr->knots,
+                        ilqr->n,
+                        ilqr->m,
+                        ilqr->a,
+                        ilqr->b,
+                        ilqr->lx,
+                        ilqr->lxx,
+                        ilqr->lu,
+                        ilqr->luu,
+                        ilqr->now.u,
+                        ilqr->lo,
+                        ilqr->hi,
+                        ilqr->mu * ilqr->scale};
   return s2_backward(&problem, &ilqr->scratch, ilqr->k, ilqr->gain, dv, &at);
 }
 
@@ -235,40 +277,61 @@ static bool ilqr_directions(S2Ilqr *ilqr, double dv[2]) {
   return true;
 }
 
-// Makes `next` the current trajectory if it has derivatives. It has none if bodies rotate too far
+// Makes a trial the current trajectory if it has derivatives. It has none if bodies rotate too far
 // in a step.
-static bool ilqr_take(S2Ilqr *ilqr) {
+static bool ilqr_take(S2Ilqr *ilqr, int k) {
   Path before = ilqr->now;
-  ilqr->now = ilqr->next;
-  ilqr->next = before;
+  ilqr->now = ilqr->next[k];
+  ilqr->next[k] = before;
   ilqr->sloped = false;
+  s2_model_choose(ilqr->def.model, &ilqr->trial[k], k);
   if (ilqr_slopes(ilqr).code == S2_OK) {
     return true;
   }
-  ilqr->next = ilqr->now;
+  ilqr->next[k] = ilqr->now;
   ilqr->now = before;
   return false;
 }
 
+// Ends a trial that already costs more than the present trajectory.
+static bool ilqr_ends(void *user, S2ModelTrial *trial, const double *y, const double *u) {
+  const S2Ilqr *ilqr = user;
+  trial->sum += s2_model_period(ilqr->def.model) * s2_cost_stage(&ilqr->def.cost, y, u);
+  return trial->sum > ilqr->now.merit;
+}
+
+// Runs `count` trials, of which the first takes this step.
+static void ilqr_try(S2Ilqr *ilqr, double step, int count) {
+  S2Feedback feedback = {ilqr->now.x, ilqr->k, ilqr->gain, step};
+  for (int k = 0; k < count; k++) {
+    const Path *next = &ilqr->next[k];
+    memcpy(next->u, ilqr->now.u, sizeof(double) * (size_t)(ilqr->knots * ilqr->m));
+    ilqr->trial[k] = (S2ModelTrial){.u = next->u, .x = next->x, .y = next->y, .step = step};
+    step *= SHORTER;
+  }
+  s2_model_try(ilqr->def.model, &feedback, ilqr->grows ? ilqr_ends : NULL, ilqr, ilqr->trial,
+               count);
+}
+
 // Shortens the step until it lowers the cost enough, and takes it. Returns the step, or 0 if no
-// step succeeds.
+// step succeeds. Several steps are tried at the same time, and the longest one that succeeds
+// counts.
 static double ilqr_search(S2Ilqr *ilqr, const double dv[2]) {
   double step = 1;
-  for (int i = 0; i < SEARCHES; i++) {
-    S2Feedback feedback = {ilqr->now.x, ilqr->k, ilqr->gain, step};
-    memcpy(ilqr->next.u, ilqr->now.u, sizeof(double) * (size_t)(ilqr->knots * ilqr->m));
-    S2Status status =
-        s2_model_run(ilqr->def.model, ilqr->next.u, &feedback, false, ilqr->next.x, ilqr->next.y);
-    // Ignore a trajectory if one of its steps failed.
-    if (status.code == S2_OK) {
-      ilqr_judge(ilqr, &ilqr->next);
+  for (int i = 0; i < SEARCHES;) {
+    int count = SEARCHES - i < ilqr->trials ? SEARCHES - i : ilqr->trials;
+    ilqr_try(ilqr, step, count);
+    for (int k = 0; k < count; k++, i++, step *= SHORTER) {
+      if (!ilqr->trial[k].good) {
+        continue;
+      }
+      ilqr_judge(ilqr, &ilqr->next[k]);
       double expected = -(step * dv[0] + step * step * dv[1]);
-      bool falls = ilqr->now.merit - ilqr->next.merit >= ENOUGH * expected && expected > 0;
-      if (falls && ilqr_take(ilqr)) {
+      bool falls = ilqr->now.merit - ilqr->next[k].merit >= ENOUGH * expected && expected > 0;
+      if (falls && ilqr_take(ilqr, k)) {
         return step;
       }
     }
-    step *= SHORTER;
   }
   return 0;
 }
@@ -329,10 +392,13 @@ S2Status s2_ilqr_follow(S2Ilqr *ilqr, const double *u, const double *x, const do
   s2_arena_reset(&ilqr->scratch);
   double *none = S2_TAKE_ZEROED(&ilqr->scratch, double, ilqr->knots * ilqr->m + 1);
   S2Feedback feedback = {x, none, gain, 0};
-  memcpy(ilqr->next.u, u, sizeof(double) * (size_t)(ilqr->knots * ilqr->m));
-  S2Status status =
-      s2_model_run(ilqr->def.model, ilqr->next.u, &feedback, false, ilqr->next.x, ilqr->next.y);
-  return s2_ilqr_set(ilqr, status.code == S2_OK ? ilqr->next.u : u, result);
+  const Path *next = &ilqr->next[0];
+  memcpy(next->u, u, sizeof(double) * (size_t)(ilqr->knots * ilqr->m));
+  S2Status status = s2_model_run(ilqr->def.model, next->u, &feedback, false, next->x, next->y);
+  double mu = fmin(ilqr->mu, MU_KEPT);
+  S2_TRY(s2_ilqr_set(ilqr, status.code == S2_OK ? next->u : u, result));
+  ilqr->mu = mu;
+  return s2_ok();
 }
 
 // Computes the derivative of the cost with respect to u at all knots from the current slopes.
@@ -409,9 +475,10 @@ S2Status s2_ilqr_iterate(S2Ilqr *ilqr, S2IlqrResult *result) {
     if (r->step > 0) {
       double change = before - ilqr->now.merit;
       bool overshot = change < OVERSHOT * -(r->step * dv[0] + r->step * r->step * dv[1]);
-      if (overshot || r->step < SHORT_STEP) {
+      if (overshot || r->step < 1) {
         ilqr_more(ilqr);
-      } else if (r->step >= LONG_STEP) {
+        ilqr->mu *= fmax(1, SHORT_STEP / r->step);
+      } else {
         ilqr_less(ilqr);
       }
       settled = ilqr_settles(ilqr, change, expected, size);

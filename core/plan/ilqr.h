@@ -34,7 +34,7 @@ typedef struct S2IlqrResult { // result of an iteration
   double cost;      // cost without the contribution of goals
   double violation; // largest violation of a goal
   double step;      // length of the step, or 0 if no step was found
-  double mu;        // regularisation
+  double mu;        // regularisation, in units of the mean curvature of the cost
   unsigned flags;   // S2GradientFlag
 } S2IlqrResult;
 

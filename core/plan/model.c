@@ -13,6 +13,9 @@
 // Maximum number of threads that share a trajectory. Each of them needs a copy of the world, and
 // trajectories have tens of knots.
 enum { SHARES = 16 };
+// Maximum number of trajectories of a line search that run at the same time. Later trials are
+// rarely needed.
+enum { TRIALS = 4 };
 
 typedef struct Waypoint { // the world at a knot of the last trajectory
   unsigned char *image;
@@ -21,13 +24,14 @@ typedef struct Waypoint { // the world at a knot of the last trajectory
 
 // The parts of a trajectory that threads linearise: one part for each thread.
 typedef struct Shares {
-  int count;                 // 1: none
-  Waypoint waypoint[SHARES]; // at the first knot of each part
-  double *u;                 // knots x m: the commands of the last trajectory
-  bool known;                // true if the waypoints belong to u
-  S2Model *model[SHARES];    // of each thread; the first one is the model itself
-  uint64_t changes[SHARES];  // change count of each copied world
-  uint64_t original[SHARES]; // change count of the model's world when the copy was made
+  int count;                         // 1: none
+  Waypoint waypoint[TRIALS][SHARES]; // of each trial, at the first knot of each part
+  int chosen;                        // trial that is the last trajectory
+  double *u;                         // knots x m: the commands of the last trajectory
+  bool known;                        // true if the waypoints belong to u
+  S2Model *model[SHARES];            // of each thread; the first one is the model itself
+  uint64_t changes[SHARES];          // change count of each copied world
+  uint64_t original[SHARES];         // change count of the model's world when the copy was made
 } Shares;
 
 struct S2Model {
@@ -120,7 +124,9 @@ S2Status s2_model_open(const S2ModelDef *def, S2Model **out) {
 void s2_model_close(S2Model *model) {
   if (model != NULL) {
     for (int i = 0; i < SHARES; i++) {
-      s2_memory_free(model->shares.waypoint[i].image);
+      for (int k = 0; k < TRIALS; k++) {
+        s2_memory_free(model->shares.waypoint[k][i].image);
+      }
       if (i > 0 && model->shares.model[i] != NULL) {
         S2World *copy = model->shares.model[i]->def.world;
         s2_model_close(model->shares.model[i]);
@@ -251,43 +257,80 @@ static int share_start(const S2Model *model, int part) {
   return part * model->def.knots / model->shares.count;
 }
 
-// Keeps the world if a part of the trajectory begins at this knot.
-static void share_keep(S2Model *model, int knot) {
+// Keeps the world `of` if a part of the trajectory begins at this knot.
+static void share_keep(S2Model *model, const S2Model *of, int trial, int knot) {
   Shares *shares = &model->shares;
   for (int i = 1; i < shares->count; i++) {
-    Waypoint *at = &shares->waypoint[i];
+    Waypoint *at = &shares->waypoint[trial][i];
     if (share_start(model, i) == knot) {
-      at->size = s2_world_image_size(model->def.world);
+      at->size = s2_world_image_size(of->def.world);
       if (at->size > at->room) {
         at->image = s2_memory_grow(at->image, at->size);
         at->room = at->size;
       }
-      s2_world_image_write(model->def.world, at->image);
+      s2_world_image_write(of->def.world, at->image);
     }
   }
 }
 
-S2Status s2_model_run(S2Model *model, double *u, const S2Feedback *feedback, bool raw, double *x,
-                      double *y) {
-  S2World *world = model->def.world;
+typedef struct Search { // trials that run at the same time
+  S2Model *model;
+  const S2Feedback *feedback;
+  bool raw;
+  S2ModelEnd *end;
+  void *user;
+  S2ModelTrial *trials;
+} Search;
+
+// Runs a trial on the model `of`, which is at the start of the trajectories.
+static S2Status model_run_trial(const Search *search, S2Model *of, int k) {
+  S2Model *model = search->model;
+  S2World *world = of->def.world;
+  S2ModelTrial *trial = &search->trials[k];
   int n = model->n, m = model->m, p = model->p;
-  model->shares.known = false;
-  S2_TRY(s2_model_rewind(model));
-  S2_TRY(model_read(model, raw, x, y, NULL));
+  S2Feedback feedback = {0};
+  if (search->feedback != NULL) {
+    feedback = *search->feedback;
+    feedback.step = trial->step;
+  }
+  S2_TRY(model_read(of, search->raw, trial->x, trial->y, NULL));
   for (int knot = 0; knot < model->def.knots; knot++) {
-    share_keep(model, knot);
-    if (feedback != NULL) {
-      model_feed_back(model, feedback, knot, x + knot * n, u + knot * m);
+    double *u = trial->u + knot * m, *y = trial->y + (knot + 1) * p;
+    share_keep(model, of, k, knot);
+    if (search->feedback != NULL) {
+      model_feed_back(of, &feedback, knot, trial->x + knot * n, u);
     }
-    S2_TRY(s2_world_act(world, u + knot * m, m, NULL));
+    S2_TRY(s2_world_act(world, u, m, NULL));
     for (int step = 0; step < model->def.steps; step++) {
       S2_TRY(s2_world_step(world));
     }
-    s2_arena_reset(&model->scratch);
-    S2_TRY(model_read(model, raw, x + (knot + 1) * n, y + (knot + 1) * p, NULL));
+    s2_arena_reset(&of->scratch);
+    S2_TRY(model_read(of, search->raw, trial->x + (knot + 1) * n, y, NULL));
+    if (search->end != NULL && search->end(search->user, trial, y, u)) {
+      return s2_ok();
+    }
   }
-  memcpy(model->shares.u, u, sizeof(double) * (size_t)(model->def.knots * m));
+  trial->good = true;
+  return s2_ok();
+}
+
+void s2_model_choose(S2Model *model, const S2ModelTrial *trial, int k) {
+  memcpy(model->shares.u, trial->u, sizeof(double) * (size_t)(model->def.knots * model->m));
+  model->shares.chosen = k;
   model->shares.known = true;
+}
+
+S2Status s2_model_run(S2Model *model, double *u, const S2Feedback *feedback, bool raw, double *x,
+                      double *y) {
+  S2ModelTrial trial = {.step = feedback == NULL ? 0 : feedback->step};
+  trial.u = u;
+  trial.x = x;
+  trial.y = y;
+  Search search = {.model = model, .feedback = feedback, .raw = raw, .trials = &trial};
+  model->shares.known = false;
+  S2_TRY(s2_model_rewind(model));
+  S2_TRY(model_run_trial(&search, model, 0));
+  s2_model_choose(model, &trial, 0);
   return s2_ok();
 }
 
@@ -389,7 +432,7 @@ static void share_work(void *user, int worker, int part) {
   bool last = part + 1 == model->shares.count;
   int from = share_start(model, part), to = last ? model->def.knots : share_start(model, part + 1);
   const Waypoint start = {model->start, model->room, model->size};
-  const Waypoint *at = part == 0 ? &start : &model->shares.waypoint[part];
+  const Waypoint *at = part == 0 ? &start : &model->shares.waypoint[model->shares.chosen][part];
   S2Status *status = &sharing->status[part];
   s2_arena_reset(&of->scratch);
   *status = share_go_to(model, worker, at);
@@ -438,4 +481,36 @@ S2Status s2_model_linearize(S2Model *model, const double *u, double *x, double *
   S2_TRY(s2_model_rewind(model));
   S2_TRY(model_read(model, false, x, y, slope->dy));
   return model_linearize_part(model, 0, model->def.knots, u, x, y, slope);
+}
+
+int s2_model_trials(S2Model *model) {
+  int count = model->shares.count < TRIALS ? model->shares.count : TRIALS;
+  return count > 1 && !model_calls(model) && share_copies(model) ? count : 1;
+}
+
+static void try_work(void *user, int worker, int k) {
+  const Search *search = user;
+  S2Model *model = search->model, *of = model->shares.model[worker];
+  const Waypoint start = {model->start, model->room, model->size};
+  s2_arena_reset(&of->scratch);
+  S2Status status = share_go_to(model, worker, &start);
+  if (status.code == S2_OK) {
+    (void)model_run_trial(search, of, k); // a trial that fails is not good
+  }
+}
+
+void s2_model_try(S2Model *model, const S2Feedback *feedback, S2ModelEnd *end, void *user,
+                  S2ModelTrial *trials, int count) {
+  Search search = {.model = model, .feedback = feedback, .end = end, .user = user};
+  search.trials = trials;
+  model->shares.known = false;
+  for (int k = 0; k < count; k++) {
+    trials[k].sum = 0;
+    trials[k].good = false;
+  }
+  if (count > 1) {
+    s2_workers_run(model->def.workers, count, try_work, &search);
+  } else if (s2_model_rewind(model).code == S2_OK) {
+    (void)model_run_trial(&search, model, 0);
+  }
 }

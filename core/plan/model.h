@@ -58,6 +58,26 @@ typedef struct S2Feedback {
 S2Status s2_model_run(S2Model *model, double *u, const S2Feedback *feedback, bool raw, double *x,
                       double *y);
 
+// A trajectory that a line search tries.
+typedef struct S2ModelTrial {
+  double *u, *x, *y; // as in s2_model_run, with feedback
+  double step;       // of the feedback; replaces its member
+  double sum;        // for S2ModelEnd; starts at 0
+  bool good;         // result: true if the trajectory is complete and no step failed
+} S2ModelTrial;
+
+// Is told the outputs y at each knot after the first one, and the command u before it. Returns true
+// to end the trajectory, which is then not good. Threads may call this function at the same time.
+typedef bool S2ModelEnd(void *user, S2ModelTrial *trial, const double *y, const double *u);
+
+// Returns the largest number of trials that run at the same time.
+int s2_model_trials(S2Model *model);
+// Runs trials, at most s2_model_trials. Each has the same bits as s2_model_run.
+void s2_model_try(S2Model *model, const S2Feedback *feedback, S2ModelEnd *end, void *user,
+                  S2ModelTrial *trials, int count);
+// Tells the model that trial k of the last s2_model_try is the trajectory to linearise next.
+void s2_model_choose(S2Model *model, const S2ModelTrial *trial, int k);
+
 // Derivatives along a trajectory. a (knots x n x n) and b (knots x n x m) are the derivatives of
 // the state at a knot with respect to the state at the previous knot and the command between them.
 // dy ((knots + 1) x p x n) are the derivatives of the outputs. `flags` combines the S2GradientFlag
