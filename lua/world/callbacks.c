@@ -263,9 +263,9 @@ void s2_lua_engine_callbacks(S2LuaWorld *lw, S2Callbacks *callbacks) {
   *callbacks =
       (S2Callbacks){.user = lw,
                     .force = engine_force,
-                    .filter = engine_filter,
                     // NULL if no function is registered, so that islands may rest and threads may
                     // run.
+                    .filter = lw->hooks[S2_HOOK_FILTER] > 0 ? engine_filter : NULL,
                     .pre_solve = lw->hooks[S2_HOOK_PRE_SOLVE] > 0 ? engine_pre_solve : NULL,
                     .constraint = s2_lua_engine_constraint,
                     .motion = s2_lua_engine_motion,

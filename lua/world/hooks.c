@@ -21,7 +21,12 @@ static void push_list(lua_State *L, int world, S2Hook hook, uint32_t serial) {
   lua_remove(L, -2);
 }
 
-// The engine calls pre_solve only if a function is registered.
+// True if the functions of a hook decide about contacts during a step.
+static bool hook_decides(S2Hook hook) {
+  return hook == S2_HOOK_FILTER || hook == S2_HOOK_PRE_SOLVE;
+}
+
+// The engine calls filters and pre_solve only if a function is registered.
 static void hooks_set_callbacks(S2LuaWorld *lw) {
   if (lw->world != NULL) {
     S2Callbacks callbacks;
@@ -50,6 +55,8 @@ S2LuaHandle *s2_lua_hook_add(lua_State *L, int world, S2Hook hook, uint32_t seri
   if (hook == S2_HOOK_PRE_SOLVE) {
     s2_lua_push_contact(L, world); // create it now: an allocation during the step could fail
     lua_pop(L, 1);
+  }
+  if (hook_decides(hook)) {
     hooks_set_callbacks(handle->lw);
   }
   return handle;
@@ -87,7 +94,7 @@ void s2_lua_hooks_sweep(lua_State *L, int world) {
     if (lua_rawgeti(L, -1, hook + 1) == LUA_TTABLE) {
       int before = lw->hooks[hook];
       lw->hooks[hook] = sweep_list(L);
-      if (hook == S2_HOOK_PRE_SOLVE && lw->hooks[hook] != before) {
+      if (hook_decides((S2Hook)hook) && lw->hooks[hook] != before) {
         hooks_set_callbacks(lw);
       }
     }
