@@ -8,6 +8,8 @@
 // Rows whose pivot is below REPEATS times the first pivot depend on other rows. The remainder
 // of their right sides may be at most REMAINS times the largest entry.
 static const double REPEATS = 1e-11, REMAINS = 1e-9;
+// A pivot above SURE certainly is independent of the earlier ones. The first pivots are near 1.
+static const double SURE = 1e-3;
 // A speed below this fraction of its terms is a rounding error. Terms below NOTHING are 0.
 static const double ALIKE = 1e-9, NOTHING = 1e-200;
 
@@ -251,6 +253,31 @@ static void swap_rows(double *a, int i, int k, int size) {
   }
 }
 
+// Chooses the largest diagonal entry as the pivot, unless its column has much larger entries. Then
+// it chooses the largest entry of all.
+static void find_pivot(const double *a, int rank, int n, int *row, int *at) {
+  static const double LARGE = 0.1; // of a pivot, as a fraction of its column
+  int k = rank;
+  for (int i = rank + 1; i < n; i++) {
+    k = fabs(a[i * n + i]) > fabs(a[k * n + k]) ? i : k;
+  }
+  double column = 0;
+  for (int i = rank; i < n; i++) {
+    column = fmax(column, fabs(a[i * n + k]));
+  }
+  *row = *at = k;
+  if (fabs(a[k * n + k]) > LARGE * column && column > SURE) {
+    return;
+  }
+  for (int i = rank; i < n; i++) {
+    for (int c = rank; c < n; c++) {
+      bool larger = fabs(a[i * n + c]) > fabs(a[*row * n + *at]);
+      *row = larger ? i : *row;
+      *at = larger ? c : *at;
+    }
+  }
+}
+
 // Solves a x = b with complete pivoting. The unknowns of rows that depend on other rows become 0.
 // Returns false if these rows contradict the others. Overwrites a. The result is in b.
 static bool solve_square(double *a, double *b, int n, int columns) {
@@ -260,14 +287,8 @@ static bool solve_square(double *a, double *b, int n, int columns) {
     column[i] = i;
   }
   for (; rank < n; rank++) {
-    int row = rank, at = rank;
-    for (int i = rank; i < n; i++) {
-      for (int c = rank; c < n; c++) {
-        bool larger = fabs(a[i * n + c]) > fabs(a[row * n + at]);
-        row = larger ? i : row;
-        at = larger ? c : at;
-      }
-    }
+    int row, at;
+    find_pivot(a, rank, n, &row, &at);
     double most = fabs(a[row * n + at]);
     first = rank == 0 ? most : first;
     if (!(most > REPEATS * first)) {
@@ -346,11 +367,15 @@ bool s2_tangent_solve(S2TangentWork *work, const double *give, const double *slo
   }
   for (int k = 0; k < count; k++) {
     const double *see = work->see + k * n;
+    const S2SmallRow *of = &work->small->row[work->row[k]];
+    const int place[2] = {s2_tangent_place_of(work, of->a), s2_tangent_place_of(work, of->b)};
     for (int s = 0; s < count; s++) {
-      const double *push = work->push + s * n;
       double sum = 0;
-      for (int i = 0; i < n; i++) {
-        sum += see[i] * push[i];
+      for (int side = 0; side < 2; side++) { // a row moves two bodies only
+        if (place[side] >= 0) {
+          const double *push = work->push + s * n + place[side], *seen = see + place[side];
+          sum += seen[0] * push[0] + seen[1] * push[1] + seen[2] * push[2];
+        }
       }
       work->a[k * count + s] = sum;
     }
