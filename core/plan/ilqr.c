@@ -7,14 +7,12 @@
 #include <string.h>
 
 // Limits and factor of the regularisation, as in the code of Tassa (2014). Repeated increases or
-// decreases accelerate. The unit is the mean curvature of the cost over all knots. A search that
-// follows another one starts with its regularisation, at most MU_KEPT.
-static const double MU_LEAST = 1e-3, MU_MOST = 1e6, MU_KEPT = 1, MU_FACTOR = 1.6;
+// decreases accelerate.
+static const double MU_LEAST = 1e-6, MU_MOST = 1e10, MU_FACTOR = 1.6;
 static const double ENOUGH = 1e-4; // fraction of the expected decrease that a step must achieve
 static const double SHORTER = 0.5; // factor for shortening a step that decreases too little.
-// Full steps reduce the regularisation, and shorter ones increase it. Steps below SHORT_STEP
-// increase it by a further factor of SHORT_STEP / step.
-static const double SHORT_STEP = 0.25;
+// Steps above LONG_STEP reduce the regularisation. Steps below SHORT_STEP increase it.
+static const double LONG_STEP = 0.5, SHORT_STEP = 0.25;
 enum { SEARCHES = 12 };                 // shortest step: 1/2048 of the full step
 static const double PENALTY_START = 10; // initial penalty, in cost per squared unit of the goal
 static const double PENALTY_FACTOR = 10, PENALTY_MOST = 1e10;
@@ -36,10 +34,9 @@ struct S2Ilqr {
   S2IlqrDef def;
   S2Arena arena, scratch;
   int knots, n, m, p;
-  Path now, seen; // `seen` is the linearised trajectory, equal to `now` up to rounding
-  Path *next;     // trials of a line search that run at the same time
-  S2ModelTrial *trial;
-  int trials;
+  Path now, seen;             // `seen` is the linearised trajectory, equal to `now` up to rounding
+  Path next[S2_MODEL_TRIALS]; // trials of a line search that run at the same time
+  S2ModelTrial trial[S2_MODEL_TRIALS];
   bool grows; // true if the cost of a trajectory grows from knot to knot
   double *a, *b, *dy, *lx, *lxx, *lu, *luu, *k, *gain, *work;
   double *lo, *hi;
@@ -47,9 +44,8 @@ struct S2Ilqr {
   double *multiplier;      // of goals
   double penalty;
   double mu, mu_factor;
-  double scale; // mean curvature of the cost, the unit of mu
-  int slow;     // number of successive steps that hardly lowered the cost
-  bool sloped;  // true if the derivatives belong to `now`
+  int slow;    // number of successive steps that hardly lowered the cost
+  bool sloped; // true if the derivatives belong to `now`
   S2IlqrResult result;
 };
 
@@ -109,10 +105,7 @@ S2Status s2_ilqr_new(const S2IlqrDef *def, int knots, S2Ilqr **out) {
   ilqr_keep_cost(ilqr);
   // Allocates the trajectories and all arrays with one entry per knot.
   ilqr->now = ilqr_path(ilqr);
-  ilqr->trials = s2_model_trials(def->model);
-  ilqr->next = S2_TAKE(arena, Path, ilqr->trials);
-  ilqr->trial = S2_TAKE_ZEROED(arena, S2ModelTrial, ilqr->trials);
-  for (int i = 0; i < ilqr->trials; i++) {
+  for (int i = 0; i < S2_MODEL_TRIALS; i++) {
     ilqr->next[i] = ilqr_path(ilqr);
   }
   ilqr->seen = ilqr_path(ilqr);
@@ -204,11 +197,6 @@ static void ilqr_slopes_of(S2Ilqr *ilqr, const S2Cost *cost) {
 static void ilqr_cost_slopes(S2Ilqr *ilqr) {
   int n = ilqr->n, p = ilqr->p;
   ilqr_slopes_of(ilqr, &ilqr->def.cost);
-  double curvature = 0;
-  for (int i = 0; i < (ilqr->knots + 1) * n; i++) {
-    curvature += ilqr->lxx[i * n + i % n];
-  }
-  ilqr->scale = curvature > 0 ? curvature / n : 1;
   // Add the multiplier and penalty terms of goals.
   double *lx = ilqr->lx + ilqr->knots * n, *lxx = ilqr->lxx + ilqr->knots * n * n;
   for (int g = 0; g < ilqr->def.goal_count; g++) {
@@ -250,19 +238,9 @@ static S2Status ilqr_slopes(S2Ilqr *ilqr) {
 static bool ilqr_backward(S2Ilqr *ilqr, double dv[2]) {
   int at;
   s2_arena_reset(&ilqr->scratch);
-  S2Backward problem = {ilqr->knots,
-                        ilqr->n,
-                        ilqr->m,
-                        ilqr->a,
-                        ilqr->b,
-                        ilqr->lx,
-                        ilqr->lxx,
-                        ilqr->lu,
-                        ilqr->luu,
-                        ilqr->now.u,
-                        ilqr->lo,
-                        ilqr->hi,
-                        ilqr->mu * ilqr->scale};
+  S2Backward problem = {ilqr->knots, ilqr->n,   ilqr->m,  ilqr->a,   ilqr->b,
+                        ilqr->lx,    ilqr->lxx, ilqr->lu, ilqr->luu, ilqr->now.u,
+                        ilqr->lo,    ilqr->hi,  ilqr->mu};
   return s2_backward(&problem, &ilqr->scratch, ilqr->k, ilqr->gain, dv, &at);
 }
 
@@ -319,7 +297,8 @@ static void ilqr_try(S2Ilqr *ilqr, double step, int count) {
 static double ilqr_search(S2Ilqr *ilqr, const double dv[2]) {
   double step = 1;
   for (int i = 0; i < SEARCHES;) {
-    int count = SEARCHES - i < ilqr->trials ? SEARCHES - i : ilqr->trials;
+    int trials = s2_model_trials(ilqr->def.model);
+    int count = SEARCHES - i < trials ? SEARCHES - i : trials;
     ilqr_try(ilqr, step, count);
     for (int k = 0; k < count; k++, i++, step *= SHORTER) {
       if (!ilqr->trial[k].good) {
@@ -395,10 +374,7 @@ S2Status s2_ilqr_follow(S2Ilqr *ilqr, const double *u, const double *x, const do
   const Path *next = &ilqr->next[0];
   memcpy(next->u, u, sizeof(double) * (size_t)(ilqr->knots * ilqr->m));
   S2Status status = s2_model_run(ilqr->def.model, next->u, &feedback, false, next->x, next->y);
-  double mu = fmin(ilqr->mu, MU_KEPT);
-  S2_TRY(s2_ilqr_set(ilqr, status.code == S2_OK ? next->u : u, result));
-  ilqr->mu = mu;
-  return s2_ok();
+  return s2_ilqr_set(ilqr, status.code == S2_OK ? next->u : u, result);
 }
 
 // Computes the derivative of the cost with respect to u at all knots from the current slopes.
@@ -463,6 +439,7 @@ S2Status s2_ilqr_iterate(S2Ilqr *ilqr, S2IlqrResult *result) {
   S2_TRY(ilqr_slopes(ilqr));
   ilqr_cost_slopes(ilqr);
   r->iterations++;
+  r->threads = s2_model_threads(ilqr->def.model);
   r->step = 0;
   r->state = S2_ILQR_GOING;
   bool descends = ilqr_directions(ilqr, dv);
@@ -475,10 +452,9 @@ S2Status s2_ilqr_iterate(S2Ilqr *ilqr, S2IlqrResult *result) {
     if (r->step > 0) {
       double change = before - ilqr->now.merit;
       bool overshot = change < OVERSHOT * -(r->step * dv[0] + r->step * r->step * dv[1]);
-      if (overshot || r->step < 1) {
+      if (overshot || r->step < SHORT_STEP) {
         ilqr_more(ilqr);
-        ilqr->mu *= fmax(1, SHORT_STEP / r->step);
-      } else {
+      } else if (r->step >= LONG_STEP) {
         ilqr_less(ilqr);
       }
       settled = ilqr_settles(ilqr, change, expected, size);

@@ -34,8 +34,9 @@ typedef struct S2IlqrResult { // result of an iteration
   double cost;      // cost without the contribution of goals
   double violation; // largest violation of a goal
   double step;      // length of the step, or 0 if no step was found
-  double mu;        // regularisation, in units of the mean curvature of the cost
+  double mu;        // regularisation
   unsigned flags;   // S2GradientFlag
+  int threads;      // number of threads that shared the last iteration
 } S2IlqrResult;
 
 typedef struct S2Ilqr S2Ilqr;

@@ -13,9 +13,6 @@
 // Maximum number of threads that share a trajectory. Each of them needs a copy of the world, and
 // trajectories have tens of knots.
 enum { SHARES = 16 };
-// Maximum number of trajectories of a line search that run at the same time. Later trials are
-// rarely needed.
-enum { TRIALS = 4 };
 
 typedef struct Waypoint { // the world at a knot of the last trajectory
   unsigned char *image;
@@ -24,14 +21,14 @@ typedef struct Waypoint { // the world at a knot of the last trajectory
 
 // The parts of a trajectory that threads linearise: one part for each thread.
 typedef struct Shares {
-  int count;                         // 1: none
-  Waypoint waypoint[TRIALS][SHARES]; // of each trial, at the first knot of each part
-  int chosen;                        // trial that is the last trajectory
-  double *u;                         // knots x m: the commands of the last trajectory
-  bool known;                        // true if the waypoints belong to u
-  S2Model *model[SHARES];            // of each thread; the first one is the model itself
-  uint64_t changes[SHARES];          // change count of each copied world
-  uint64_t original[SHARES];         // change count of the model's world when the copy was made
+  int count;                                  // 1: none
+  Waypoint waypoint[S2_MODEL_TRIALS][SHARES]; // of each trial, at the first knot of each part
+  int chosen;                                 // trial that is the last trajectory
+  double *u;                                  // knots x m: the commands of the last trajectory
+  bool known;                                 // true if the waypoints belong to u
+  S2Model *model[SHARES];                     // of each thread; the first one is the model itself
+  uint64_t changes[SHARES];                   // change count of each copied world
+  uint64_t original[SHARES]; // change count of the model's world when the copy was made
 } Shares;
 
 struct S2Model {
@@ -124,7 +121,7 @@ S2Status s2_model_open(const S2ModelDef *def, S2Model **out) {
 void s2_model_close(S2Model *model) {
   if (model != NULL) {
     for (int i = 0; i < SHARES; i++) {
-      for (int k = 0; k < TRIALS; k++) {
+      for (int k = 0; k < S2_MODEL_TRIALS; k++) {
         s2_memory_free(model->shares.waypoint[k][i].image);
       }
       if (i > 0 && model->shares.model[i] != NULL) {
@@ -451,8 +448,7 @@ static bool model_share(S2Model *model, const double *u, double *x, double *y, S
                         S2Status *status) {
   const Shares *shares = &model->shares;
   size_t bytes = sizeof(double) * (size_t)(model->def.knots * model->m);
-  if (shares->count == 1 || !shares->known || memcmp(shares->u, u, bytes) != 0 ||
-      model->changes != model->def.world->changes || model_calls(model) || !share_copies(model)) {
+  if (!shares->known || memcmp(shares->u, u, bytes) != 0 || s2_model_threads(model) == 1) {
     return false;
   }
   Sharing sharing = {.model = model, .u = u};
@@ -483,9 +479,15 @@ S2Status s2_model_linearize(S2Model *model, const double *u, double *x, double *
   return model_linearize_part(model, 0, model->def.knots, u, x, y, slope);
 }
 
+int s2_model_threads(S2Model *model) {
+  bool good = model->shares.count > 1 && model->changes == model->def.world->changes &&
+              !model_calls(model) && share_copies(model);
+  return good ? model->shares.count : 1;
+}
+
 int s2_model_trials(S2Model *model) {
-  int count = model->shares.count < TRIALS ? model->shares.count : TRIALS;
-  return count > 1 && !model_calls(model) && share_copies(model) ? count : 1;
+  int threads = s2_model_threads(model);
+  return threads < S2_MODEL_TRIALS ? threads : S2_MODEL_TRIALS;
 }
 
 static void try_work(void *user, int worker, int k) {

@@ -58,6 +58,10 @@ typedef struct S2Feedback {
 S2Status s2_model_run(S2Model *model, double *u, const S2Feedback *feedback, bool raw, double *x,
                       double *y);
 
+// Maximum number of trajectories of a line search that run at the same time. Later trials are
+// rarely needed.
+enum { S2_MODEL_TRIALS = 4 };
+
 // A trajectory that a line search tries.
 typedef struct S2ModelTrial {
   double *u, *x, *y; // as in s2_model_run, with feedback
@@ -70,7 +74,10 @@ typedef struct S2ModelTrial {
 // to end the trajectory, which is then not good. Threads may call this function at the same time.
 typedef bool S2ModelEnd(void *user, S2ModelTrial *trial, const double *y, const double *u);
 
-// Returns the largest number of trials that run at the same time.
+// Returns the number of threads that share the work now. It is 1 if steps call functions of the
+// program.
+int s2_model_threads(S2Model *model);
+// Returns the number of trials that can run at the same time now, at most S2_MODEL_TRIALS.
 int s2_model_trials(S2Model *model);
 // Runs trials, at most s2_model_trials. Each has the same bits as s2_model_run.
 void s2_model_try(S2Model *model, const S2Feedback *feedback, S2ModelEnd *end, void *user,

@@ -425,6 +425,8 @@ static int plan_push_result(lua_State *L, const S2IlqrResult *result) {
   lua_setfield(L, -2, "state");
   lua_pushinteger(L, result->iterations);
   lua_setfield(L, -2, "iterations");
+  lua_pushinteger(L, result->threads);
+  lua_setfield(L, -2, "threads");
   s2_lua_push_flags(L, result->flags);
   lua_setfield(L, -2, "flags");
   plan_set(L, "cost", result->cost);

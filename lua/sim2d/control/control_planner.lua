@@ -466,7 +466,7 @@ return function(sim, host)
 
   -- ---- Plans ------------------------------------------------------------------------------------
 
-  local Plan = host.close_class({ __name = "Plan" }, "Plan", { "K", "message", "violation", "evaluations" })
+  local Plan = host.close_class({ __name = "Plan" }, "Plan", { "K", "message", "violation", "evaluations", "threads" })
   Plan.__tostring = function(plan)
     return ("Plan (%s: %s after %d iterations, cost %.6g%s)"):format(plan.method, plan.status, plan.iterations, plan.cost,
       plan.message and "; " .. plan.message or "")
@@ -632,7 +632,7 @@ return function(sim, host)
     local with_gains = problem.gains_known
     return setmetatable({ method = problem.method, u = u, x = x, K = with_gains and gains_of(problem, gains) or nil,
       cost = result.cost, violation = result.violation, iterations = result.iterations, status = status,
-      flags = result.flags, unmet = result.unmet or {}, message = result.message, start = problem.start, period = problem.period, coordinates = coordinates, evaluations = problem.evaluations,
+      flags = result.flags, threads = result.threads, unmet = result.unmet or {}, message = result.message, start = problem.start, period = problem.period, coordinates = coordinates, evaluations = problem.evaluations,
       world = problem.world }, Plan)
   end
 

@@ -522,7 +522,17 @@ test("threads do not change a plan", function()
     local shared = plan_hop { threads = threads }
     eq(shared.u:table(), alone.u:table())
     eq(shared.cost, alone.cost)
+    eq(shared.threads, threads)
   end
+  eq(alone.threads, 1)
+end)
+
+test("functions of the script are called by one thread", function()
+  local world, body = hopper()
+  world:filter(function() return true end)
+  local plan = control.trajectory(world, { horizon = 0.3, period = 0.05, iterations = 2, threads = 2,
+    cost = { { "height", of = body, field = "y", goal = 0.9, weight = 10 }, controls = 1e-4 } })
+  eq(plan.threads, 1)
 end)
 
 test("derivatives through contacts agree with differences of the cost", function()
