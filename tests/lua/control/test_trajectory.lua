@@ -529,7 +529,7 @@ end)
 
 test("functions of the script are called by one thread", function()
   local world, body = hopper()
-  world:filter(function() return true end)
+  body:force_law(function(b) return -0.1 * b.vx, 0, 0 end)
   local plan = control.trajectory(world, { horizon = 0.3, period = 0.05, iterations = 2, threads = 2,
     cost = { { "height", of = body, field = "y", goal = 0.9, weight = 10 }, controls = 1e-4 } })
   eq(plan.threads, 1)
