@@ -83,48 +83,27 @@ end
 
 local function number(value) return (math.abs(value) < 99.95 and "%.1f" or "%.0f"):format(value):gsub("^%-", "−") .. "" end
 
--- In a job: an episode of a task's baseline, and what there is to see and to do.
-local function episode(item)
-  local env = dofile(item.file)
-  local _, returns, steps, told = env:evaluate { episodes = 1, seed = item.seed }
-  -- Solved is what reaches the return that a task names, or else what ends before its time.
-  local solved = told.terminated[1]
-  if env.passed then solved = returns[1] >= env.passed end
-  return { value = returns[1], steps = steps, solved = solved, residual = told.residual, unsolved = told.unsolved,
-    observed = #env.observation_space.low, about = env.about_baseline, actions = env.action_space.n, commands = #env.action_space.names }
-end
-
--- What the episodes of one task come to.
-local function together(list)
-  local told = { mean = 0, worst = math.huge, best = -math.huge, steps = 0, solved = 0, residual = 0, unsolved = 0 }
-  for _, one in ipairs(list) do
-    told.mean, told.steps = told.mean + one.value / EPISODES, told.steps + one.steps / EPISODES
-    told.worst, told.best = math.min(told.worst, one.value), math.max(told.best, one.value)
-    told.solved, told.unsolved = told.solved + (one.solved and 1 or 0), told.unsolved + one.unsolved
-    told.residual = math.max(told.residual, one.residual)
-    told.observed, told.about = one.observed, one.about
-    told.actions = one.actions and one.actions .. " actions" or one.commands .. (one.commands > 1 and " commands" or " command")
-  end
-  return told
-end
-
-local function row(name, told)
+-- A row of the table, from the row of the baseline in sim.control.benchmark.
+local function row(known)
+  local name, env = known.task, dofile(FOLDER .. known.task .. ".lua")
   local picture = size_of(IMAGES .. name .. ".svg") < math.huge and name .. ".svg" or name .. ".png"
+  local count = env.action_space.n or #env.action_space.names
+  local actions = env.action_space.n and count .. " actions" or count .. (count > 1 and " commands" or " command")
   return "| " .. table.concat({ ('<img src="images/tasks/%s" width="160" alt="%s">'):format(picture, (name:gsub("_", " "))),
-    ("[`%s`](../%s%s.lua)<br>%s"):format(name, FOLDER, name, sentence(name)), ("%d observed, %s"):format(told.observed, told.actions),
-    told.about or "", ("%s (%s to %s)"):format(number(told.mean), number(told.worst), number(told.best)), ("%.0f"):format(told.steps),
-    ("%d of %d"):format(told.solved, EPISODES), ("%.0e, %d"):format(told.residual, told.unsolved) }, " | ") .. " |"
+    ("[`%s`](../%s%s.lua)<br>%s"):format(name, FOLDER, name, sentence(name)), ("%d observed, %s"):format(#env.observation_space.low, actions),
+    env.about_baseline or "", ("%s (%s to %s)"):format(number(known.mean), number(math.min(table.unpack(known.returns))),
+    number(math.max(table.unpack(known.returns)))), ("%.0f"):format(known.steps), ("%.0f of %d"):format(known.success * EPISODES, EPISODES),
+    ("%.0e, %d"):format(known.residual, known.unsolved) }, " | ") .. " |"
 end
 
 local function write_table(names)
-  local items = {}
-  for i, name in ipairs(names) do
-    for k = 1, EPISODES do items[(i - 1) * EPISODES + k] = { file = FOLDER .. name .. ".lua", seed = k - 1 } end
-  end
-  local all = sim.parallel.map(episode, items)
+  local rows = sim.control.benchmark { tasks = names, methods = { "baseline" }, seeds = EPISODES, folder = FOLDER:sub(1, -2), print = false }
   local lines = { "| | task | observed, actions | baseline | return (worst to best) | steps | solved | worst residual, unsolved steps |",
     "| --- | --- | --- | --- | --- | --- | --- | --- |" }
-  for i, name in ipairs(names) do lines[#lines + 1] = row(name, together(table.move(all, (i - 1) * EPISODES + 1, i * EPISODES, 1, {}))) end
+  for _, known in ipairs(rows) do
+    assert(known.success, known.task .. ": " .. known.message)
+    lines[#lines + 1] = row(known)
+  end
   -- Between the marks.
   local file <close> = assert(io.open(PAGE, "rb"))
   local text = file:read "a"

@@ -80,8 +80,10 @@ return function(_, host)
     idle.periods = idle.periods + 1
     if problem.warned_idle or idle.periods < STILL_PERIODS then return end
     idle.periods = 0
-    local _, dead = terms_left(problem, IDLE_PART * problem.most_cost)
-    if #dead == 0 then return end
+    -- A method that samples accepts residual functions without derivatives, so the check may fail.
+    local good, _, dead = pcall(terms_left, problem, IDLE_PART * problem.most_cost)
+    if not good then problem.warned_idle = true end
+    if not good or #dead == 0 then return end
     problem.warned_idle = true
     host.warn(world, ("planner: the cost has not changed for %d periods, because no command of its plan changes %s: "
       .. "a body sticks or is out of reach, or the cost is flat there; give the planner u0, starts = n, "

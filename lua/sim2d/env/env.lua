@@ -303,6 +303,13 @@ return function(sim, host)
     return mean, returns, lengths, told
   end
 
+  -- Returns whether an episode with this return is solved: it reaches `passed`, or, if the task does not set `passed`,
+  -- it has terminated.
+  function Env:solved(returned, terminated)
+    if self.passed then return returned >= self.passed end
+    return terminated == true
+  end
+
   -- Plays a given number of episodes, or episodes without end, in the live viewer. The baseline or a person acts.
   -- Returns true, or false if there is no viewer.
   function Env:play(options) return host.env.play(self, options) end

@@ -175,6 +175,39 @@ function Cost:set_weight(name, weight, terminal) end
 ---@field sweep sim2d.Sweep
 ---@field plot sim2d.Plot
 
+---Keys of `sim.control.benchmark`.
+---@class sim2d.BenchmarkDef
+---@field tasks? string[] names of tasks in `folder`, or files (`.lua`) that return a result of `sim.env`; default: all tasks in `folder`
+---@field methods? table names: `"baseline"`, `"zero"`, `"random"`, `"lqr"`, `"ilqr"`, `"mppi"`, `"cem"`, `"sampling"`, `"mixed"`, `"gradient"` (default: all of them), and own laws by name: `mine = function(world, env) return law end`
+---@field seeds? integer number of episodes for each task and method, with the seeds 0, 1, ... (default 3)
+---@field seconds? number s, limit of the wall time of an episode; an episode that exceeds it counts as not solved (default: none)
+---@field threads? integer default: all cores
+---@field planner? table keys of `sim.control.planner` that replace the defaults `horizon = 1`, `period = 0.05`, `samples = 20`, `u0 = 0.01`
+---@field out? string name of a page to write, `.html`
+---@field folder? string folder of the tasks (default `"scenes/tasks"`)
+---@field print? boolean whether to print the table (default true)
+---@field progress? boolean whether to show a progress bar on a terminal (default true)
+
+---A row of `sim.control.benchmark`: the episodes of one task with one method. If the method does not apply, the row has
+---only `task`, `method`, `seeds`, an empty list `returns` and `message`.
+---@class sim2d.BenchmarkRow
+---@field task string
+---@field method string
+---@field seeds integer number of episodes
+---@field success? number share of solved episodes
+---@field returns number[] returns of the completed episodes
+---@field mean? number mean return of the completed episodes
+---@field error? number standard error of the mean; nan for a single episode
+---@field steps? number mean number of periods of the completed episodes
+---@field residual? number largest residual at the end of a period
+---@field unsolved? integer number of periods in which a step missed its tolerance
+---@field world_seconds? number s, simulated time of all episodes
+---@field wall_seconds? number s, wall time of all episodes
+---@field speed? number `world_seconds / wall_seconds`
+---@field replans? number plans per second of the law's own wall time, if the law plans
+---@field cost? number mean cost of the plans
+---@field message string the reason why the method does not apply or why episodes stopped, else ""
+
 ---@class sim2d.ControlLibrary
 local ControlLibrary = {}
 
@@ -284,6 +317,11 @@ function ControlLibrary.settling(world, at_rest, def) end
 ---@param def { run: function, x: table, y: table, title?: string, common?: any, threads?: integer, seed?: integer, journal?: string, progress?: boolean, time_limit?: number, failures?: string }
 ---@return sim2d.Basin
 function ControlLibrary.basin(def) end
+
+---Runs methods (laws and planners) on tasks, prints a table, and returns its rows.
+---@param def? sim2d.BenchmarkDef
+---@return sim2d.BenchmarkRow[] rows ordered by task, then by method
+function ControlLibrary.benchmark(def) end
 
 ---@class sim2d.Fit
 ---@field parameters table<string, number>

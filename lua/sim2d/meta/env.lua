@@ -28,6 +28,13 @@ function Env:step(action) end
 ---@return number mean, number[] returns, number steps, { residual: number, unsolved: integer, mode_changes: integer, terminated: boolean[] } summary of all steps
 function Env:evaluate(options) end
 
+---Returns whether an episode is solved: its return is at least `passed`, or, if the task does not set `passed`, the
+---episode has terminated.
+---@param returned number sum of the rewards
+---@param terminated boolean
+---@return boolean solved
+function Env:solved(returned, terminated) end
+
 ---Draws a picture of the world.
 ---@param path string
 ---@param options? table

@@ -26,6 +26,8 @@ return function(sim, host)
         upvalues[i] = "sim"
       elseif rawequal(value, _G) then
         upvalues[i] = "_G"
+      elseif rawequal(value, host) then -- a function of the library
+        upvalues[i] = "host"
       else
         host.fail("bad argument #1 to '%s' (the function uses the outer local variable '%s' (a %s), which is not sent to the jobs: "
           .. "define it inside the function, or send it as `common` or in the items)",
@@ -62,11 +64,21 @@ return function(sim, host)
     for i, kind in pairs(program.upvalues) do
       if kind == "sim" then
         debug.setupvalue(f, i, sim)
+      elseif kind == "host" then
+        debug.setupvalue(f, i, host)
       else
         globals = i
       end
     end
     return f, globals
+  end
+
+  -- For functions that are sent inside an item: packs one, and makes it in a job with globals that are its own.
+  host.pack_function = read_function
+  function host.load_function(program)
+    local f, globals = load_function(program)
+    if globals then debug.setupvalue(f, globals, setmetatable({}, { __index = _G })) end
+    return f
   end
 
   -- Applies time limits to coroutines of coroutine.wrap, as job_state.c does to coroutines of coroutine.resume.
