@@ -113,11 +113,12 @@ local function processor()
 end
 
 local parts = { table.concat(command, " "),
-  wrap(("Date: %s. Machine: a virtual machine, %s, %d thread%s; other programs were running. The command took %.0f s. %d episodes of each task and method, each "
-    .. "limited to %g s.%s"):format(os.date "%Y-%m-%d", processor(), threads, threads > 1 and "s" or "", took, seeds, seconds,
-    args.quick and (" Planners have a horizon of %g s and %d samples."):format(QUICK.horizon, QUICK.samples) or "")),
-  wrap("Solved episodes and mean return. If the time limit stopped all episodes, the mean world time that they reached stands in place "
-    .. "of the return, and they count as not solved. A dash means that the method does not apply."),
+  wrap(("Date: %s. Machine: a virtual machine, %s, %d thread%s; other programs were running. The command took %.0f s. Each task and method has %d episodes, and "
+    .. "each episode may take %g s.%s"):format(os.date "%Y-%m-%d", processor(), threads, threads > 1 and "s" or "", took, seeds, seconds,
+    args.quick and (" The planners have a horizon of %g s, %d samples and a period of 0.05 s."):format(QUICK.horizon, QUICK.samples) or "")),
+  wrap("The table lists the solved episodes and the mean return of the completed episodes. Episodes that the time limit stopped count as "
+    .. "not solved. If it stopped all episodes, the table lists the mean world time that they reached. A dash means that the method does "
+    .. "not apply."),
   matrix(returned), "Replans per second of one thread:", matrix(replans), "Methods that do not apply:", reasons() }
 
 local file <close> = assert(io.open(PAGE, "rb"))

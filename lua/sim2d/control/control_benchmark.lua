@@ -165,33 +165,35 @@ return function(sim, host)
     return mean, #list > 1 and math.sqrt(squares / (#list - 1) / #list) or 0 / 0
   end
 
-  -- Joins the episodes of a task and a method.
-  local function row_of(task, method, episodes, seconds)
-    local row = { task = task.name, method = method.name, seeds = #episodes, returns = {}, message = "" }
-    local sum = { solved = 0, wall = 0, law = 0, time = 0, planned = 0, cost = 0, costs = 0, steps = 0, unsolved = 0, stopped = 0 }
-    local residual, failed, done = 0, nil, 0
+  -- Sums the figures of the episodes. Returns also the message of the first episode that failed, if any.
+  local function sum_of(episodes)
+    local sum = { solved = 0, wall = 0, law = 0, time = 0, planned = 0, cost = 0, costs = 0, unsolved = 0, stopped = 0,
+      residual = 0, steps = 0, returns = {} }
     for _, told in ipairs(episodes) do
-      if told.failed then
-        failed = failed or told.failed
-      else
-        for key in pairs(sum) do
-          local value = told[key]
-          sum[key] = sum[key] + (value == true and 1 or value or 0)
-        end
-        residual = math.max(residual, told.residual)
-        if not told.stopped then row.returns[#row.returns + 1], done = told.returned, done + told.steps end
+      if told.failed then return sum, told.failed end
+      for _, key in ipairs { "wall", "law", "time", "planned", "cost", "costs", "unsolved" } do sum[key] = sum[key] + told[key] end
+      sum.residual = math.max(sum.residual, told.residual)
+      sum.solved, sum.stopped = sum.solved + (told.solved and 1 or 0), sum.stopped + (told.stopped and 1 or 0)
+      -- returns and lengths of stopped episodes are not comparable
+      if not told.stopped then
+        sum.returns[#sum.returns + 1], sum.steps = told.returned, sum.steps + told.steps
       end
     end
-    if failed then
-      row.message = failed
-      return row
-    end
-    row.success, row.residual, row.unsolved = sum.solved / #episodes, residual, sum.unsolved
+    return sum
+  end
+
+  -- Joins the episodes of a task and a method.
+  local function row_of(task, method, episodes, seconds)
+    local sum, failed = sum_of(episodes)
+    local row = { task = task.name, method = method.name, seeds = #episodes, returns = {}, message = failed or "" }
+    if failed then return row end
+    row.success, row.residual, row.unsolved, row.returns = sum.solved / #episodes, sum.residual, sum.unsolved, sum.returns
     row.world_seconds, row.wall_seconds, row.speed = sum.time, sum.wall, sum.time / sum.wall
     if #row.returns > 0 then
       row.mean, row.error = mean_of(row.returns)
-      row.steps = done / #row.returns
+      row.steps = sum.steps / #row.returns
     end
+    -- only laws that plan have these columns
     if sum.planned > 0 then
       row.replans = sum.planned / sum.law
       row.cost = sum.costs > 0 and sum.cost / sum.costs or nil
@@ -203,10 +205,10 @@ return function(sim, host)
     return row
   end
 
-  -- Numbers of at least 1000 are printed without an exponent.
+  -- Large numbers are printed without an exponent.
   local function shown(digits, value)
     if value == nil or value ~= value then return "" end
-    return (math.abs(value) >= 1000 and "%.0f" or "%." .. digits .. "g"):format(value)
+    return (math.abs(value) >= 10 ^ digits and "%.0f" or "%." .. digits .. "g"):format(value)
   end
 
   -- The cells of a row as texts, for the printed table and the page.
@@ -234,11 +236,13 @@ return function(sim, host)
         end
       end
     end
+    -- the seed of a job does not matter: each episode seeds all generators itself
     local results, failures = host.run_parallel(function(item, _, common) return host.benchmark_episode(item, common) end, items, {
       threads = def.threads, seed = 0, failures = "keep", progress = def.progress,
       common = { seconds = call.seconds, planner = def.planner },
       time_limit = call.seconds and PATIENCE * call.seconds + OPENING }, "benchmark")
     for _, failure in ipairs(failures) do results[failure.job] = { failed = reason(failure.message) } end
+    -- items are ordered by task, method and seed
     local rows = {}
     for t, task in ipairs(call.tasks) do
       for m, method in ipairs(call.methods) do
