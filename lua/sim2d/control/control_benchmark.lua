@@ -1,8 +1,9 @@
 -- sim.control.benchmark: runs methods (laws and planners) on tasks and compares success, return and time.
 
 local FOLDER, SEEDS = "scenes/tasks", 3
--- A single call may exceed `seconds` by this factor, plus the time to open a thread's state, before its job is ended.
-local PATIENCE, OPENING = 2, 5
+-- Episodes check `seconds` between calls of the law. The job of a law that does not return is ended after this multiple
+-- of `seconds`, plus the time to load and reset the task (s).
+local PATIENCE, LOADING = 2, 2
 
 local KEYS = { tasks = true, methods = true, seeds = true, seconds = true, threads = true, out = true, folder = true,
   planner = true, print = true, progress = true }
@@ -165,6 +166,12 @@ return function(sim, host)
     return mean, #list > 1 and math.sqrt(squares / (#list - 1) / #list) or 0 / 0
   end
 
+  -- The figures of an episode whose law did not return in time.
+  local function ended_job(seconds)
+    return { stopped = true, wall = PATIENCE * seconds + LOADING, law = 0, time = 0, planned = 0, cost = 0, costs = 0, unsolved = 0,
+      residual = 0 }
+  end
+
   -- Sums the figures of the episodes. Returns also the message of the first episode that failed, if any.
   local function sum_of(episodes)
     local sum = { solved = 0, wall = 0, law = 0, time = 0, planned = 0, cost = 0, costs = 0, unsolved = 0, stopped = 0,
@@ -240,8 +247,11 @@ return function(sim, host)
     local results, failures = host.run_parallel(function(item, _, common) return host.benchmark_episode(item, common) end, items, {
       threads = def.threads, seed = 0, failures = "keep", progress = def.progress,
       common = { seconds = call.seconds, planner = def.planner },
-      time_limit = call.seconds and PATIENCE * call.seconds + OPENING }, "benchmark")
-    for _, failure in ipairs(failures) do results[failure.job] = { failed = reason(failure.message) } end
+      time_limit = call.seconds and PATIENCE * call.seconds + LOADING }, "benchmark")
+    for _, failure in ipairs(failures) do
+      results[failure.job] = failure.message:find("the job exceeded its time limit", 1, true) and ended_job(call.seconds)
+        or { failed = reason(failure.message) }
+    end
     -- items are ordered by task, method and seed
     local rows = {}
     for t, task in ipairs(call.tasks) do

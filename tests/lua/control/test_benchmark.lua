@@ -119,10 +119,21 @@ test("a method that does not apply is a row with the reason", function()
   ok(row.message:find("not at an equilibrium: 'craft'", 1, true), row.message)
 end)
 
+test("methods that sample need no derivative of the reward function, also if the reward stays flat", function()
+  local file = write_task { max_steps = "30", reward = "function(world) return math.abs(world.joints.rail.translation) > 50 and 1 or 0 end" }
+  local rows = run { tasks = { file }, methods = { "cem", "mppi", "sampling", "ilqr" }, seeds = 1, planner = { horizon = 0.2, samples = 4 } }
+  for i = 1, 3 do eq({ rows[i].message, rows[i].mean, rows[i].cost }, { "", 0, 0 }) end
+  ok(rows[4].message:find("the reward function cannot serve as a cost", 1, true), rows[4].message)
+end)
+
 test("an episode beyond the time limit is not solved", function()
   local row = run { tasks = { "cart_pole" }, methods = { "baseline" }, seeds = 2, seconds = 1e-9 }[1]
   eq({ row.success, row.mean, row.returns }, { 0, nil, {} })
   ok(row.message:find("2 of 2 episodes stopped at the limit of 1e-09 s", 1, true), row.message)
+  -- a law that does not return
+  row = run { tasks = { "cart_pole" }, methods = { stuck = function() return function() while true do end end end }, seeds = 1, seconds = 0.1 }[1]
+  eq({ row.success, row.world_seconds, row.returns }, { 0, 0, {} })
+  ok(row.message:find("1 of 1 episodes stopped at the limit of 0.1 s", 1, true), row.message)
 end)
 
 test("rows are the same at any number of threads", function()
