@@ -220,10 +220,11 @@ test("memory stays flat over many jobs", function()
   end
   local most = 0
   local function look() most = math.max(most, used()) end
-  map(small, 1000, { threads = 2, each = look })
+  -- The allocator keeps some states of each thread. It needs a few thousand jobs until it has all that it needs.
+  map(small, 8000, { threads = 2, each = look })
   local before = most
   map(small, 8000, { threads = 2, each = look })
-  ok(most - before < 16e6, ("%d bytes more within jobs"):format(most - before))
+  ok(most - before < 8e6, ("%d bytes more within jobs"):format(most - before)) -- 1 kB a job
   -- and outside of jobs, where memory of the threads may have been freed by now: the maximum counts again
   collectgarbage()
   before = used()
