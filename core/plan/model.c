@@ -303,6 +303,7 @@ static S2Status model_run_trial(const Search *search, S2Model *of, int k) {
     }
     s2_arena_reset(&of->scratch);
     S2_TRY(model_read(of, search->raw, trial->x + (knot + 1) * n, y, NULL));
+    // A trajectory that ends early is not good.
     if (search->end != NULL && search->end(search->user, trial, y, u)) {
       return s2_ok();
     }

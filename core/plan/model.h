@@ -70,8 +70,9 @@ typedef struct S2ModelTrial {
   bool good;         // result: true if the trajectory is complete and no step failed
 } S2ModelTrial;
 
-// Is told the outputs y at each knot after the first one, and the command u before it. Returns true
-// to end the trajectory, which is then not good. Threads may call this function at the same time.
+// Called with the outputs y at each knot after the first one, and the command u before it. Returns
+// true to end the trajectory, which is then not good. Threads may call this function at the same
+// time.
 typedef bool S2ModelEnd(void *user, S2ModelTrial *trial, const double *y, const double *u);
 
 // Returns the number of threads that share the work now. It is 1 if steps call functions of the
@@ -82,7 +83,7 @@ int s2_model_trials(S2Model *model);
 // Runs trials, at most s2_model_trials. Each has the same bits as s2_model_run.
 void s2_model_try(S2Model *model, const S2Feedback *feedback, S2ModelEnd *end, void *user,
                   S2ModelTrial *trials, int count);
-// Tells the model that trial k of the last s2_model_try is the trajectory to linearise next.
+// Chooses trial k of the last s2_model_try as the trajectory to linearise next.
 void s2_model_choose(S2Model *model, const S2ModelTrial *trial, int k);
 
 // Derivatives along a trajectory. a (knots x n x n) and b (knots x n x m) are the derivatives of

@@ -255,7 +255,7 @@ static void swap_rows(double *a, int i, int k, int size) {
 
 // Chooses the largest diagonal entry as the pivot, unless its column has much larger entries. Then
 // it chooses the largest entry of all.
-static void find_pivot(const double *a, int rank, int n, int *row, int *at) {
+static void tangent_pivot(const double *a, int rank, int n, int *row, int *at) {
   static const double LARGE = 0.1; // of a pivot, as a fraction of its column
   int k = rank;
   for (int i = rank + 1; i < n; i++) {
@@ -288,7 +288,7 @@ static bool solve_square(double *a, double *b, int n, int columns) {
   }
   for (; rank < n; rank++) {
     int row, at;
-    find_pivot(a, rank, n, &row, &at);
+    tangent_pivot(a, rank, n, &row, &at);
     double most = fabs(a[row * n + at]);
     first = rank == 0 ? most : first;
     if (!(most > REPEATS * first)) {

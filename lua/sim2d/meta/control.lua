@@ -73,6 +73,7 @@
 ---@field violation number largest violation of a goal
 ---@field iterations integer
 ---@field evaluations integer number of trajectories that were evaluated
+---@field threads? integer number of threads that shared the last iteration of ilqr
 ---@field status "converged"|"stuck"|"out of iterations"|"out of time"
 ---@field unmet string[] names of terms and goals that a stuck plan does not meet
 ---@field message? string reason why the plan is stuck
