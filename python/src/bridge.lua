@@ -234,7 +234,7 @@ end
 
 local take
 
--- The name of the file and the number of the line are those of the function in Python, for messages about its results.
+-- `file` and `line` say where Python defines the function. Messages about its results contain them.
 local function python_function(number, file, line)
   sendings[number] = (sendings[number] or 0) + 1
   local made = functions[number]

@@ -19,7 +19,8 @@ local sim = require "sim2d"
 
 local folder = debug.getinfo(1, "S").source:match "^@(.*/)" or "./"
 package.path = folder .. "?.lua;" .. package.path
-local json = require "json"
+local found, json = pcall(require, "dkjson")
+if not found then error("Levels of Kinetix need dkjson: apt-get install lua-dkjson, or luarocks install dkjson", 0) end
 
 local Level = { samples = folder .. "levels/" } -- the folder of three levels
 Level.__index = Level
@@ -183,9 +184,11 @@ end
 
 -- Reads a level from the text of its file. `file` is its name in messages.
 function Level.read(text, file)
-  local good, root = pcall(json.read, text)
-  if not good then error(("%s: %s"):format(file, root), 0) end
+  local good, root, after, mistake = pcall(json.decode, text, 1, nil, nil)
+  if not good then root, mistake = nil, root end -- too deeply nested
+  if mistake then error(("%s: JSON: %s"):format(file, mistake), 0) end
   if type(root) ~= "table" then refuse(file, "file", "an object", root) end
+  if text:find("%S", after) then error(("%s: JSON: text after the end of the object"):format(file), 0) end
   local state = object_at(file, "file", root, "env_state")
   local level = setmetatable({ file = file, gravity = vector(file, "env_state", state, "gravity") }, Level)
   read_settings(file, level, root)
@@ -252,7 +255,8 @@ function Level:assemblies()
   return of
 end
 
--- Each shape has a category of its own, and its mask lists the shapes that it collides with.
+-- Returns the mask of each shape. Shape i has the category 1 << (i - 1), and its mask contains the categories of all
+-- shapes that collide with it.
 local function masks(level)
   local of, found = level:assemblies(), {}
   for i, a in ipairs(level.shapes) do
@@ -338,8 +342,8 @@ local function make_joint(level, world, bodies, joint)
   return world:hinge(def)
 end
 
--- Makes the world of the level. The option `stepping` is that of the world. Returns the world with the list of its
--- bodies, in the order of `level.shapes`.
+-- Makes the world of the level. `options.stepping` sets the `stepping` of the world. Returns the world and the list of
+-- its bodies, in the order of `level.shapes`.
 function Level:world(options)
   local world = sim.world { dt = self.dt, gravity = self.gravity, stepping = options and options.stepping }
   local bodies, hinges = make_bodies(self, world), {}

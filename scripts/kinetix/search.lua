@@ -321,8 +321,8 @@ local function attempt(self, seed, budget, late)
 end
 
 -- Searches a plan for a level. `steps` bounds the engine steps (default 1,000,000). `seconds` bounds the elapsed time,
--- and the plan then depends on the machine. `stepping` is that of the world. The result has `solved`, `actions` (one
--- for each decision), `steps`, `seconds`, `attempts` and `nearest` (m).
+-- and the plan then depends on the machine. `stepping` sets the `stepping` of the world. The result has `solved`,
+-- `actions` (one for each decision), `steps`, `seconds`, `attempts` and `nearest` (m).
 function search.run(level, options)
   local o = options or {}
   local began = sim.clock()

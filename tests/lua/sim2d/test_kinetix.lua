@@ -3,7 +3,7 @@ local sim = require "sim2d"
 
 local FOLDER = os.getenv "S2_SOURCE" .. "/scripts/kinetix/"
 package.path = FOLDER .. "?.lua;" .. package.path
-local Level, search, json, field = require "level", require "search", require "json", require "field"
+local Level, search, field = require "level", require "search", require "field"
 
 local THRUSTER, FLIP, CHEETAH = "s/h3_point_the_thruster", "m/h7_car_flip", "l/mjc_half_cheetah_easy"
 
@@ -21,27 +21,6 @@ local function count(list, key, value)
   end
   return n
 end
-
--- ---- JSON -------------------------------------------------------------------------------------
-
-test("values of JSON", function()
-  eq(json.read '{"a": [1, -2.5e3, true, false, "x"], "b": {}, "c": []}',
-    { a = { 1, -2500, true, false, "x" }, b = {}, c = {} })
-  eq(json.read '"\\u0041\\n\\"\\\\ \\ud83d\\ude00"', 'A\n"\\ \u{1F600}')
-  eq(json.read " null ", nil)
-  eq(math.type(json.read "7"), "integer")
-  eq(math.type(json.read "7.0"), "float")
-end)
-
-test("mistakes in JSON name their place", function()
-  for _, case in ipairs { { "", "line 1, column 1: a value" }, { "[1,]", "column 4: a value" },
-    { "[1 2]", "',' or ']'" }, { '{"a" 1}', "':'" }, { "{a:1}", "a key in quotation marks" },
-    { '{"a":1', "the end of the text" }, { "[01]", "a value" }, { "1 2", "the end of the text expected" },
-    { '"a\nb"', "a quotation mark" }, { '"\\q"', "an escape sequence" }, { '"\\ud800"', "a low surrogate" },
-    { "nul", "a value" }, { "[\n\n  +1]", "line 3, column 3" }, { ("["):rep(100), "levels of nesting" } } do
-    ok(raises("JSON, line", json.read, case[1]):find(case[2], 1, true), case[1])
-  end
-end)
 
 -- ---- Loader -----------------------------------------------------------------------------------
 
@@ -226,7 +205,9 @@ test("bad levels are refused with the place and the value", function()
       return root:gsub(from:gsub("%p", "%%%0"), (to:gsub("%%", "%%%%")), 1)
     end
   end
-  refused(function(root) return root:sub(1, 500) end, "JSON, line 1, column")
+  refused(function(root) return root:sub(1, 500) end, "JSON: .* at line 1, column")
+  refused(function(root) return root .. "1" end, "JSON: text after the end")
+  refused(function() return ("["):rep(1000000) end, "")
   refused(function() return "[]" end, "env_state: an object expected, got nil")
   refused(function() return "3" end, "file: an object expected, got 3")
   refused(swap('"polygon": [', '"polygons": ['), "env_state%.polygon: an object expected")
