@@ -280,7 +280,7 @@ static bool ilqr_ends(void *user, S2ModelTrial *trial, const double *y, const do
 
 // Runs `count` trials, of which the first takes this step.
 static void ilqr_try(S2Ilqr *ilqr, double step, int count) {
-  S2Feedback feedback = {ilqr->now.x, ilqr->k, ilqr->gain, step};
+  S2Feedback feedback = {ilqr->now.x, ilqr->k, ilqr->gain};
   for (int k = 0; k < count; k++) {
     const Path *next = &ilqr->next[k];
     memcpy(next->u, ilqr->now.u, sizeof(double) * (size_t)(ilqr->knots * ilqr->m));
@@ -368,9 +368,7 @@ S2Status s2_ilqr_set(S2Ilqr *ilqr, const double *u, S2IlqrResult *result) {
 S2Status s2_ilqr_follow(S2Ilqr *ilqr, const double *u, const double *x, const double *gain,
                         S2IlqrResult *result) {
   // Leave the planned controls unchanged and apply only the feedback.
-  s2_arena_reset(&ilqr->scratch);
-  double *none = S2_TAKE_ZEROED(&ilqr->scratch, double, ilqr->knots * ilqr->m + 1);
-  S2Feedback feedback = {x, none, gain, 0};
+  S2Feedback feedback = {x, NULL, gain};
   const Path *next = &ilqr->next[0];
   memcpy(next->u, u, sizeof(double) * (size_t)(ilqr->knots * ilqr->m));
   S2Status status = s2_model_run(ilqr->def.model, next->u, &feedback, false, next->x, next->y);

@@ -235,12 +235,12 @@ static S2Status model_read(S2Model *model, bool raw, double *x, double *y, doubl
 }
 
 // Adds feedback to the command u at a knot, and clips u to the ranges of the actuators.
-static void model_feed_back(const S2Model *model, const S2Feedback *feedback, int knot,
+static void model_feed_back(const S2Model *model, const S2Feedback *feedback, double step, int knot,
                             const double *x, double *u) {
   int n = model->n, m = model->m;
   for (int i = 0; i < m; i++) {
     const double *row = feedback->gain + (knot * m + i) * n;
-    double lo, hi, sum = u[i] + feedback->step * feedback->k[knot * m + i];
+    double lo, hi, sum = u[i] + (step == 0 ? 0 : step * feedback->k[knot * m + i]);
     for (int c = 0; c < n; c++) {
       sum += row[c] * (x[c] - feedback->x[knot * n + c]);
     }
@@ -285,17 +285,12 @@ static S2Status model_run_trial(const Search *search, S2Model *of, int k) {
   S2World *world = of->def.world;
   S2ModelTrial *trial = &search->trials[k];
   int n = model->n, m = model->m, p = model->p;
-  S2Feedback feedback = {0};
-  if (search->feedback != NULL) {
-    feedback = *search->feedback;
-    feedback.step = trial->step;
-  }
   S2_TRY(model_read(of, search->raw, trial->x, trial->y, NULL));
   for (int knot = 0; knot < model->def.knots; knot++) {
     double *u = trial->u + knot * m, *y = trial->y + (knot + 1) * p;
     share_keep(model, of, k, knot);
     if (search->feedback != NULL) {
-      model_feed_back(of, &feedback, knot, trial->x + knot * n, u);
+      model_feed_back(of, search->feedback, trial->step, knot, trial->x + knot * n, u);
     }
     S2_TRY(s2_world_act(world, u, m, NULL));
     for (int step = 0; step < model->def.steps; step++) {
@@ -320,7 +315,7 @@ void s2_model_choose(S2Model *model, const S2ModelTrial *trial, int k) {
 
 S2Status s2_model_run(S2Model *model, double *u, const S2Feedback *feedback, bool raw, double *x,
                       double *y) {
-  S2ModelTrial trial = {.step = feedback == NULL ? 0 : feedback->step};
+  S2ModelTrial trial = {.step = 0};
   trial.u = u;
   trial.x = x;
   trial.y = y;

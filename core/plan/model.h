@@ -45,10 +45,10 @@ void s2_model_start(S2Model *model);
 // Restores the world to the start of the trajectories.
 S2Status s2_model_rewind(S2Model *model);
 
-// Feedback about a trajectory: u = clamp(u + step k + gain (x' - x)).
+// Feedback about a trajectory: u = clamp(u + step k + gain (x' - x)). `step` is that of a trial,
+// and 0 in s2_model_run, which does not read k.
 typedef struct S2Feedback {
   const double *x, *k, *gain; // (knots + 1) x n, knots x m, knots x m x n
-  double step;
 } S2Feedback;
 
 // Runs the world with the commands u (knots x m), clipped to the ranges of the actuators. Writes
@@ -65,7 +65,7 @@ enum { S2_MODEL_TRIALS = 4 };
 // A trajectory that a line search tries.
 typedef struct S2ModelTrial {
   double *u, *x, *y; // as in s2_model_run, with feedback
-  double step;       // of the feedback; replaces its member
+  double step;       // of the feedback
   double sum;        // for S2ModelEnd; starts at 0
   bool good;         // result: true if the trajectory is complete and no step failed
 } S2ModelTrial;

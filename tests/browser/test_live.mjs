@@ -383,20 +383,6 @@ test("--watch alone", { timeout: 60000 }, async () => {
   assert.equal(await run.quit(), 0);
 });
 
-test("--watch waits until a file is complete", { timeout: 60000 }, async () => {
-  const path = script('print "one"');
-  const run = sim2d(["--watch", path]);
-  await run.says("runs again when it is saved");
-  for (let length = 0; length < 20; length++) { // a slow save, in parts
-    writeFileSync(path, 'print "half"'.padEnd(12 + length));
-    await sleep(20);
-  }
-  writeFileSync(path, 'print "whole"');
-  await run.says("whole\n");
-  assert.ok(!run.out.includes("half"));
-  assert.equal(await run.quit(), 0);
-});
-
 test("the end does not wait for those who look on", { timeout: 60000 }, async () => {
   const path = script(BOX + LONG), took = [];
   for (let i = 0; i < 3; i++) {

@@ -1,5 +1,4 @@
-// The binding's functions take tracked numbers as plain ones: s2_lua_tracked_begin and end. Unlike
-// the other tests in C, it links the binding and Lua.
+// The binding's functions take tracked numbers as plain ones: s2_lua_tracked_begin and end.
 #include "lua/diff/tracked.h"
 #include "lua/world/binding.h"
 

@@ -8,8 +8,9 @@
 // Rows whose pivot is below REPEATS times the first pivot depend on other rows. The remainder
 // of their right sides may be at most REMAINS times the largest entry.
 static const double REPEATS = 1e-11, REMAINS = 1e-9;
-// A pivot above SURE certainly is independent of the earlier ones. The first pivots are near 1.
-static const double SURE = 1e-3;
+// A diagonal pivot is taken if it exceeds LARGE times the entries of its column and these exceed
+// SURE. The diagonal is 1 at first.
+static const double LARGE = 0.1, SURE = 1e-3;
 // A speed below this fraction of its terms is a rounding error. Terms below NOTHING are 0.
 static const double ALIKE = 1e-9, NOTHING = 1e-200;
 
@@ -253,10 +254,9 @@ static void swap_rows(double *a, int i, int k, int size) {
   }
 }
 
-// Chooses the largest diagonal entry as the pivot, unless its column has much larger entries. Then
-// it chooses the largest entry of all.
+// Chooses the largest diagonal entry as the pivot, if it is large, and otherwise the largest entry
+// of all, which takes longer to find.
 static void tangent_pivot(const double *a, int rank, int n, int *row, int *at) {
-  static const double LARGE = 0.1; // of a pivot, as a fraction of its column
   int k = rank;
   for (int i = rank + 1; i < n; i++) {
     k = fabs(a[i * n + i]) > fabs(a[k * n + k]) ? i : k;
@@ -278,7 +278,7 @@ static void tangent_pivot(const double *a, int rank, int n, int *row, int *at) {
   }
 }
 
-// Solves a x = b with complete pivoting. The unknowns of rows that depend on other rows become 0.
+// Solves a x = b by elimination. The unknowns of rows that depend on other rows become 0.
 // Returns false if these rows contradict the others. Overwrites a. The result is in b.
 static bool solve_square(double *a, double *b, int n, int columns) {
   int column[S2_SMALL_ROWS], rank = 0;

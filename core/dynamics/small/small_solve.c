@@ -9,7 +9,7 @@ enum {
   AT_ONCE = 6,    // tries in which all wrong units change their modes
   EDGE_TRIES = 4, // tries after units on the edge between two modes have changed
   SOLVES = 2,     // solves per factor within a try
-  ALL_UNITS = 3   // largest number of units whose modes are all tried, 4^3
+  ALL_UNITS = 3   // largest number of units whose modes are all tried (at most 4^3 tries)
 };
 
 // These numbers have the values and reasons of active.c.
@@ -468,9 +468,10 @@ static int small_try(S2SmallStage *stage, S2SmallProblem *to, bool all) {
   return wrong;
 }
 
-// Tries all modes of a few contacts and limits. A contact that neither opens nor slides may stick,
-// although the speeds of the other modes do not indicate it: joints couple its normal and tangent.
-// The first modes that hold count, so sticking comes before sliding, and sliding before opening.
+// Tries all modes of at most ALL_UNITS units, for problems on which the search fails. An example is
+// one contact that must stick: joints couple its normal and its tangent, so it would open if it
+// slid, and slide if it opened. The first modes that hold count. For each unit, sticking comes
+// before sliding, and sliding before opening.
 static bool small_try_all(S2SmallStage *stage, S2SmallProblem *to) {
   static const Mode MODES[] = {STICK, PLUS, MINUS, OPEN};
   enum { COUNT = sizeof MODES / sizeof MODES[0] };
@@ -502,7 +503,7 @@ static bool small_search(S2SmallStage *stage, S2SmallProblem *to, int most) {
   for (int try = 0; try < most; try++) {
     bool all = try < AT_ONCE;
     if (small_circles(to, seen, all ? 0 : AT_ONCE, try)) {
-      return most == TRIES && small_try_all(stage, to);
+      return false;
     }
     int wrong = small_try(stage, to, all);
     if (wrong == 0) {
@@ -566,7 +567,7 @@ bool s2_small_solve(S2SmallStage *stage, S2SmallProblem *to) {
     return false;
   }
   small_begin_search(stage, to);
-  if (!small_search(stage, to, TRIES)) {
+  if (!small_search(stage, to, TRIES) && !small_try_all(stage, to)) {
     return false;
   }
   size_t rows = sizeof(double) * (size_t)stage->small->rows;
