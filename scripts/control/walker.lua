@@ -6,7 +6,7 @@
 local sim = require "sim2d"
 
 local exp = sim.experiment("Walker by a planner", { seconds = { 3, "s to walk" }, seed = { 1, "of start and pushes" },
-  iterations = { 3, "of each plan" }, push = { 6, "largest push, N s" }, step = { 0.02, "height of the steps of the floor, m" },
+  iterations = { 4, "of each plan" }, push = { 6, "largest push, N s" }, step = { 0.02, "height of the steps of the floor, m" },
   time = { false, "print the plans a second" } })
 local o = exp.options
 local UP = 1.15      -- height of the trunk when the walker stands, m
